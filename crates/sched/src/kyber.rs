@@ -6,7 +6,8 @@
 //!   100 ms after a completion: too slow → every kind gets tokens in proportion to how far it misses its own target
 //!
 //! Modelled:      software queues, turns, tokens, both latency histograms, the timer and its quirk (the two histograms of a
-//!                kind share one time-out, so that the total one counts only once it has 500 samples), the tag limit.
+//!                kind share one time-out, so that the total one counts only once it has 500 samples), the tag limit, and that a queue
+//!                without tokens is woken once per batch of freed ones (Linux 5.10 to 6.12 lib/sbitmap.c).
 //! Not modelled:  discards and other requests (they have tokens of their own), several hardware queues.
 //! Source:        behaviour of Linux 5.10 to 6.12 block/kyber-iosched.c.
 
@@ -109,6 +110,74 @@ impl Histogram {
     }
 }
 
+/// Places of a token map at which a queue may wait, and the most tokens that are freed before it is woken. Linux 5.10 to 6.12
+/// include/linux/sbitmap.h: SBQ_WAIT_QUEUES, SBQ_WAKE_BATCH.
+const WAIT_PLACES: usize = 8;
+const WAKE_BATCH_MAX: u32 = 8;
+
+/// The queue's wait for a token of one kind. It waits once, however many requests there are.
+#[derive(Clone, Debug)]
+struct Wait {
+    /// Up to 6.1 each place counts for itself; from 6.2 on there is one count.
+    freed: [u32; WAIT_PLACES],
+    places: usize,
+    batch: u32,
+    /// Where the queue waits next, and whether it waits at the place before.
+    next: usize,
+    waits: bool,
+}
+
+impl Wait {
+    fn batch_of(tokens: u32) -> u32 {
+        (tokens / WAIT_PLACES as u32).clamp(1, WAKE_BATCH_MAX)
+    }
+
+    fn new(kernel: &Kernel, tokens: u32) -> Self {
+        let one_count = kernel.at_least(6, 2, 0);
+        Self {
+            freed: [0; WAIT_PLACES],
+            places: if one_count { 1 } else { WAIT_PLACES },
+            batch: Self::batch_of(tokens),
+            next: 0,
+            waits: false,
+        }
+    }
+
+    /// No token was free.
+    #[inline]
+    fn begin(&mut self) {
+        if !self.waits {
+            self.waits = true;
+            self.next = (self.next + 1) % self.places;
+        }
+    }
+
+    /// A token was freed. True: the queue is woken, and waits no more.
+    #[inline]
+    fn freed(&mut self) -> bool {
+        if !self.waits {
+            return false;
+        }
+        let count = &mut self.freed[(self.next + self.places - 1) % self.places];
+        *count += 1;
+        if *count < self.batch {
+            return false;
+        }
+        *count -= self.batch;
+        self.waits = false;
+        true
+    }
+
+    /// There are so many tokens now. Up to 6.1 another batch makes each place wake at the next freed token.
+    fn resize(&mut self, tokens: u32) {
+        let batch = Self::batch_of(tokens);
+        if batch != self.batch && self.places > 1 {
+            self.freed = [batch - 1; WAIT_PLACES];
+        }
+        self.batch = batch;
+    }
+}
+
 /// A kind of request.
 #[derive(Clone, Debug)]
 struct Domain {
@@ -120,6 +189,7 @@ struct Domain {
     target: Nanos,
     tokens: u32,
     tokens_used: u32,
+    wait: Wait,
     /// Since allocation.
     total: Histogram,
     /// Since issue.
@@ -128,6 +198,13 @@ struct Domain {
     timeout: Option<u64>,
     /// Last percentile of the total latency, for use at the next congestion.
     remembered: Option<usize>,
+}
+
+impl Domain {
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.flushed.is_empty() && self.software.iter().all(Fifo::is_empty)
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -148,7 +225,7 @@ pub struct Kyber {
     links: Links,
     slots: Vec<Slot>,
     waiting: usize,
-    /// A completion may have given back the token that a waiting request needs.
+    /// A batch of tokens was freed while the queue waited for one.
     queue_kick: bool,
     current: usize,
     batching: u32,
@@ -188,6 +265,7 @@ impl Kyber {
             target: Nanos(setup.get(PARAMETERS, name)),
             tokens: TOKENS[index],
             tokens_used: 0,
+            wait: Wait::new(&setup.kernel, TOKENS[index]),
             total: Histogram::default(),
             io: Histogram::default(),
             timeout: None,
@@ -222,6 +300,9 @@ impl Kyber {
     fn pull(&mut self) -> Option<RequestId> {
         let domain = &mut self.domains[self.current];
         if domain.tokens_used >= domain.tokens {
+            if !domain.is_empty() {
+                domain.wait.begin();
+            }
             return None;
         }
         if domain.flushed.is_empty() {
@@ -247,7 +328,10 @@ impl Kyber {
     fn hand_out(&mut self, id: RequestId) {
         let slot = &mut self.slots[id.0 as usize];
         slot.holds_token = true;
-        self.domains[slot.domain as usize].tokens_used += 1;
+        let domain = &mut self.domains[slot.domain as usize];
+        domain.tokens_used += 1;
+        // Who gets a token does not wait for one.
+        domain.wait.waits = false;
         self.batching += 1;
         self.waiting -= 1;
     }
@@ -316,6 +400,7 @@ impl Kyber {
             if let Some(bucket) = bucket {
                 if congested || bucket >= GOOD_BUCKETS {
                     domain.tokens = (domain.tokens * (bucket as u32 + 1) / 4).clamp(1, most);
+                    domain.wait.resize(domain.tokens);
                 }
             }
         }
@@ -385,11 +470,11 @@ impl Scheduler for Kyber {
 
     #[inline]
     fn complete(&mut self, now: Nanos, request: &Request) {
-        self.queue_kick |= self.waiting > 0;
         let slot = &mut self.slots[request.id.0 as usize];
         let domain = &mut self.domains[slot.domain as usize];
         if core::mem::take(&mut slot.holds_token) {
             domain.tokens_used -= 1;
+            self.queue_kick |= domain.wait.freed();
         }
         count_sample(
             &mut domain.total,
@@ -557,6 +642,63 @@ mod tests {
         assert_eq!(kyber.dispatch(Nanos(0)), None);
         kyber.complete(Nanos(1), &read(0, 0));
         assert_eq!(kyber.dispatch(Nanos(1)), Some(RequestId(256)));
+    }
+
+    /// Tokens that are given back until the queue, out of tokens, is to run again; several waits in a row.
+    fn freed_until_woken(kyber: &mut Kyber) -> Vec<u32> {
+        let mut next = 0;
+        let mut freed = 0;
+        let mut wait = |kyber: &mut Kyber| {
+            for _ in 0..300 {
+                kyber.insert(Nanos(0), &read(next, 0));
+                next += 1;
+            }
+            let out = drain(kyber);
+            assert!(kyber.dispatch(Nanos(0)).is_none());
+            for (count, id) in out.into_iter().enumerate() {
+                kyber.complete(Nanos(1), &read(id, 0));
+                freed = count as u32 + 1;
+                if kyber.take_queue_kick() {
+                    break;
+                }
+            }
+            freed
+        };
+        (0..3).map(|_| wait(kyber)).collect()
+    }
+
+    #[test]
+    fn a_queue_without_tokens_is_woken_once_eight_are_free() {
+        for kernel in ["6.1", "6.3"] {
+            let mut kyber = Kyber::new(&setup(kernel));
+            assert_eq!(freed_until_woken(&mut kyber), [8, 8, 8], "{kernel}");
+        }
+    }
+
+    #[test]
+    fn fewer_tokens_make_a_smaller_batch_and_old_kernels_wake_at_once() {
+        for (kernel, expected) in [("6.1", [1, 1, 1]), ("6.3", [2, 2, 2])] {
+            let mut kyber = Kyber::new(&setup(kernel));
+            kyber.domains[0].tokens = 16;
+            kyber.domains[0].wait.resize(16);
+            assert_eq!(freed_until_woken(&mut kyber), expected, "{kernel}");
+        }
+    }
+
+    #[test]
+    fn nobody_is_woken_who_waits_for_another_kind_of_token() {
+        let mut kyber = Kyber::new(&setup("6.3"));
+        for id in 0..300 {
+            kyber.insert(Nanos(0), &read(id, 0));
+        }
+        for id in 300..320 {
+            kyber.insert(Nanos(0), &write(id, 0));
+        }
+        drain(&mut kyber);
+        for id in 300..320 {
+            kyber.complete(Nanos(1), &write(id, 0));
+        }
+        assert!(!kyber.take_queue_kick());
     }
 
     #[test]

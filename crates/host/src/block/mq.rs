@@ -94,7 +94,9 @@ impl<S: Scheduler> MqQueue<S> {
         driver: &mut D,
         observer: &mut O,
     ) {
-        let access = Access::from(&self.base.table.get(slot).request);
+        let request = &self.base.table.get(slot).request;
+        self.policy.issued(now, request.id);
+        let access = Access::from(request);
         self.start(now, slot, access, driver, observer);
     }
 
@@ -244,6 +246,7 @@ impl<S: Scheduler> MqQueue<S> {
         let request = &self.base.table.get(slot).request;
         observer.note(now, Event::Inserted(request));
         if self.policy.insert_and_dispatch(now, request) {
+            self.policy.issued(now, request.id);
             return self.start(now, slot, access, driver, observer);
         }
         self.base.table.get_mut(slot).state = State::Waiting;

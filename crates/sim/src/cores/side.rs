@@ -18,10 +18,6 @@ pub struct Entry {
     pub core: u32,
 }
 
-fn place(direction: Direction) -> usize {
-    usize::from(direction == Direction::Write)
-}
-
 #[derive(Debug)]
 pub struct Side<S, D> {
     pub device: D,
@@ -34,8 +30,6 @@ pub struct Side<S, D> {
     words: TagWords,
     /// Scheduler tags of each hardware queue in use, and who waits for one.
     used: Vec<u32>,
-    /// With the policy: reads and writes.
-    waiting: [u32; 2],
     pub waiters: Vec<VecDeque<u32>>,
     /// When the drive and the policy's timer are heard next.
     pub done_at: Nanos,
@@ -73,7 +67,6 @@ impl<S: Scheduler, D: Device> Side<S, D> {
             free: Vec::new(),
             words,
             used: vec![0; cores],
-            waiting: [0; 2],
             waiters: vec![VecDeque::new(); cores],
             done_at: Nanos::NEVER,
             timer_at: Nanos::NEVER,
@@ -165,7 +158,6 @@ impl<S: Scheduler, D: Device> Side<S, D> {
 
     #[inline]
     pub fn insert(&mut self, now: Nanos, slot: u32) {
-        self.waiting[place(self.entries[slot as usize].request.direction)] += 1;
         self.asked(now, |policy, entries, now| {
             policy.insert(now, &entries[slot as usize].request);
         });
@@ -177,21 +169,17 @@ impl<S: Scheduler, D: Device> Side<S, D> {
             return None;
         }
         let taken = self.asked(now, |policy, _, now| policy.dispatch(now));
-        let slot = taken.flatten()?.0;
-        self.waiting[place(self.entries[slot as usize].request.direction)] -= 1;
-        Some(slot)
+        taken.flatten().map(|id| id.0)
     }
 
-    /// The drive is done with a request. True: the policy wants its queue run, and one like it waits (kyber's tokens are by direction, and who
-    /// waits for one is woken by one alone; Linux 6.3 block/kyber-iosched.c: kyber_get_domain_token).
+    /// The drive is done with a request. True: the policy wants its queue run, and something waits.
     #[inline]
     pub fn complete(&mut self, now: Nanos, slot: u32) -> bool {
         let kick = self.asked(now, |policy, entries, now| {
             policy.complete(now, &entries[slot as usize].request);
             policy.take_queue_kick()
         });
-        let alike = self.waiting[place(self.entries[slot as usize].request.direction)];
-        kick.unwrap_or(false) && (alike > 0 || self.sections.locked && self.waits())
+        kick.unwrap_or(false) && self.waits()
     }
 
     /// True: the policy wants its queue run.
