@@ -210,3 +210,31 @@ def test_without_a_word_on_locks_none_is_named():
     ]
     (text,) = texts(half, kind="lock")
     assert "loses up to 37 % beyond, with 40 % of the processors' time spent waiting for its lock" in text
+
+
+def reads_beside_writes(setting: str, p99_ms: float, reads: int, writes: int) -> Record:
+    made = record("ten cores", setting, "rand_read", 4, 1.0)
+    job = replace(made.phases[0], details={"group_threads": 4}, ios=reads, elapsed_s=1.0)
+    slow = reads // 50
+    read = replace(job, latency_bins={100_000: reads - slow, round(p99_ms * 1e6): slow})
+    return replace(made, phases=(read, replace(job, operation="rand_write", ios=writes)))
+
+
+def test_whom_a_scheduler_protects_is_said_with_what_it_costs_the_writers():
+    records = [
+        reads_beside_writes("none", 8.0, 1000, 30_000),
+        reads_beside_writes("bfq", 10.0, 900, 20_000),
+        reads_beside_writes("kyber", 2.0, 3000, 24_000),
+    ]
+    (text,) = texts(records, kind="protects")
+    assert text.startswith(
+        "readers next to writers on ten cores: kyber protects readers: 3 times the reads, 0.8 times the writes; "
+    )
+    assert "p99 of a read is 8 ms under none, 2 ms under kyber, 10 ms under bfq" in text
+
+
+def test_no_protection_is_a_finding_too():
+    records = [reads_beside_writes("none", 8.0, 1000, 30_000), reads_beside_writes("bfq", 12.0, 900, 20_000)]
+    (text,) = texts(records, kind="protects")
+    assert "no scheduler protects readers" in text
+    assert texts(records, kind="lock") == []

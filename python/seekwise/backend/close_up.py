@@ -44,8 +44,8 @@ def can(record: Record, operation: str) -> bool:
 
 
 def traceable(spec: dict) -> bool:
-    """Behind the page cache the members of an array are not told apart."""
-    return spec.get("cache") is None or "array" not in spec["device"]
+    """Behind the page cache the members of an array are not told apart; of several cores no requests are kept."""
+    return "cores" not in spec.get("host", {}) and (spec.get("cache") is None or "array" not in spec["device"])
 
 
 def close_ups(records: Sequence[Record], operation: str) -> list[CloseUp]:

@@ -2,7 +2,8 @@
 
 `schedulers` finds groups of settings, slopes and spread on each system; `requests` finds where an array begins to beat one drive, where it
 doubles it and where random meets sequential; `pairs` compares systems that differ in one thing; `controllers` says of a controller beside
-md which of the two does the work; `locks` says up to which rate a scheduler costs nothing and where its lock caps the drives; `loads` sets two programs that do the same beside each other. Nothing knows a text's words.
+md which of the two does the work; `locks` says up to which rate a scheduler costs nothing and where its lock caps the drives; `protects` whom it protects from
+writers; `loads` sets two programs that do the same beside each other. Nothing knows a text's words.
 
 What holds for several systems is one sentence. `find` keeps a dozen, the strongest first, and at least one of each kind.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from seekwise.insights import controllers, loads, locks, pairs, requests, schedulers
+from seekwise.insights import controllers, loads, locks, pairs, protects, requests, schedulers
 from seekwise.insights.means import Means
 from seekwise.insights.model import Finding
 from seekwise.store.record import Record
@@ -32,6 +33,7 @@ def everything(records: Sequence[Record], systems: Sequence[System]) -> list[Fin
         *pairs.find(means, systems),
         *controllers.find(means, systems),
         *locks.find(records),
+        *protects.find(records),
     ]
 
 

@@ -35,7 +35,8 @@ def _cells(records: Sequence[Record]) -> dict[tuple[str, str], dict[str, Cell]]:
     """{(system, cell): {setting: means}}."""
     grouped: dict[tuple[str, str], dict[str, list[Cell]]] = {}
     for record in records:
-        if not record.valid or not record.phases:
+        # Jobs that differ compete for the drive as well: what they lose says nothing of the lock.
+        if not record.valid or not record.phases or "group_threads" in record.phases[0].details:
             continue
         phase = record.phases[0]
         waited = phase.details.get("lock_wait_s")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 class Finding:
     kind: str
     """What it is about: groups, level, slope, spread, cpu_efficiency, cpu_equal, threshold, doubling, meeting, chunk, pair, controller,
-    jobs, loads, lock."""
+    jobs, loads, lock, protects."""
     text: str
     """One sentence without a period."""
     numbers: dict[str, object] = field(default_factory=dict)

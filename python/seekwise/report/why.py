@@ -22,6 +22,8 @@ COLUMNS = (
     ("Drives busy", "Share of the time in which a drive worked, mean over the drives."),
     ("Moved by the drives", "Bytes that the drives moved per byte of the load: below 1 a cache answered, above 1 parity, mirrors or read-ahead."),
     ("System CPU per request", "System CPU time of one request."),
+    ("Waiting for locks", "Share of the system CPU time in which processors waited for a scheduler's lock that another one held."),
+    ("Holding locks", "Share of the system CPU time in which processors held such a lock."),
 )  # fmt: skip
 
 
@@ -42,27 +44,38 @@ class Causes:
 
 def causes(records: Sequence[Record], *, shown: bool = False) -> Causes | None:
     """`shown`: a stretch is drawn request by request. A row per operation and setting over all that it did; None where no column is known."""
-    groups: dict[tuple[str, str], list[tuple[Record, Phase]]] = {}
+    groups: dict[tuple[str, str, str], list[tuple[Record, Phase]]] = {}
+    locks = False
     for record in records:
         if record.valid and record.conditions.get("role", "candidate") == "candidate":
             for phase in record.phases:
-                groups.setdefault((phase.operation, _name(record)), []).append((record, phase))
-    order = sorted(groups, key=lambda key: (OPERATION_ORDER.index(key[0]) if key[0] in OPERATION_ORDER else 9, key[1]))
+                # What a lock costs depends on how many cores there are.
+                of_cores = "lock_wait_s" in phase.details
+                locks |= of_cores
+                system = str(record.factors.get("system", "")) if of_cores else ""
+                groups.setdefault((phase.operation, system, _name(record)), []).append((record, phase))
+    order = sorted(
+        groups, key=lambda key: (OPERATION_ORDER.index(key[0]) if key[0] in OPERATION_ORDER else 9, *key[1:])
+    )
     values = {key: _values([phase for _, phase in groups[key]]) for key in order}
     kept = [number for number in range(len(COLUMNS)) if any(row[number] is not None for row in values.values())]
     # What every record holds anyhow (time and CPU) explains little alone.
-    if not set(kept) & {0, 1, 3, 4}:
+    if not set(kept) & {0, 1, 3, 4, 6}:
         return None
     rows = tuple(
         CauseRow(
-            OPERATION_NAMES.get(key[0], key[0]), key[1], tuple(_text(number, values[key][number]) for number in kept)
+            ", ".join(word for word in (OPERATION_NAMES.get(key[0], key[0]), key[1]) if word),
+            key[2],
+            tuple(_text(number, values[key][number]) for number in kept),
         )
         for key in order
     )
     simulated = any(record.badge == "simulated" for record in records)
     source = "Counted by the simulator's block layer and drives." if simulated else "Counted by the kernel and fio."
     missing = ""
-    if not shown:
+    if locks:
+        missing = "Of hosts with several cores no single requests are kept."
+    elif not shown:
         missing = (
             "Seek distances and the order of dispatch are shown for drives, also through the page cache, and for direct I/O on arrays and "
             "controllers; these loads go through a file system or the page cache of an array."
@@ -103,20 +116,30 @@ def _values(phases: Sequence[Phase]) -> list[float | None]:
         ]
     waiting = sum(phase.ios * phase.latency_mean_ns for phase in phases) / 1e9
     cpu = sum(phase.cpu.system_cpu for phase in phases)
+    # Of groups that work at the same time each has the processor time of the whole machine.
+    alone = not any("group_threads" in phase.details for phase in phases)
+    waited, held = (_sum(phases, name) for name in ("lock_wait_s", "lock_held_s"))
     return [
         sum(merged) / ios if merged and ios and len(merged) == len(phases) else None,  # type: ignore[arg-type]
         moved / commands / 1e3 if commands else None,
         waiting / seconds if waiting and seconds else None,
         min(sum(busy) / len(busy), 1.0) if busy else None,
         sum(phase.device_bytes or 0 for phase in counted) / own if counted and own else None,
-        1e6 * cpu / ios if ios and cpu else None,
+        1e6 * cpu / ios if ios and cpu and alone else None,
+        *(each / cpu if each is not None and cpu else None for each in (waited, held)),
     ]
+
+
+def _sum(phases: Sequence[Phase], name: str) -> float | None:
+    """Of a detail that every phase has; None otherwise."""
+    known = [each for phase in phases if isinstance(each := phase.details.get(name), float)]
+    return sum(known) if len(known) == len(phases) else None
 
 
 def _text(number: int, value: float | None) -> str:
     if value is None:
         return "–"
-    if number in (0, 3):
+    if number in (0, 3, 6, 7):
         return f"{100 * value:.0f} %" if value >= 0.0995 or value == 0 else f"{100 * value:.2g} %"
     if number == 4:
         return f"{value:.2f} times"
