@@ -42,6 +42,23 @@ def test_where_no_program_runs_such_uses_are_left_out_with_a_word_and_refused_wh
     assert "desktop-copy" in error.value.message and "limits" in error.value.hint
 
 
+def test_a_process_on_each_processor_is_for_nvme_drives_and_left_out_elsewhere_with_a_word(monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: 24)
+    limits = [use for use in uses.chosen("limits") if not use.runs_programs]
+    parallel = [use.name for use in limits if use.drives == "nvme"]
+    assert parallel == ["parallel-reads", "parallel-reads-1"]
+    assert uses.for_drives(limits, ["nvme", "nvme"]) == (limits, [])
+    left, (said,) = uses.for_drives(limits, ["disk"])
+    assert not any(use.name in parallel for use in left)
+    assert said.endswith(": parallel-reads, parallel-reads-1") and "NVMe" in said
+    with pytest.raises(UsageError):
+        uses.for_drives(uses.chosen("parallel-reads"), ["disk"])
+    (job, *_) = uses.loads(GOOD + 'jobs = "processors"\n', "mine.toml").job
+    assert job.jobs == uses.PROCESSORS_MOST
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    assert not any(use.drives for use in uses.for_drives(limits, ["nvme"])[0])
+
+
 def test_a_group_and_a_name_choose_uses():
     assert "desktop-copy" in {use.name for use in uses.chosen("desktop")}
     assert [use.name for use in uses.chosen("random-read,web-server")] == ["web-server", "random-read"]

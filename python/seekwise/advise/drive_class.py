@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from importlib.resources import files
 
+from seekwise.insights import caps
 from seekwise.linux.describe import KIND_NAMES, TRANSPORT_NAMES
 from seekwise.linux.model import BlockDevice
 
@@ -68,6 +69,14 @@ def sentence(device: BlockDevice, target: str) -> str:
     )
 
 
+def lock_caps(device: BlockDevice) -> list[str]:
+    """Where the locks of the schedulers that it offers cap a drive of its class; empty of others than NVMe."""
+    if class_of(device) != "NVMe SSD":
+        return []
+    known = caps.newest()
+    return [said for name in device.schedulers_offered if (said := caps.sentence(name, known))]
+
+
 def document(device: BlockDevice, target: str) -> dict[str, object]:
     """For `--json`."""
     name = class_of(device)
@@ -82,4 +91,5 @@ def document(device: BlockDevice, target: str) -> dict[str, object]:
         "provenance": known.provenance if known else None,
         "model": known.model if known else None,
         "headline": known.headline if known else None,
+        "caps": lock_caps(device),
     }

@@ -103,7 +103,10 @@ def _class(target: str, as_json: bool) -> None:
         documents = [drive_class.document(each, target) for each in drives.values()]
         _shown.echo_json({"schema": "seekwise.advice-class/1", "drives": documents})
         return
-    terminal.print_lines([drive_class.sentence(each, target) for each in drives.values()], _shown.out())
+    said = [
+        line for each in drives.values() for line in (drive_class.sentence(each, target), *drive_class.lock_caps(each))
+    ]
+    terminal.print_lines(list(dict.fromkeys(said)), _shown.out())
 
 
 def _drives(

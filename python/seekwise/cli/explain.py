@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from seekwise.cli._shown import out
-from seekwise.explain import Explanation, explain, words
+from seekwise.explain import Explanation, explain, with_own_figures, words
 
 WIDTH = 100
 
@@ -30,7 +30,7 @@ def command(word: tuple[str, ...], as_json: bool) -> None:
         else:
             click.echo(textwrap.fill(", ".join(words()), WIDTH, break_long_words=False, break_on_hyphens=False))
         return
-    explanation = explain(" ".join(word))
+    explanation = with_own_figures(explain(" ".join(word)))
     if as_json:
         click.echo(json.dumps(explanation.document(), ensure_ascii=False, indent=1))
         return

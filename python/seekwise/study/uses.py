@@ -39,6 +39,7 @@ Studies measure operations apart from each other. How they count for the use is 
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Sequence
@@ -67,6 +68,9 @@ Pattern = Literal[
     "random read", "random write", "random read/write", "sequential read", "sequential write", "sequential read/write"
 ]
 PERCENT = 100
+PROCESSORS = "processors"
+PROCESSORS_MOST = 16
+"""Of a job with a process on each processor: more of them wait no longer for one lock, and log no more."""
 UNIT_KINDS = ("time", "tail", "done", "cpu", "fairness")
 """What a program is judged by."""
 
@@ -89,6 +93,11 @@ def _sizes(value: object) -> object:
     return shares
 
 
+def _processes(value: object) -> object:
+    """`processors`: one on each processor of this machine, PROCESSORS_MOST at most."""
+    return min(os.cpu_count() or 1, PROCESSORS_MOST) if value == PROCESSORS else value
+
+
 class Job(BaseModel):
     """One kind of process within a use."""
 
@@ -100,7 +109,7 @@ class Job(BaseModel):
     read_share: Annotated[int, Field(ge=1, le=99)] = 50
     block: Annotated[dict[int, int], BeforeValidator(_sizes)] = {4096: PERCENT}
     depth: Annotated[int, Field(ge=1, le=4096)] = 1
-    jobs: Annotated[int, Field(ge=1, le=256)] = 1
+    jobs: Annotated[int, BeforeValidator(_processes), Field(ge=1, le=256)] = 1
     think_time: Annotated[float, BeforeValidator(parse_seconds), Field(ge=0, le=60)] = 0.0
     direct: bool = True
     """Past the page cache. Buffered jobs run in a memory control group, so that dirty pages stay bounded."""
@@ -202,6 +211,8 @@ class Use(BaseModel):
     why: str = ""
     unit: str = ""
     """What one unit of work of the first foreground job is called, as `start` or `transaction`; empty for requests of fio."""
+    drives: Literal["nvme"] | None = None
+    """It tells only of such drives, on a machine with several processors."""
     job: Annotated[list[Job], Field(max_length=16)] = []
     requests: Requests | None = None
 
@@ -339,6 +350,17 @@ def without_programs(uses: Sequence[Use], where: str, *, named: bool) -> tuple[l
         )
     few = ", ".join(out[:4]) + (f" and {len(out) - 4} more" if len(out) > 4 else "")
     return left, [f"Left out, for {where}: {few}"] if out else []
+
+
+def for_drives(uses: Sequence[Use], kinds: Sequence[str]) -> tuple[list[Use], list[str]]:
+    """(uses that tell something of drives of these kinds, what is said of the others). UsageError when none is left."""
+    several = (os.cpu_count() or 1) > 1
+    left = [use for use in uses if use.drives is None or (several and set(kinds) == {use.drives})]
+    out = ", ".join(use.name for use in uses if use not in left)
+    where = "NVMe drives on a machine with several processors"
+    if not left:
+        raise UsageError(f"not to be measured here: {out}", hint=f"it is for {where}")
+    return left, [f"Left out, for {where}: {out}"] if out else []
 
 
 def needs_fio(uses: Sequence[Use]) -> bool:

@@ -174,6 +174,7 @@ class ClassAdvice(Part):
     provenance: str | None
     model: str | None
     headline: str | None
+    caps: list[str]
 
 
 class ClassAdvices(Part):

@@ -90,7 +90,8 @@ def make_plan(request: Request, target: Target) -> LivePlan:
         )
         said += also_said
     chosen, notes = sensitive(chosen, compared, named=request.uses is not None, levels=beside.levels if beside else ())
-    notes += said
+    chosen, of_drives = use_files.for_drives(chosen, [leaf.kind for leaf in target.leaves])
+    notes += [*said, *of_drives]
     seconds = request.budget - execute.END_S - execute.PREPARE_LEAST_S
     if beside is not None:
         notes += beside.notes

@@ -181,6 +181,8 @@ def check_uses(uses: list[Use]) -> tuple[list[Use], list[str]]:
 def _why_not(use: Use) -> str | None:
     if any(job.fio is not None for job in use.job):
         return "has a fio job of your own, and the simulator does not run fio"
+    if use.drives is not None:
+        return "loads several processors, and this host has one: `seekwise run nvme-schedulers` simulates several"
     return simulated_programs.why_not(use) if use.runs_programs else None
 
 

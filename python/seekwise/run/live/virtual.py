@@ -65,6 +65,8 @@ def can_run(use: Use) -> str | None:
         return virtual_programs.why_not(use)
     if any(job.fio is not None for job in use.job):
         return "has a fio job of your own"
+    if use.drives is not None:
+        return "loads several processors, and the guest has one"
     if any(job.feels_read_ahead for job in use.job):
         return "runs programs or opens files, and the virtual drive has no file system"
     return None
