@@ -26,14 +26,8 @@ def pairings(store: Store, runs: Sequence[Run]) -> list[Pairing]:
 
 def pairing(store: Store, base: Run, new: Run) -> Pairing:
     """One run against another, by the rule of `seekwise compare`."""
-    lively = [_live_runs.is_live(run.plan) for run in (base, new)]
-    if all(lively):
+    if _live_runs.both_live(base, new):
         return _live_pairing(store, base, new)
-    if any(lively):
-        raise RefusedError(
-            f"runs {base.run_id} and {new.run_id} do not compare: only one of them was switched live",
-            hint="compare two runs of `seekwise tune`, or two of one study",
-        )
     from seekwise.analysis import compare as comparing
     from seekwise.cli.compare import _side
     from seekwise.report.comparison import Pairing, of_studies
@@ -81,8 +75,9 @@ def index(store: Store, folder: Path) -> list[Entry]:
 
 def _alike(a: Run, b: Run) -> bool:
     """Whether one may be the other's run before: the same study or `tune` on the same target."""
-    if _live_runs.is_live(a.plan) or _live_runs.is_live(b.plan):
-        return _live_runs.is_live(a.plan) and _live_runs.is_live(b.plan) and a.target == b.target
+    kinds = [_live_runs.is_live(run.plan) for run in (a, b)]
+    if any(kinds):
+        return all(kinds) and a.target == b.target
     return (a.name, a.backend, a.target) == (b.name, b.backend, b.target) and a.backend != "imported"
 
 
@@ -120,15 +115,10 @@ def _decision(store: Store, run: Run) -> tuple[str, str]:
 
 
 def _judged_decision(store: Store, run: Run) -> tuple[str, str]:
-    if _live_runs.is_live(run.plan):
-        from seekwise.report import answer, live
+    from seekwise.report import of_run
 
-        found = live.of(store, run)
-        return answer.headline(found), f"{found.plan.target} on {', '.join(found.plan.leaves)}"
-    from seekwise.report import outcome, page, tested
-
-    content = outcome.of(store, run).content
-    return page.sentence(content.advice.headline), tested.devices(content)
+    found = of_run.of(store, [run])
+    return found.headline(), found.place()
 
 
 def _since(store: Store, before: Run, run: Run) -> tuple[str, int]:

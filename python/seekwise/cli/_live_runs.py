@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 COMPARE_SCHEMA = "seekwise.compare-live/1"
 
-__all__ = ["advise", "compare", "is_live", "results"]
+__all__ = ["advise", "both_live", "compare", "is_live", "results"]
 
 
 def results(store: Store, run: Run, *, as_json: bool, everything: bool = False) -> None:
@@ -58,6 +58,17 @@ def advise(store: Store, run: Run, purpose: str | None, *, as_json: bool) -> Non
         click.echo(line)
     if choice.changes and found.plan.provenance == "measured":
         click.echo(f"\nnext: sudo seekwise apply {run.run_id}{f' --for {purpose}' if purpose else ''}")
+
+
+def both_live(base: Run, new: Run) -> bool:
+    """Whether both were switched live; RefusedError where only one was, as the two do not compare."""
+    lively = [is_live(run.plan) for run in (base, new)]
+    if any(lively) and not all(lively):
+        raise RefusedError(
+            f"runs {base.run_id} and {new.run_id} do not compare: only one of them was switched live",
+            hint="compare two runs of `seekwise tune`, or two of one study",
+        )
+    return all(lively)
 
 
 def pairs_of(store: Store, base: str, new: str) -> list[tuple[Run, Run]]:

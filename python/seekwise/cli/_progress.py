@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 
-from seekwise.cli import _live_runs
 from seekwise.errors import SeekwiseError
 from seekwise.store.database import Run, Store
 from seekwise.study.quantity import time_text
@@ -66,10 +65,10 @@ def progress(store: Store, run_id: str, before: Progress | None = None) -> Progr
         left = None if before.left_s is None else max(before.left_s - gone, 0.0)
         return replace(before, seconds=seconds, left_s=left, silent_s=before.silent_s + gone)
     records = list(store.records(run_id))
-    live = _live_runs.is_live(run.plan)
-    if live:
-        total, left = None, max(float(run.plan["budget_s"]) - seconds, 0.0)  # type: ignore[arg-type]
-        share = min(seconds / max(float(run.plan["budget_s"]), 1e-9), 1.0)  # type: ignore[arg-type]
+    budget_s = None if "trials" in run.plan else run.plan.get("budget_s")
+    if isinstance(budget_s, int | float):
+        total, left = None, max(budget_s - seconds, 0.0)
+        share = min(seconds / max(budget_s, 1e-9), 1.0)
     else:
         total = len(run.plan.get("trials", []))  # type: ignore[arg-type]
         valid = len({record.trial for record in records if record.valid})
@@ -78,8 +77,10 @@ def progress(store: Store, run_id: str, before: Progress | None = None) -> Progr
     newest = records[-1] if records else None
     where = f"{newest.setting}, {newest.factors.get('use') or newest.cell}" if newest else ""
     silent = (datetime.now(UTC) - _moment(newest.started_at)).total_seconds() if newest else seconds
+    from seekwise.report import of_run
+
     try:
-        standings = (_live(store, run) if live else _study(store, run)) if records else []
+        standings = of_run.of(store, [run]).standings() if records else []
     except SeekwiseError:
         standings = []
     return Progress(
@@ -94,24 +95,3 @@ def _moment(text: str) -> datetime:
     except ValueError:
         return datetime.now(UTC)
     return found if found.tzinfo else found.replace(tzinfo=UTC)
-
-
-def _live(store: Store, run: Run) -> list[tuple[str, str]]:
-    from seekwise.report import live
-    from seekwise.report.answer import best_text, metric_name
-
-    found = live.of(store, run)
-    return [(f"{each.use}: {metric_name(each)}", f"best: {best_text(each)}") for each in found.found.judged]
-
-
-def _study(store: Store, run: Run) -> list[tuple[str, str]]:
-    from seekwise.report import outcome
-    from seekwise.report.looks import Looks
-    from seekwise.report.losses import blocks
-
-    found = []
-    for block in blocks(outcome.of(store, run).content, Looks()):
-        where = f"{block.system}: {block.operation}" if block.system else block.operation
-        rows = [f"{row.look.label} {row.words}" for row in block.rows[:4]]
-        found.append((f"{where}, {block.metric}", "; ".join(rows)))
-    return found

@@ -19,6 +19,7 @@ from seekwise.study.quantity import bytes_text, size_word, time_text
 if TYPE_CHECKING:
     from seekwise.report.answered import Question
     from seekwise.report.content import ReportContent
+    from seekwise.report.of_run import Reading
     from seekwise.report.outcome import Outcome
     from seekwise.run.early import Noise
     from seekwise.study.plan import Plan
@@ -211,18 +212,19 @@ def finite(value: object) -> object:
 
 
 def write_report(outcome: Outcome, folder: Path = Path()) -> Path:
-    return write_report_as(outcome, folder / f"seekwise-{outcome.run.run_id}.html")
+    from seekwise.report.of_run import OfStudy
+
+    return write_page(OfStudy(outcome), folder / f"seekwise-{outcome.run.run_id}.html")
 
 
-def write_report_as(outcome: Outcome, path: Path) -> Path:
-    from seekwise.report import page
-
+def write_page(found: Reading, path: Path) -> Path:
+    """Writes the page of a run; SeekwiseError where that fails."""
     try:
-        return page.write_report(path, outcome.content)
+        return found.write(path)
     except OSError as error:
         raise SeekwiseError(
             f"cannot write report {path}: {error.strerror}",
-            hint=f"`seekwise report {outcome.run.run_id} --output FOLDER` writes it elsewhere",
+            hint=f"`seekwise report {found.run.run_id} --output FOLDER` writes it elsewhere",
         ) from error
 
 

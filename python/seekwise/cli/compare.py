@@ -70,17 +70,11 @@ def command(
         runs = [store.run(name) for name in (base, new)]
         if runs[0].run_id == runs[1].run_id:
             raise UsageError(f"run {runs[0].run_id} is named twice", hint="`seekwise results` lists the runs")
-        lively = [_live_runs.is_live(run.plan) for run in runs]
-        if all(lively):
+        if _live_runs.both_live(*runs):
             _live_runs.compare(
                 store, _live_runs.pairs_of(store, base, new), fail_if, as_json=as_json, everything=everything
             )
             return
-        if any(lively):
-            raise RefusedError(
-                f"runs {runs[0].run_id} and {runs[1].run_id} do not compare: only one of them was switched live",
-                hint="compare two runs of `seekwise tune`, or two of one study",
-            )
         sides = [_side(run, records) for run, records in zip(runs, _labelled_alike(store, runs), strict=True)]
     if kind:
         _show_raid_kind(*sides, as_json)

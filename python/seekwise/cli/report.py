@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from seekwise.cli import _browser, _live_runs, _options, _shown
+from seekwise.cli import _browser, _options, _shown
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.files import make_folders
 from seekwise.store.database import Run, Store
@@ -64,16 +64,11 @@ def command(
             _index(store, output, markdown=markdown, tell=tell)
             return
         chosen = [store.run(name) for name in names]
-        lively = [_live_runs.is_live(run.plan) for run in chosen]
-        if len(chosen) > 1 and not (merge or (not any(lively) and _are_parts(store, chosen))):
+        if len(chosen) > 1 and not (merge or _are_parts(store, chosen)):
             _comparison(store, chosen, output, markdown=markdown, tell=tell, pictures=pictures)
-        elif any(lively):
-            if len(chosen) > 1:
-                raise UsageError("runs of `tune` cannot be merged", hint="leave out `--merge` to compare them")
-            _live(store, chosen[0], output, markdown=markdown, tell=tell, pictures=pictures)
-        else:
-            style = _options.style(mean, acceptable)
-            _study(store, chosen, style, output, markdown=markdown, tell=tell, pictures=pictures)
+            return
+        style = _options.style(mean, acceptable)
+        _page(store, chosen, style, output, markdown=markdown, tell=tell, pictures=pictures)
 
 
 def _refuse_contradictions(
@@ -96,51 +91,26 @@ def _are_parts(store: Store, runs: list[Run]) -> bool:
     if len({(run.name, run.backend) for run in runs}) > 1:
         return False
     names = [{facts["name"] for facts in run.plan.get("systems", [])} for run in runs]
-    return sum(len(each) for each in names) == len(set().union(*names))
+    return all(names) and sum(len(each) for each in names) == len(set().union(*names))
 
 
-def _live(store: Store, run: Run, output: Path, *, markdown: bool, tell: Tell, pictures: Path | None) -> None:
-    from seekwise.report import live, live_page
-    from seekwise.report.markdown import of_live
-
-    found = live.of(store, run)
-    if not found.records:
-        raise SeekwiseError(f"run {run.run_id} has no records, so there is nothing to show")
-    if markdown:
-        click.echo(of_live(found))
-        return
-    try:
-        written = live_page.write_pictures(made(pictures), found) if pictures is not None else []
-        path = live_page.write(path_of(output, run.run_id), found)
-    except OSError as error:
-        raise SeekwiseError(f"cannot write report: {error.strerror}: {error.filename}") from error
-    tell(path, written, (), run.run_id)
-
-
-def _study(
+def _page(
     store: Store, runs: list[Run], style, output: Path, *, markdown: bool, tell: Tell, pictures: Path | None
 ) -> None:
-    from seekwise.report import outcome
+    from seekwise.report import of_run
 
-    found = outcome.of(store, runs[0], style) if len(runs) == 1 else outcome.merged(store, runs, style)
+    found = of_run.of(store, runs, style)
     if not found.records:
         raise SeekwiseError(f"run {found.run.run_id} has no records, so there is nothing to show")
     if markdown:
-        from seekwise.report.markdown import of_study
-
-        click.echo(of_study(found.content))
+        click.echo(found.markdown())
         return
-    written: list[Path] = []
-    if pictures is not None:
-        from seekwise.report.page import write_pictures
-
-        try:
-            written = write_pictures(made(pictures), found.content)
-        except OSError as error:
-            raise SeekwiseError(f"cannot write pictures to {pictures}: {error.strerror}") from error
-    path = path_of(output, found.run.run_id)
-    names = [run.run_id for run in runs]
-    tell(_shown.write_report_as(found, path), written, names, found.run.run_id)
+    try:
+        written = found.write_pictures(made(pictures)) if pictures is not None else []
+    except OSError as error:
+        raise SeekwiseError(f"cannot write pictures to {pictures}: {error.strerror}") from error
+    path = _shown.write_page(found, path_of(output, found.run.run_id))
+    tell(path, written, [run.run_id for run in runs], found.run.run_id)
 
 
 @dataclass(frozen=True)

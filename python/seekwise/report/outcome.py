@@ -17,7 +17,7 @@ from seekwise.analysis.decision.verdicts import Judged
 from seekwise.analysis.model import Verdict, repetitions_text
 from seekwise.analysis.observe import POOLED_FACTOR, cell_without, observations
 from seekwise.analysis.records import judge_records, remarks
-from seekwise.analysis.rule import RULE_VERSION
+from seekwise.analysis.rule import ROUNDS_MIN, RULE_VERSION
 from seekwise.control.lines import Lines, shell_lines
 from seekwise.errors import UsageError
 from seekwise.insights import answer as answers
@@ -173,9 +173,17 @@ def judged(
         run=run,
         study=study,
         discarded=tuple(record for record in records if not record.valid),
-        notes=_notes(plan, records, said),
+        notes=_notes(plan, records, [*exact_note(found), *said]),
     )
     return Outcome(run, plan, records, found, content)
+
+
+def exact_note(judged: Sequence[Judged]) -> list[str]:
+    """Why so few repetitions decide; nothing where there are enough, or where something was measured."""
+    is_alone = any(each.exact and len(each.standings) > 1 for each in judged)
+    if not is_alone or max(each.rounds for each in judged) >= ROUNDS_MIN:
+        return []
+    return ["A deterministic simulation gives the same numbers every time, so they decide without statistics"]
 
 
 def _notes(plan: Plan, records: list[Record], said: Sequence[str]) -> list[str]:
