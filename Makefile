@@ -54,7 +54,7 @@ lab: install ## fetch Debian's kernels and build the guests of `seekwise lab` (k
 LIST ?= tests/vectors/lists
 OUT ?= vectors
 vectors: install ## record LIST=FILE (ARGS='--kernel 6.1 --scheduler bfq …') on real kernels into OUT=FOLDER, replayable by `seekwise verify vectors`
-	@$(BIN)/python -m seekwise.testbed.vectors $(if $(wildcard $(LIST)/*),$(wildcard $(LIST)/*.list),$(LIST)) --out $(OUT) $(ARGS)
+	@$(BIN)/python -m seekwise.lab.testbed.vectors $(if $(wildcard $(LIST)/*),$(wildcard $(LIST)/*.list),$(LIST)) --out $(OUT) $(ARGS)
 
 figures: install ## run the checks of README's accuracy table again and write the figures of all pages anew
 	@$(BIN)/python tools/figures.py
@@ -62,7 +62,7 @@ figures: install ## run the checks of README's accuracy table again and write th
 LADDER_DB ?= ladder.db
 ladder: lab ## validation level 4, the long form: every study of studies/ladder in the VM testbed, kept in tests/vectors/ladder, and the simulator against it
 	@for study in disk flash arrays flash-arrays buffered-reads buffered-writes buffered-flash; do $(BIN)/seekwise lab studies/ladder/$$study.toml --db $(LADDER_DB) || exit; done
-	@$(BIN)/python -m seekwise.validate._ladder_tables $(LADDER_DB) tests/vectors/ladder
+	@$(BIN)/python -m seekwise.lab.validate._ladder_tables $(LADDER_DB) tests/vectors/ladder
 	@$(BIN)/seekwise verify ladder tests/vectors/ladder
 
 dist/.wheel: $(SOURCES) $(shell find python packaging -name '*.py' -o -name '*.sh' -o -name '*.toml' -o -name '*.md' 2>/dev/null)

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from seekwise.fleet.rows import Summary, Sums, Unit
-from seekwise.fleet.unlike import unlike
+from seekwise.report.fleet.rows import Summary, Sums, Unit
+from seekwise.report.fleet.unlike import unlike
 
 DEVICE_SD, LOAD_SD, TRIAL_SD = 0.03, 0.02, 0.05
 SETTINGS = {"none": 0.0, "mq-deadline": 0.08}

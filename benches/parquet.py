@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from seekwise.fleet import parquet
+from seekwise.report.fleet import parquet
 
 HOSTS, GROUP = 500, 1_000_000
 LOADS = (

@@ -102,6 +102,39 @@ def test_packages_import_only_those_above_them_in_the_map() -> None:
     assert upwards == set(), "imports against the order of ARCHITECTURE.md, 'The packages'"
 
 
+ROOMS_MOST = 14
+FLOORS_MOST = 10
+
+
+def test_the_house_stays_small():
+    """Rooms are folders; a room stands one floor above the highest of those that it uses."""
+    rooms = [name for name in rows_of_packages() if (SEEKWISE / name).is_dir()]
+    floors: dict[str, int] = {}
+    for room in rooms:
+        floors[room] = 1 + max((floors[used] for used in imports_of(room) & set(floors)), default=0)
+    assert len(rooms) <= ROOMS_MOST
+    assert max(floors.values()) <= FLOORS_MOST
+
+
+def is_module(dotted: str) -> bool:
+    path = ROOT / "python" / dotted.replace(".", "/")
+    return path.is_dir() or path.with_suffix(".py").exists() or path.with_suffix(".pyi").exists()
+
+
+def test_each_module_that_is_imported_exists():
+    """Imports within functions, too, which no collection of tests would find."""
+    missing = []
+    for top in ("python", "tests", "tools", "benches"):
+        for path in (ROOT / top).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                named = [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+                named += [each.name for each in node.names] if isinstance(node, ast.Import) else []
+                missing += [
+                    f"{path}: {name}" for name in named if name.split(".")[0] == "seekwise" and not is_module(name)
+                ]
+    assert missing == []
+
+
 SENTENCE = re.compile(
     r"""\.(?:startswith|endswith|removeprefix|removesuffix)\(\(?f?"[^"\n]*[A-Za-z]{2,} [A-Za-z]{2,}"""
     r"""|"[^"\n]{4,}" (?:not )?in (?:str\()?(?:error|message|reason|said|sentence|text of)\b"""
@@ -111,11 +144,11 @@ OF_OTHERS = (
     "linux/",
     "store/foreign/",
     "trace/readers/",
-    "backend/kernel/environment.py",
-    "backend/kernel/fio.py",
+    "run/kernel/environment.py",
+    "run/kernel/fio.py",
     "run/live/fio_load.py",
-    "recordings/recorder.py",
-    "testbed/guest/programs.py",
+    "backend/recordings/recorder.py",
+    "lab/testbed/guest/programs.py",
 )
 """What the kernel or another program prints has to be read as text."""
 NO_SENTENCES = {'each = self.size_bytes(own, 1 << 62) if "size" in said else region'}

@@ -224,7 +224,7 @@ def environment() -> str:
 
 
 def words() -> str:
-    from seekwise import explain
+    from seekwise.report import explain
 
     text = [
         f"# Words\n\n{NOTE}\nWhat `seekwise explain WORD` says of every term. Models are on a [page of their own](models.md).\n"

@@ -92,8 +92,8 @@ def measure(name: str) -> Figure:
 
 def article() -> Figure:
     """Simulated rates [MB/s] of the 2008 article's systems: {system operation scheduler: by threads}, the means of five seeds."""
-    from seekwise.published.queries import OPERATIONS, Query
-    from seekwise.published.simulated import SimulatedResults
+    from seekwise.backend.setups.queries import OPERATIONS, Query
+    from seekwise.papers.simulated import SimulatedResults
 
     source, threads = SimulatedResults(), (1, 2, 4, 8)
     names = [(s, o, e) for s in ARTICLE for o in OPERATIONS for e in ("deadline", "cfq")]

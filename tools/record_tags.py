@@ -18,8 +18,8 @@ import re
 import sys
 
 from seekwise import schedulers
-from seekwise.testbed import cpio, debian, image, kernels, machine, modules, vectors
-from seekwise.testbed.cpio import Entry
+from seekwise.lab.testbed import cpio, debian, image, kernels, machine, modules, vectors
+from seekwise.lab.testbed.cpio import Entry
 
 TAGS = 32
 SERVICE_NS = 2_000_000

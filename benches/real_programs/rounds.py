@@ -22,11 +22,11 @@ from scipy import stats
 
 from real_programs.copying import ROOM_BYTES, copying, reading
 from real_programs.loads import PROGRAMS, Program, Visit
-from seekwise.backend.kernel import prepared_target
-from seekwise.backend.kernel.target import Target, find
 from seekwise.control import child
 from seekwise.control.scratch import room_bytes, scratch
 from seekwise.control.switching import switching
+from seekwise.run.kernel import prepared_target
+from seekwise.run.kernel.target import Target, find
 from seekwise.run.live import candidates
 
 ALONE, BESIDE, READING = "alone", "beside cp", "beside cat"

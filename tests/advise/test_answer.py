@@ -9,7 +9,7 @@ import pytest
 
 from insights.test_insights import record
 from seekwise.analysis.workloads import Workload
-from seekwise.insights.answer import answer, choose
+from seekwise.report.insights.answer import answer, choose
 from seekwise.study import parse
 from seekwise.study.model import Study
 from seekwise.study.shown import Answer

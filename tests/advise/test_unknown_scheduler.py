@@ -13,16 +13,16 @@ import pytest
 from report import sample_live
 from seekwise.advise import apply, status
 from seekwise.advise.forms import boot
-from seekwise.backend.kernel.target import Target
 from seekwise.control import recovery, settings, sysfs
 from seekwise.control.switching import switching
 from seekwise.errors import UsageError
-from seekwise.explain import _offered_here
 from seekwise.linux.describe import settings_lines
 from seekwise.linux.document import devices_document
 from seekwise.linux.resolve import resolve_path
 from seekwise.report import live_page
 from seekwise.report.charts import style
+from seekwise.report.explain import _offered_here
+from seekwise.run.kernel.target import Target
 from seekwise.run.live import candidates
 
 from .machine import two_disks

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from seekwise.analysis.raid_kind import Pair, raid_kind
-from seekwise.insights import controllers
-from seekwise.insights.means import Means
+from seekwise.report.insights import controllers
+from seekwise.report.insights.means import Means
 from seekwise.study.model import System
 
 

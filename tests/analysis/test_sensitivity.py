@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from seekwise.backend.simulated import SimulatedBackend
 from seekwise.cli.main import cli
 from seekwise.errors import UsageError
-from seekwise.insights import sensitivity as vary
+from seekwise.report.insights import sensitivity as vary
 from seekwise.study import parameters, starters
 from seekwise.study.model import Study
 
@@ -151,7 +151,7 @@ def test_a_parameter_without_effect_is_refused(system, name):
 def test_a_parameter_that_never_reaches_the_simulator_is_refused_before_the_first_run(monkeypatch):
     given = study()
     monkeypatch.setattr(parameters, "of_model", lambda *_: {})
-    monkeypatch.setattr("seekwise.published.cells.of_model", lambda *_: {})
+    monkeypatch.setattr("seekwise.backend.setups.cells.of_model", lambda *_: {})
     monkeypatch.setattr(vary, "_records", lambda *_: pytest.fail("it runs"))
     with pytest.raises(UsageError, match="no trial of this study passes it to the simulator"):
         run(given, "9650-2LP.command_us")

@@ -6,7 +6,7 @@ import pytest
 
 from seekwise.backend import get as backend
 from seekwise.errors import UsageError
-from seekwise.insights import sensitivity
+from seekwise.report.insights import sensitivity
 from seekwise.study import parse
 
 STUDY = """

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 
-from seekwise.backend.kernel import cpu
+from seekwise.run.kernel import cpu
 
 
 def proc(tmp_path, stat: str, processes: dict[int, str]):

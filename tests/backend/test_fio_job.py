@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from seekwise.backend.kernel import fio_job
+from seekwise.run.kernel import fio_job
 from seekwise.study.plan import Load, Phase
 
 PLACE = fio_job.Place(folder=Path("/srv/x"), region_bytes=64 * 2**20)

@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from seekwise.backend.kernel.backend import KernelBackend
 from seekwise.backend.protocol import Options
 from seekwise.errors import MissingError
+from seekwise.run.kernel.backend import KernelBackend
 from seekwise.study import starters
 from seekwise.study.plan import make
 

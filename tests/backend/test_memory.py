@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from seekwise.backend.kernel import memory
 from seekwise.control import child
 from seekwise.errors import UsageError
+from seekwise.run.kernel import memory
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes a control group")
 

@@ -6,9 +6,9 @@ from seekwise.backend.protocol import Options
 from seekwise.backend.room import needed_bytes
 from seekwise.backend.simulated import SimulatedBackend
 from seekwise.errors import UsageError
+from seekwise.lab.testbed.backend import LabBackend
 from seekwise.study import parse
 from seekwise.study.plan import Load, make
-from seekwise.testbed.backend import LabBackend
 
 STUDY = """
 name = "room"

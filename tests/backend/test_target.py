@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from seekwise.backend.kernel.target import Target
 from seekwise.errors import UsageError
 from seekwise.linux.resolve import resolve_path
 from seekwise.linux.stack import read_stack
+from seekwise.run.kernel.target import Target
 
 MACHINES = Path(__file__).resolve().parents[1] / "machines"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import STUDY, loop, mounted, needs_fio, needs_root, seekwise, study  # noqa: F401 (fixtures)
-from seekwise.backend.kernel import tiotest
 from seekwise.errors import UsageError
+from seekwise.run.kernel import tiotest
 from seekwise.store.foreign.model import MIB
 from seekwise.store.foreign.tiotest import FORMAT
 from seekwise.study.plan import Cell, Load, Phase

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from seekwise.backend.kernel import user_job
-from seekwise.backend.kernel.fio_job import Place
 from seekwise.errors import RefusedError, UsageError
+from seekwise.run.kernel import user_job
+from seekwise.run.kernel.fio_job import Place
 
 FOLDER = Place(folder=Path("/srv/x"), region_bytes=64 * 2**20)
 DEVICE = Place(device=Path("/dev/sdb"), offset_bytes=2**20, region_bytes=2**20, whole_bytes=10 * 2**20)

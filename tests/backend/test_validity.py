@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from seekwise.backend.kernel import validity
-from seekwise.backend.kernel.disk import DiskCounters, Program
+from seekwise.run.kernel import validity
+from seekwise.run.kernel.disk import DiskCounters, Program
 from seekwise.store.fio_result import FioPhase
 from seekwise.study.plan import Load, Phase
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from seekwise.backend.kernel import fio_job, windows
+from seekwise.run.kernel import fio_job, windows
 from seekwise.study.plan import Load, Phase
 
 

@@ -14,7 +14,7 @@ from tests import schemas as checking
 from seekwise.cli import schemas
 from seekwise.cli.main import cli
 from seekwise.errors import Exit, UsageError
-from seekwise.explain import program
+from seekwise.report.explain import program
 
 ROOT = Path(__file__).resolve().parents[2]
 PRINTED = re.compile(r'"(seekwise\.[a-z.-]+/\d+)"')

@@ -201,8 +201,8 @@ def test_a_process_whose_name_is_no_text_disturbs_nothing(tmp_path, journal):
     odd = subprocess.Popen([*AS_NOBODY, code], stdout=subprocess.PIPE, cwd="/")
     try:
         assert odd.stdout.readline() == b"ready\n"
-        from seekwise.backend.kernel import cpu, disk
         from seekwise.control import child
+        from seekwise.run.kernel import cpu, disk
 
         assert child.kill_marked("no such mark") == 0
         assert odd.pid in cpu.read_processes()

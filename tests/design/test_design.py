@@ -10,10 +10,10 @@ from click.testing import CliRunner
 from scipy.stats import qmc
 from tests import schemas as checking
 
+from seekwise.advise.design import answer, search, surrogate
+from seekwise.advise.design.front import front
+from seekwise.advise.design.space import Array, Point, Space, arrays_of, parse_drives, space_of
 from seekwise.cli.main import cli
-from seekwise.design import answer, search, surrogate
-from seekwise.design.front import front
-from seekwise.design.space import Array, Point, Space, arrays_of, parse_drives, space_of
 from seekwise.errors import NotMetError, SeekwiseError, UsageError
 from seekwise.run.cluster import cells
 from seekwise.run.live import simulated

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from seekwise import _core
-from seekwise.explain import explain, words
+from seekwise.report.explain import explain, words
 
 
 @pytest.mark.parametrize("name", _core.controller_models())

@@ -11,7 +11,7 @@ from seekwise import _core
 from seekwise.analysis import workloads
 from seekwise.cli.explain import command
 from seekwise.errors import UsageError
-from seekwise.explain import explain, program, words
+from seekwise.report.explain import explain, program, words
 from seekwise.study import factors, profiles, starters
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seekwise.explain import explain
+from seekwise.report.explain import explain
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from seekwise.fleet import bundle
+from seekwise.report.fleet import bundle
 from seekwise.store.database import Run
 from seekwise.store.record import CpuSeconds, Phase, Record
 

@@ -15,8 +15,8 @@ from tests import schemas as checking
 from seekwise import bounds
 from seekwise.cli.main import cli
 from seekwise.errors import UsageError
-from seekwise.fleet import answer, bundle, parquet, rows
-from seekwise.fleet.unlike import unlike
+from seekwise.report.fleet import answer, bundle, parquet, rows
+from seekwise.report.fleet.unlike import unlike
 from seekwise.store.database import Store
 
 from . import synthetic
@@ -339,7 +339,7 @@ def test_a_parquet_file_that_is_named_twice_counts_once(tmp_path) -> None:
 
 
 def test_the_level_of_an_array_is_data_not_words():
-    from seekwise.fleet.rows import unit_of
+    from seekwise.report.fleet.rows import unit_of
 
     drives = [{"name": name, "model": "WD2500YS"} for name in ("sda", "sdb", "sdc")]
     assert unit_of({"devices": drives, "raid_levels": ["raid5"]}).level == "RAID 5 of 3"

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seekwise.fleet import rows
-from seekwise.fleet.figures import figures, over_loads
-from seekwise.fleet.two_groups import probabilities, weighed
-from seekwise.fleet.unlike import unlike
+from seekwise.report.fleet import rows
+from seekwise.report.fleet.figures import figures, over_loads
+from seekwise.report.fleet.two_groups import probabilities, weighed
+from seekwise.report.fleet.unlike import unlike
 
 FILE = Path(__file__).parents[2] / "benches" / "fleets.py"
 spec = importlib.util.spec_from_file_location("fleets", FILE)

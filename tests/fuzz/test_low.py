@@ -9,11 +9,11 @@ import time
 
 import pytest
 
-from seekwise.backend.kernel import user_job
 from seekwise.control import settings, sysfs
 from seekwise.control.journal import Journal
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.linux import ata, facts
+from seekwise.run.kernel import user_job
 from seekwise.run.live import own
 from seekwise.trace import summary
 from seekwise.trace.readers import open_trace

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from seekwise.backend.kernel import user_job, windows
 from seekwise.control import recovery
 from seekwise.control.journal import Journal, _line
 from seekwise.errors import SeekwiseError
 from seekwise.linux.stack import read_stack
+from seekwise.run.kernel import user_job, windows
 from seekwise.store import fio_result, foreign
 from seekwise.store.database import Store
 from seekwise.study import parse

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from seekwise.explain import explain, with_own_figures
-from seekwise.insights import caps
+from seekwise.report.explain import explain, with_own_figures
+from seekwise.report.insights import caps
 from seekwise.store.database import Run, Store
 from seekwise.store.record import CpuSeconds, Phase, Record
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from seekwise import insights
-from seekwise.insights.schedulers import groups, slope, trend
+from seekwise.report import insights
+from seekwise.report.insights.schedulers import groups, slope, trend
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.study.model import System
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from insights.test_insights import record
-from seekwise import insights
-from seekwise.insights import schedulers
-from seekwise.insights.means import Means
+from seekwise.report import insights
+from seekwise.report.insights import schedulers
+from seekwise.report.insights.means import Means
 from seekwise.study.model import System
 
 OPERATIONS = ("seq_read", "seq_write", "rand_read", "rand_write")

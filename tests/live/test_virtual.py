@@ -5,10 +5,10 @@ import json
 import pytest
 
 from seekwise.errors import MissingError, SeekwiseError, UsageError
-from seekwise.run.live import virtual
+from seekwise.lab.testbed import image, kernels, machine
+from seekwise.lab.testbed import tune as virtual
+from seekwise.lab.testbed.cpio import Entry
 from seekwise.study import uses
-from seekwise.testbed import image, kernels, machine
-from seekwise.testbed.cpio import Entry
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from seekwise.backend.setups.queries import Defaults, Query
+from seekwise.backend.setups.value import NotModelled
 from seekwise.cli.verify import command
-from seekwise.published.queries import Defaults, Query
-from seekwise.published.simulated import SimulatedResults
-from seekwise.published.value import NotModelled
-from seekwise.validate import claims, rates, verdicts
+from seekwise.lab.validate import claims, rates, verdicts
+from seekwise.papers.simulated import SimulatedResults
 
 SEEDS = Path(__file__).parents[1] / "seeds"
 

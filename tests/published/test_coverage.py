@@ -13,8 +13,8 @@ import pytest
 from published import coverage
 from seekwise import _core
 from seekwise.cli.main import cli
-from seekwise.explain import explain
 from seekwise.report import evidence
+from seekwise.report.explain import explain
 from seekwise.study import starters
 
 ROOT = Path(__file__).parents[2]
@@ -70,7 +70,7 @@ def test_what_is_named_exists(token):
             shown = getattr(starters.open_study(study)[0], kind)
             assert int(number) in {each.number for each in shown}
         case "finding":
-            text = "".join(path.read_text() for path in (ROOT / "python/seekwise/insights").glob("*.py"))
+            text = "".join(path.read_text() for path in (ROOT / "python/seekwise/report/insights").glob("*.py"))
             assert f'"{name}"' in text
         case "claim":
             assert name in CLAIMS

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seekwise.published.expect import passes
-from seekwise.published.expression import evaluate
-from seekwise.published.functions import Functions
-from seekwise.published.queries import Defaults, Query
-from seekwise.published.value import ClaimError, NotModelled
-from seekwise.validate.claims import check
+from seekwise.backend.setups.queries import Defaults, Query
+from seekwise.backend.setups.value import ClaimError, NotModelled
+from seekwise.lab.validate.claims import check
+from seekwise.papers.expect import passes
+from seekwise.papers.expression import evaluate
+from seekwise.papers.functions import Functions
 
 FIGURES = {
     ("A", "seq_read", "deadline"): {1: 0.1, 2: 0.14, 4: 0.22, 8: 0.38},

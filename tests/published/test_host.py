@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from seekwise.published import cells
-from seekwise.published.queries import Query
-from seekwise.published.setup import setup_of
-from seekwise.published.simulated import SimulatedResults
+from seekwise.backend.setups import cells
+from seekwise.backend.setups.queries import Query
+from seekwise.backend.setups.setup import setup_of
+from seekwise.papers.simulated import SimulatedResults
 
 
 def asked(**given) -> Query:

@@ -13,19 +13,19 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from insights.test_insights import record
-from seekwise import _core, insights
+from seekwise import _core
 from seekwise.analysis.printed import Style, printed
 from seekwise.backend import setup_lines
 from seekwise.backend.protocol import Options
 from seekwise.backend.simulated import SimulatedBackend
 from seekwise.backend.trial_spec import default_scheduler
 from seekwise.cli.main import cli
-from seekwise.explain import explain
-from seekwise.insights import sensitivity
-from seekwise.insights.answer import answer
 from seekwise.linux import kernel_log
-from seekwise.published.simulated import SimulatedResults
-from seekwise.report import outcome
+from seekwise.papers.simulated import SimulatedResults
+from seekwise.report import insights, outcome
+from seekwise.report.explain import explain
+from seekwise.report.insights import sensitivity
+from seekwise.report.insights.answer import answer
 from seekwise.report.rows import summary_rows, trial_rows
 from seekwise.report.terminal import print_table
 from seekwise.store.record import Record

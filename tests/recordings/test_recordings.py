@@ -2,10 +2,9 @@
 
 import pytest
 
-from seekwise.errors import SeekwiseError
-from seekwise.recordings import placed, recording
-from seekwise.recordings.events import COMMIT_BLOCKS, Reader
-from seekwise.recordings.recording import (
+from seekwise.backend.recordings import placed, recording
+from seekwise.backend.recordings.events import COMMIT_BLOCKS, Reader
+from seekwise.backend.recordings.recording import (
     BEGIN,
     DISCARD,
     END,
@@ -22,6 +21,7 @@ from seekwise.recordings.recording import (
     File,
     Recording,
 )
+from seekwise.errors import SeekwiseError
 from seekwise.study.uses import Job
 
 SMALL = Recording(

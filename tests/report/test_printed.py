@@ -12,11 +12,11 @@ from rich.console import Console
 
 from insights.test_insights import record
 from seekwise.analysis.printed import Style, mean_of, metric_value, printed
-from seekwise.published.queries import Defaults
+from seekwise.backend.setups.queries import Defaults
+from seekwise.lab.validate import verdicts
 from seekwise.report.terminal import known, print_table
 from seekwise.study import starters
 from seekwise.study.shown import Grid, Table
-from seekwise.validate import verdicts
 
 SEEDS = Path(__file__).parents[1] / "seeds"
 WORDS = {

@@ -6,7 +6,7 @@ import pytest
 
 from seekwise.backend.simulated import SimulatedBackend
 from seekwise.errors import UsageError
-from seekwise.insights import find
+from seekwise.report.insights import find
 from seekwise.study import plan as plans
 from seekwise.study import starters
 from seekwise.study.model import Study

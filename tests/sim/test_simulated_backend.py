@@ -135,8 +135,8 @@ def test_an_array_behind_the_page_cache_gives_records_like_any_other():
 
 def test_a_cell_of_a_study_and_a_question_to_the_world_are_the_same_run():
     from seekwise.backend import storage_trials
-    from seekwise.published import cells
-    from seekwise.published.setup import published, setup_of
+    from seekwise.backend.setups import cells
+    from seekwise.backend.setups.setup import published, setup_of
 
     study = published()["article-2008"]
     backend = SimulatedBackend()

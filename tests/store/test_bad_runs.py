@@ -13,7 +13,7 @@ from tests import simulated_study
 
 from seekwise.cli.main import cli
 from seekwise.errors import SeekwiseError
-from seekwise.fleet import bundle
+from seekwise.report.fleet import bundle
 from seekwise.store.database import Store
 
 WRONG = [None, True, -1, 1.5, 1e308, 2**70, "", "x" * 300, [], {}, [[]], {"a": {}}, [None], "nan"]

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from seekwise.errors import MissingError
-from seekwise.testbed import image, kernels, machine
+from seekwise.lab.testbed import image, kernels, machine
 
 
 @pytest.hookimpl(tryfirst=True)

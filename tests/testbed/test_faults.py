@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from seekwise.testbed import machine
-from seekwise.testbed.cpio import Entry
+from seekwise.lab.testbed import machine
+from seekwise.lab.testbed.cpio import Entry
 
 pytestmark = pytest.mark.timeout(1500)
 

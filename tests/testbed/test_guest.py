@@ -6,9 +6,9 @@ import pytest
 
 from seekwise import backend as backends
 from seekwise.backend.protocol import Options
+from seekwise.lab.testbed import machine
+from seekwise.lab.testbed.cpio import Entry
 from seekwise.study import parse, plan
-from seekwise.testbed import machine
-from seekwise.testbed.cpio import Entry
 
 # Booting takes seconds; making the image the first time fetches 75 MB and compiles fio and the drive server.
 pytestmark = pytest.mark.timeout(1500)

@@ -11,9 +11,9 @@ import json
 import pytest
 
 from seekwise import _core
+from seekwise.lab.testbed import machine
+from seekwise.lab.testbed.cpio import Entry
 from seekwise.store import fio_result
-from seekwise.testbed import machine
-from seekwise.testbed.cpio import Entry
 
 pytestmark = pytest.mark.timeout(1500)
 

@@ -16,10 +16,10 @@ from click.testing import CliRunner
 from seekwise.backend.protocol import Options
 from seekwise.cli.main import cli
 from seekwise.errors import MissingError, SeekwiseError, UsageError
+from seekwise.lab.testbed import cpio, debian, kernels, machine, modules, processor, script
+from seekwise.lab.testbed.backend import LabBackend
+from seekwise.lab.testbed.cpio import Entry
 from seekwise.study import parse
-from seekwise.testbed import cpio, debian, kernels, machine, modules, processor, script
-from seekwise.testbed.backend import LabBackend
-from seekwise.testbed.cpio import Entry
 
 STUDY = """
 name = "small"

@@ -27,8 +27,8 @@ from pathlib import Path
 import pytest
 
 from seekwise.errors import MissingError
-from seekwise.testbed import cpio, debian, machine, programs
-from seekwise.testbed.cpio import Entry
+from seekwise.lab.testbed import cpio, debian, machine, programs
+from seekwise.lab.testbed.cpio import Entry
 
 from . import systemd_guest_package
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from seekwise.errors import UsageError
-from seekwise.testbed import vectors
-from seekwise.validate import vectors as verifying
+from seekwise.lab.testbed import vectors
+from seekwise.lab.validate import vectors as verifying
 
 LISTS = Path(__file__).parents[1] / "vectors"
 

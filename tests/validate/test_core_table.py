@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from seekwise.validate import _core_table, rates
+from seekwise.lab.validate import _core_table, rates
 
 DATA = Path(__file__).parents[1] / "vectors" / "nvme-many-cores"
 HEADER, *ROWS = (DATA / "given.csv").read_text().splitlines()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from seekwise.validate import drives
+from seekwise.lab.validate import drives
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "devices.toml"
 

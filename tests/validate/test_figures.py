@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from seekwise import _core
-from seekwise.validate import _basis as basis
-from seekwise.validate import claims, drives, verdicts
-from seekwise.validate._basis import Basis, Count
-from seekwise.validate.frame import FileReport, Report, text
+from seekwise.lab.validate import _basis as basis
+from seekwise.lab.validate import claims, drives, verdicts
+from seekwise.lab.validate._basis import Basis, Count
+from seekwise.lab.validate.frame import FileReport, Report, text
 
 ROOT = Path(__file__).parents[2]
 

@@ -15,7 +15,7 @@ from seekwise.analysis.calibration.noise import Design, mixture, study
 from seekwise.analysis.calibration.suite import calibrate, judged_score
 from seekwise.analysis.model import Observation
 from seekwise.cli.verify import command
-from seekwise.validate import judgement
+from seekwise.lab.validate import judgement
 
 KEYS = (
     "tables",

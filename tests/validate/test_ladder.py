@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from seekwise.validate import _ladder_tables as tables
-from seekwise.validate import ladder
+from seekwise.lab.validate import _ladder_tables as tables
+from seekwise.lab.validate import ladder
 
 LADDER = Path(__file__).parents[1] / "vectors" / "ladder"
 

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from seekwise.cli.import_ import command as import_command
 from seekwise.errors import UsageError
+from seekwise.lab.validate import traces
 from seekwise.trace.disksim import drive, requests, syntax
-from seekwise.validate import traces
 
 DATA = Path(__file__).parents[1] / "reference" / "disksim"
 

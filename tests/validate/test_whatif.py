@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from seekwise.validate import whatif
+from seekwise.lab.validate import whatif
 
 VECTORS = Path(__file__).resolve().parents[1] / "vectors" / "whatif"
 

@@ -11,8 +11,8 @@ from seekwise import environment
 from seekwise.analysis import model as study_words
 from seekwise.analysis.decision import verdicts as live_words
 from seekwise.errors import UsageError
-from seekwise.explain import explain, program
 from seekwise.report.content import METRIC_TITLES
+from seekwise.report.explain import explain, program
 from seekwise.store.foreign import registry
 from seekwise.study import uses
 from seekwise.study.model import BackendName

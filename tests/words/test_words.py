@@ -7,7 +7,7 @@ import re
 import pytest
 from tests.words import visible
 
-from seekwise.explain import program
+from seekwise.report.explain import program
 
 # Old word: where it is right all the same (a block device, the `--fault` of a drive, a name in backquotes).
 OLD = {

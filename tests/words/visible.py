@@ -9,10 +9,10 @@ from functools import cache
 from pathlib import Path
 
 import seekwise
-from seekwise.explain import program
+from seekwise.report.explain import program
 
 PACKAGE = Path(seekwise.__file__).parent
-SCRIPTS = {"testbed/script.py", "testbed/filesystem.py"}
+SCRIPTS = {"lab/testbed/script.py", "lab/testbed/filesystem.py"}
 """Shell lines that run in the guest: they are not for reading."""
 TEMPLATE_CODE = r"{[%#{].*?[%#}]}|<(style|script).*?</\1>|<[^>]*>"
 SQL = ("CREATE TABLE", "SELECT", "INSERT", "UPDATE")
@@ -65,7 +65,7 @@ def _strings() -> Iterator[tuple[str, str]]:
         for line in words.splitlines():
             if line.strip():
                 yield path.name, line
-    for path in sorted((PACKAGE / "explain" / "units").glob("*.md")):
+    for path in sorted((PACKAGE / "report" / "explain" / "units").glob("*.md")):
         lines = path.read_text(encoding="utf-8").splitlines()
         for number, line in enumerate(lines, 1):
             if not line.startswith(("also:", "see:")):

@@ -6,9 +6,9 @@ import json
 from dataclasses import dataclass
 from importlib.resources import files
 
-from seekwise.insights import caps
 from seekwise.linux.describe import KIND_NAMES, TRANSPORT_NAMES
 from seekwise.linux.model import BlockDevice
+from seekwise.report.insights import caps
 
 PURPOSES = {"responsive": "responsive while busy", "throughput": "most work done"}
 

@@ -10,9 +10,9 @@ from seekwise.analysis.rule import CONTROL_SUFFIX
 from seekwise.analysis.workloads import Standing, Weighed, Workload, weigh
 from seekwise.control.lines import Lines
 from seekwise.errors import UsageError
-from seekwise.insights import answer
 from seekwise.report import array_choice, outcome
 from seekwise.report.content import Advice
+from seekwise.report.insights import answer
 from seekwise.report.outcome import Outcome
 from seekwise.store.record import Record
 from seekwise.study.plan import Plan, Setting

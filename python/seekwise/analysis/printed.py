@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from seekwise.published.rule import METRICS, RULE, decide
+from seekwise.analysis.published_rule import METRICS, RULE, decide
 from seekwise.store.record import Phase, Record
 from seekwise.study.quantity import parse_bytes, size_word
 from seekwise.study.shown import RESERVED, SUCCESSORS, TABLE_METRICS, Block, Grid, Metric, Side, Table

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from seekwise.backend.protocol import Backend, Options
 
 BACKENDS = {
-    "kernel": "seekwise.backend.kernel.backend:KernelBackend",
+    "kernel": "seekwise.run.kernel.backend:KernelBackend",
     "simulated": "seekwise.backend.simulated:SimulatedBackend",
-    "lab": "seekwise.testbed.backend:LabBackend",
+    "lab": "seekwise.lab.testbed.backend:LabBackend",
 }
 
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from seekwise import schedulers
-from seekwise.backend.kernel.fio_job import FIO_RW
+from seekwise.backend.setups.cells import SINGLE_QUEUE_UNTIL, version
+from seekwise.backend.setups.value import NotModelled
 from seekwise.errors import UsageError
-from seekwise.published.cells import SINGLE_QUEUE_UNTIL, version
-from seekwise.published.value import NotModelled
 from seekwise.study import profiles
 from seekwise.study.model import Study, System, Workload
 from seekwise.study.quantity import size_word
 
+FIO_RW = {"seq_read": "read", "seq_write": "write", "rand_read": "randread", "rand_write": "randwrite"}
+"""{operation: fio's `rw`}."""
 LAYOUTS = {"raid10": ["--layout=n2"]}
 NCQ_DEPTH = 31
 MOUNT = "/mnt/test"

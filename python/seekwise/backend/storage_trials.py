@@ -1,6 +1,6 @@
 """Trials on whole storage - arrays, controllers, page cache and file system - for the simulated backend.
 
-A system and a load become the same set-up, and the same spec of the compiled simulator, as a question to `seekwise.published`: a study and a
+A system and a load become the same set-up, and the same spec of the compiled simulator, as a question to `seekwise.papers`: a study and a
 claim about it cannot drift apart. An operation that is not modelled has no phase in the record; why stands in `conditions.not_modelled`.
 """
 
@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 
 from seekwise import _core, controllers
 from seekwise.backend.protocol import origin
+from seekwise.backend.setups import cells
+from seekwise.backend.setups.setup import GNOME_DISKS_SAMPLES, Setup, of_system
+from seekwise.backend.setups.value import NotModelled
 from seekwise.errors import UsageError
-from seekwise.published import cells
-from seekwise.published.setup import GNOME_DISKS_SAMPLES, Setup, of_system
-from seekwise.published.value import NotModelled
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.study.factors import ISCHED_PREFIX, Value

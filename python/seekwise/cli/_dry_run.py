@@ -9,10 +9,10 @@ from typing import Literal
 
 import click
 
-from seekwise.backend.kernel import user_job
 from seekwise.backend.protocol import Options
 from seekwise.cli import _job, _shown
 from seekwise.errors import SeekwiseError
+from seekwise.run.kernel import user_job
 from seekwise.store.database import Store
 from seekwise.study.model import Study
 

@@ -13,12 +13,12 @@ from seekwise.errors import UsageError
 from seekwise.store.database import Store
 
 if TYPE_CHECKING:
-    from seekwise.fleet.rows import Summary
+    from seekwise.report.fleet.rows import Summary
 
 
 def import_bundles(paths: Sequence[Path], db: Path | None, as_json: bool) -> None:
     """All are checked before the first is stored. A run that is there already is left as it is."""
-    from seekwise.fleet import answer, bundle, rows
+    from seekwise.report.fleet import answer, bundle, rows
     from seekwise.store import codec
 
     summary = rows.Summary()
@@ -56,7 +56,7 @@ def import_bundles(paths: Sequence[Path], db: Path | None, as_json: bool) -> Non
 
 def show_store(store: Store, names: Sequence[str], as_json: bool) -> None:
     """The fleet of the measured runs of a store."""
-    from seekwise.fleet import rows
+    from seekwise.report.fleet import rows
 
     summary = rows.Summary()
     for run in [store.run(name) for name in names] or store.runs():
@@ -70,7 +70,7 @@ def show_store(store: Store, names: Sequence[str], as_json: bool) -> None:
 
 def show_parquet(paths: Sequence[Path], as_json: bool) -> None:
     """The same of Parquet files."""
-    from seekwise.fleet import parquet, rows
+    from seekwise.report.fleet import parquet, rows
 
     summary = rows.Summary()
     # A file that is named twice counts once.
@@ -90,7 +90,7 @@ def _take(summary: Summary, found) -> None:
 
 
 def _show(summary: Summary, as_json: bool) -> None:
-    from seekwise.fleet import answer
+    from seekwise.report.fleet import answer
 
     found = answer.of(summary)
     if as_json:

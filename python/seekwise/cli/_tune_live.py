@@ -33,7 +33,7 @@ END_S = 2.0
 
 def answer(request: Request) -> None:
     """Switches under the load that runs now, or under COMMAND; prints the answer."""
-    from seekwise.backend.kernel.target import find
+    from seekwise.run.kernel.target import find
 
     guard = guard_factor(request.guard)
     _check_options(request)
@@ -84,7 +84,7 @@ def guard_factor(text: str | None) -> float | None:
 
 
 def _carry_out(request: Request, store: Store, run: Run, plan: LivePlan, target, guard: float | None) -> None:
-    from seekwise.backend.kernel import prepared_target
+    from seekwise.run.kernel import prepared_target
 
     deadline = request.began_s + plan.budget_s - END_S
     store.add_run(run)

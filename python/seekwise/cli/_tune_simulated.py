@@ -70,8 +70,8 @@ def progress(what: str, *, quiet: bool) -> Iterator[Callable[[str, float], None]
 
 def nearest_model_here() -> str:
     """A shipped model like the drive below the current folder; a common SSD where there is none."""
-    from seekwise.backend.kernel.target import find
     from seekwise.cli._tune_unprivileged import nearest_model
+    from seekwise.run.kernel.target import find
 
     try:
         return nearest_model(find("."))

@@ -12,7 +12,7 @@ from seekwise.errors import MissingError
 from seekwise.run.live import candidates
 
 if TYPE_CHECKING:
-    from seekwise.backend.kernel.target import Target
+    from seekwise.run.kernel.target import Target
     from seekwise.run.live.planning import Request
 
 

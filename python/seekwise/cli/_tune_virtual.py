@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from seekwise.cli import _output, _tune_simulated, tune
-from seekwise.run.live import candidates, planning, virtual
+from seekwise.lab.testbed import tune as virtual
+from seekwise.run.live import candidates, planning
 from seekwise.store.database import Store
 from seekwise.study import uses as use_files
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 def answer(request: Request) -> None:
     """Boots guests for the uses; prints the answer, marked as virtual."""
-    from seekwise.testbed import backend
+    from seekwise.lab.testbed import backend
 
     _tune_simulated.refuse_what_needs_a_device(request)
     model = virtual.model_of(request.target, request.kernel)

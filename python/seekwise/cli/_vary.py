@@ -8,8 +8,8 @@ from dataclasses import asdict
 import click
 
 from seekwise.cli import _output, _shown
-from seekwise.insights.means import number
-from seekwise.insights.sensitivity import WHY_NONE, Effect, Sensitivity, moved
+from seekwise.report.insights.means import number
+from seekwise.report.insights.sensitivity import WHY_NONE, Effect, Sensitivity, moved
 from seekwise.study.model import Study
 from seekwise.study.quantity import time_text
 
@@ -107,7 +107,7 @@ def document(study: Study, seed: int, found: Sequence[Sensitivity]) -> dict[str,
 
 
 def carry_out(study: Study, words: Sequence[str], backend: object, *, seed: int | None, as_json: bool) -> None:
-    from seekwise.insights import sensitivity as vary
+    from seekwise.report.insights import sensitivity as vary
 
     variations = vary.parsed(study, words)
     quiet = (lambda *_: None) if as_json else told

@@ -15,11 +15,11 @@ from seekwise.advise import drive_class, recommend
 from seekwise.analysis import workloads
 from seekwise.cli import _live_runs, _options, _shown
 from seekwise.errors import UsageError
-from seekwise.insights.answer import OVERALL
 from seekwise.linux.resolve import resolve_path
 from seekwise.linux.stack import read_stack
 from seekwise.report import answer, outcome, terminal
 from seekwise.report.content import Advice
+from seekwise.report.insights.answer import OVERALL
 from seekwise.report.number_text import three
 from seekwise.report.rows import OPERATION_NAMES, trial_rows
 from seekwise.store.database import Store

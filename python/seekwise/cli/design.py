@@ -12,7 +12,7 @@ from seekwise.cli import _options, _output
 from seekwise.errors import UsageError
 
 if TYPE_CHECKING:
-    from seekwise.design.space import Array
+    from seekwise.advise.design.space import Array
 
 
 class Size(click.ParamType):
@@ -87,9 +87,9 @@ def command(
     Simulated: DRIVE is a drive model (`seekwise explain models`). RAID level, number of drives, chunk, scheduler, queue depth and read-ahead are searched
     in stages, not tried one by one.
     """
+    from seekwise.advise.design import answer, search
+    from seekwise.advise.design import space as spaces
     from seekwise.cli import _shown, _spread
-    from seekwise.design import answer, search
-    from seekwise.design import space as spaces
     from seekwise.run.cluster import cells, where
     from seekwise.run.live import simulated
     from seekwise.study import uses as use_files
@@ -138,7 +138,7 @@ def _failures(levels: tuple[str, ...], survives: int | None) -> int:
 
 def _that_hold(arrays: tuple[Array, ...], capacity: int | None, data: int | None) -> tuple[Array, ...]:
     """The arrays that hold what is asked for; UsageError when none does, or one less than the data."""
-    from seekwise.design.answer import capacity_text
+    from seekwise.advise.design.answer import capacity_text
 
     most = max(array.capacity_bytes for array in arrays)
     arrays = tuple(array for array in arrays if array.capacity_bytes >= (capacity or 0))
@@ -176,7 +176,7 @@ class _Told:
 
 def _levels(words: tuple[str, ...]) -> tuple[str, ...]:
     """`raid10`, `10`, `RAID 10` and lists of them; UsageError for what is no level."""
-    from seekwise.design.space import LEVELS
+    from seekwise.advise.design.space import LEVELS
 
     found = []
     for word in (part for each in words for part in each.split(",")):

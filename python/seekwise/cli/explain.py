@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from seekwise.cli._shown import out
-from seekwise.explain import Explanation, explain, with_own_figures, words
+from seekwise.report.explain import Explanation, explain, with_own_figures, words
 
 WIDTH = 100
 

@@ -66,7 +66,7 @@ def _to_file(store: Store, names: tuple[str, ...], bundle: bool, output: Path | 
     if not runs:
         raise UsageError(f"{store.path} has no measured run", hint="`seekwise tune PATH` measures")
     if not bundle:
-        from seekwise.fleet import parquet
+        from seekwise.report.fleet import parquet
 
         parquet.arrow()
         path = output or Path("seekwise.parquet")
@@ -74,7 +74,7 @@ def _to_file(store: Store, names: tuple[str, ...], bundle: bool, output: Path | 
         click.echo(f"{count} rows of {len(runs)} run{'' if len(runs) == 1 else 's'}: {path}")
         click.echo(f"\nnext: seekwise results {path}")
         return
-    from seekwise.fleet import bundle as bundles
+    from seekwise.report.fleet import bundle as bundles
 
     host = platform.node() or "host"
     path = output or Path(f"{_output.safe_line(host).replace('/', '_')}{bundles.SUFFIX}")

@@ -38,7 +38,7 @@ def command(
 
     Needs neither root nor drives; the time is virtual, so a busy machine changes nothing but how long you wait.
     """
-    from seekwise.testbed import backend, image, kernels
+    from seekwise.lab.testbed import backend, image, kernels
 
     if build:
         if study is not None:

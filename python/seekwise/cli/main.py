@@ -192,8 +192,8 @@ def cli(quiet: bool) -> None:
     # What a killed run left is removed, what it changed is restored, before anything else happens; nothing there costs a few directory reads.
     temporary.remove_left_behind()
     if kernel_left():
-        from seekwise.backend.kernel import memory
         from seekwise.control import tracefs
+        from seekwise.run.kernel import memory
 
         tracefs.remove_left_behind()
         memory.remove_left_behind()

@@ -17,7 +17,7 @@ from seekwise.errors import UsageError
 from seekwise.store.database import Store
 
 if TYPE_CHECKING:
-    from seekwise.backend.kernel.target import Target
+    from seekwise.run.kernel.target import Target
     from seekwise.run.live.plan import LivePlan
     from seekwise.run.live.planning import Request
 
@@ -96,7 +96,7 @@ def answer(request: Request) -> None:
             raise UsageError(
                 f"{name} is for a load that is not ours", hint="add --live, or a program of yours after `--`"
             )
-    from seekwise.backend.kernel.target import find
+    from seekwise.run.kernel.target import find
     from seekwise.study import uses as use_files
 
     target = find(request.target)

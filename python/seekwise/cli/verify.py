@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from seekwise.errors import Exit, UsageError
+from seekwise.lab.validate import frame
 from seekwise.study.quantity import time_text
-from seekwise.validate import frame
 
 # A line of progress is due after this long, and then each time.
 QUIET_S = 2.0
@@ -35,7 +35,7 @@ class Watch:
 
 
 class Kinds(click.Group):
-    """A subcommand per module in `seekwise.validate`."""
+    """A subcommand per module in `seekwise.lab.validate`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return frame.kinds()

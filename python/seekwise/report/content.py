@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from seekwise.analysis.printed import Printed
-from seekwise.insights.answer import Choice
-from seekwise.insights.model import Finding
 from seekwise.report.arrays import ArrayRow
+from seekwise.report.insights.answer import Choice
+from seekwise.report.insights.model import Finding
 from seekwise.store.record import Record
 from seekwise.study.model import System
 from seekwise.study.shown import Figure

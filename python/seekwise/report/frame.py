@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from seekwise.analysis.rule import CONTROL_SUFFIX
-from seekwise.insights.answer import kind_of
+from seekwise.report.insights.answer import kind_of
 from seekwise.report.rows import OPERATION_ORDER, summary_rows, trial_rows
 from seekwise.store.record import Record
 from seekwise.study.model import System

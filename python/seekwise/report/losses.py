@@ -16,10 +16,10 @@ from markupsafe import Markup
 from seekwise.analysis.rule import CONTROL_SUFFIX, THRESHOLD_SHARE, more_is_better
 from seekwise.analysis.workloads import Standing, Weighed, Workload, weigh
 from seekwise.errors import UsageError
-from seekwise.insights.answer import OVERALL, competitions
 from seekwise.report.charts import live_svg
 from seekwise.report.charts.figures import panel_title
 from seekwise.report.content import ReportContent
+from seekwise.report.insights.answer import OVERALL, competitions
 from seekwise.report.looks import Look, Looks
 from seekwise.report.metric_words import NO_BOUND_FACTOR
 from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER

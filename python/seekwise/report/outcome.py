@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from seekwise import insights
 from seekwise.analysis import believable, printed, tables
 from seekwise.analysis.control import judge_control
 from seekwise.analysis.decision.observed import METRICS
@@ -20,10 +19,10 @@ from seekwise.analysis.records import judge_records, remarks
 from seekwise.analysis.rule import ROUNDS_MIN, RULE_VERSION
 from seekwise.control.lines import Lines, shell_lines
 from seekwise.errors import UsageError
-from seekwise.insights import answer as answers
-from seekwise.report import answered, array_choice, arrays, predicted
+from seekwise.report import answered, array_choice, arrays, insights, predicted
 from seekwise.report.answered import Question
 from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
+from seekwise.report.insights import answer as answers
 from seekwise.run import early
 from seekwise.run import execute as runs
 from seekwise.store import damage

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from seekwise.analysis.printed import MEANS, Cell, GridCell, PrintedGrid, PrintedTable
-from seekwise.published.rule import RULE
+from seekwise.analysis.published_rule import RULE
 from seekwise.report import answer, arrays
 from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.number_text import plain_settings, three

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from seekwise.errors import SeekwiseError
-from seekwise.explain import explain
+from seekwise.report.explain import explain
 from seekwise.report.looks import scheduler_of
 
 ALWAYS = ("throughput", "latency", "p99", "cpu efficiency", "confidence interval", "simulated")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from seekwise.insights.answer import kind_of
 from seekwise.report.content import ReportContent
+from seekwise.report.insights.answer import kind_of
 from seekwise.report.number_text import one_line
 from seekwise.report.rows import OPERATION_NAMES
 from seekwise.store.record import Record

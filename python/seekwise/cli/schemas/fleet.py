@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from seekwise.cli.schemas.base import Number, Part, part_of
-from seekwise.fleet.rows import Unit
+from seekwise.report.fleet.rows import Unit
 
 
 class DesignedArray(Part):

@@ -11,10 +11,10 @@ from seekwise.analysis import compare, model, quantiles, raid_kind, workloads
 from seekwise.cli._progress import Progress
 from seekwise.cli.schemas.base import Map, Number, Part, part_of
 from seekwise.cli.schemas.decision import Decision, PurposeDecision, Use
-from seekwise.insights.answer import Choice
-from seekwise.insights.model import Finding
 from seekwise.report.arrays import ArrayRow
 from seekwise.report.content import Advice, WinnerRow
+from seekwise.report.insights.answer import Choice
+from seekwise.report.insights.model import Finding
 from seekwise.store import database, record
 
 Provenance = Literal["measured", "virtual", "simulated"]

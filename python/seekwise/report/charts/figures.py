@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import altair as alt
 
 from seekwise.analysis.printed import mean_of, repeats
-from seekwise.insights.answer import kind_of
 from seekwise.report.charts import panels as multiples
 from seekwise.report.charts.style import configured, scales
+from seekwise.report.insights.answer import kind_of
 from seekwise.report.looks import Looks
 from seekwise.report.number_text import natural, three
 from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seekwise import schedulers
-from seekwise.backend.kernel.target import Target
 from seekwise.control import attributes, sysfs
 from seekwise.errors import UsageError
+from seekwise.run.kernel.target import Target
 from seekwise.run.live.candidates import Candidate, in_force_values, offered_schedulers
 from seekwise.study.factors import ISCHED_PREFIX, Value, factor
 from seekwise.study.uses import Use

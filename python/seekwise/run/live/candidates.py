@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from seekwise import suggestion
-from seekwise.backend.kernel.target import Target
 from seekwise.control import attributes, settings, sysfs
 from seekwise.errors import UsageError
+from seekwise.run.kernel.target import Target
 from seekwise.study.factors import FACTORS, Factor, Value, factor
 
 AGAIN = " (again)"

@@ -7,11 +7,11 @@ import time
 from pathlib import Path
 
 from seekwise.analysis.decision.records import Decided
-from seekwise.backend.kernel import environment, fio, memory, prepared_target
-from seekwise.backend.kernel.target import Target
 from seekwise.control import child, scratch
 from seekwise.control.switching import switching
 from seekwise.errors import SeekwiseError, UsageError
+from seekwise.run.kernel import environment, fio, memory, prepared_target
+from seekwise.run.kernel.target import Target
 from seekwise.run.live import prepare, progress, race, staged, traced
 from seekwise.run.live.plan import LivePlan
 from seekwise.run.live.session import Session, Watch

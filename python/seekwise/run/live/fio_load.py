@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from seekwise.backend.kernel import disk, fio
 from seekwise.control import child
 from seekwise.errors import SeekwiseError
+from seekwise.run.kernel import disk, fio
 from seekwise.run.live import logs
 
 START_TIMEOUT_S = 20.0

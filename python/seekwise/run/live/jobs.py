@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from seekwise.backend.kernel import fio, fio_job, user_job
+from seekwise.run.kernel import fio, fio_job, user_job
 from seekwise.run.live import team_load
 from seekwise.run.live.fio_load import FioLoad
 from seekwise.run.live.loads import Load, Several

@@ -9,8 +9,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seekwise.backend.kernel import fio, prepared_target
 from seekwise.errors import MissingError, UsageError
+from seekwise.run.kernel import fio, prepared_target
 from seekwise.run.live import also, execute, prepare, progress, staged
 from seekwise.run.live import candidates as candidates_of
 from seekwise.run.live.candidates import Candidate, Candidates
@@ -22,7 +22,7 @@ from seekwise.study.uses import Use
 
 if TYPE_CHECKING:
     from seekwise.analysis.decision.table import Threshold
-    from seekwise.backend.kernel.target import Target
+    from seekwise.run.kernel.target import Target
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from seekwise.backend.kernel import fio_job
 from seekwise.control.emptiness import EmptyProof
 from seekwise.control.scratch import room_bytes
 from seekwise.errors import RefusedError, SeekwiseError, UsageError
+from seekwise.run.kernel import fio_job
 from seekwise.study.uses import Use, needs_fio
 from seekwise.workload import data
 

@@ -6,7 +6,7 @@ import math
 from datetime import UTC, datetime
 
 from seekwise.analysis.decision.periods import upper_bound_ns
-from seekwise.backend.kernel import cpu, disk
+from seekwise.run.kernel import cpu, disk
 from seekwise.run.live import logs
 from seekwise.run.live.stretch import Period, Stretch
 from seekwise.store.record import CpuSeconds, Operation, Phase, Record

@@ -12,10 +12,10 @@ import numpy as np
 
 from seekwise.analysis.decision.periods import dense, quantile_ns
 from seekwise.analysis.decision.verdicts import Judged
-from seekwise.backend.kernel import disk, fio, memory
-from seekwise.backend.kernel.target import Target
 from seekwise.control.switching import switching
 from seekwise.errors import SeekwiseError
+from seekwise.run.kernel import disk, fio, memory
+from seekwise.run.kernel.target import Target
 from seekwise.run.live import carry, jobs, logs, prepare, progress, record, stretch
 from seekwise.run.live.candidates import Candidate
 from seekwise.run.live.plan import LivePlan

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from seekwise.backend.recordings import placed, recording
+from seekwise.backend.recordings.recording import Recording
 from seekwise.errors import UsageError
-from seekwise.recordings import placed, recording
-from seekwise.recordings.recording import Recording
 from seekwise.run.live import logs
 from seekwise.study.uses import Job, Use
 

@@ -15,10 +15,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from seekwise.backend.kernel import cpu, disk, memory
 from seekwise.control import attributes, sysfs
 from seekwise.control.switching import switching
 from seekwise.errors import SeekwiseError
+from seekwise.run.kernel import cpu, disk, memory
 from seekwise.run.live import fio_load, logs
 from seekwise.run.live.candidates import Candidate
 from seekwise.run.live.loads import Load

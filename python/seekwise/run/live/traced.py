@@ -21,9 +21,9 @@ import numpy as np
 
 from seekwise.analysis.decision.records import Decided
 from seekwise.analysis.decision.verdicts import Judged
-from seekwise.backend.kernel import memory
 from seekwise.control import tracefs
 from seekwise.errors import SeekwiseError
+from seekwise.run.kernel import memory
 from seekwise.run.live import jobs, progress, stretch
 from seekwise.run.live.candidates import Candidate
 from seekwise.run.live.plan import LivePlan

@@ -1,0 +1,36 @@
+"""Schedulers on fast drives with many cores (`tests/vectors/nvme-many-cores/`), row by row against the simulator.
+
+A row gives up to three points: throughput relative to `none` of the same case within 15 % of the measured ratio, throughput within 25 %, p99
+relative to `none` within 25 %. Rows of `none`, and rows of a case that has none, give two: throughput and p99, both within 25 %. Besides, for
+every case with several schedulers, whether their order is right; those within 5 % of each other are tied.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from seekwise import _core
+from seekwise.lab.validate._basis import marking
+from seekwise.lab.validate.frame import FileReport, unreadable
+
+BEGINS = "source,cores,devices,processes,"
+SHARE_POINTS = 0.90
+SHARE_ORDERS = 0.90
+BAR = "90 % of the points, 90 % of the orders of schedulers"
+
+
+def report(path: Path, text: str, seed: int) -> FileReport:
+    try:
+        outcome = json.loads(_core.verify_core_rates(text, seed))
+    except ValueError as error:
+        return unreadable(path, str(error), total=max(len(text.splitlines()) - 1, 1))
+    orders = {"passed": outcome["orders_passed"], "total": outcome["orders_total"]}
+    passed, total = outcome["passed"], outcome["total"]
+    extra = {
+        "orders": orders,
+        "kinds": {kind: {"passed": each[0], "total": each[1]} for kind, each in outcome["kinds"].items()},
+        "met": passed >= SHARE_POINTS * total and orders["passed"] >= SHARE_ORDERS * orders["total"],
+    }
+    shares = marking(path).shares((point["name"], point["passed"]) for point in outcome["points"])
+    return FileReport(str(path), passed, total, outcome["misses"], extra, shares)

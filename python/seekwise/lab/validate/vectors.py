@@ -1,0 +1,155 @@
+"""Scheduler models against recordings of real kernels (validation level 1).
+
+FILE is a recording `time_ns,event,op,sector,sectors,proc`. Single-queue kernels: `SCHEDULER/KERNEL__WORKLOAD__DEVICE.csv` with
+`requests/` in the same folder or above; blk-mq: with its `.conf` in the same folder. A folder is searched recursively.
+
+A point is each request that the kernel dispatched, and each run of the queue that dispatched nothing. `contested` points had a
+choice. Ends with status 5 when a file cannot be replayed to its end (all its points are missed then) or a scheduler and kernel
+falls short of the share required of all points and again of the contested ones: 99.5 % for noop, deadline, mq-deadline and
+kyber, 98 % for anticipatory and cfq, 95 % for bfq.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from seekwise import _core
+from seekwise.lab.validate._basis import marking
+from seekwise.lab.validate.frame import FileReport, Report, worth
+
+SUMMARY = "scheduler decisions against recordings of real kernels"
+
+OPTIONS = (
+    click.Option(
+        ["explain", "--explain"],
+        type=click.IntRange(min=1),
+        metavar="ROW",
+        help="Show the waiting requests and the scheduler's inner state before line ROW of each file (the header is line 1).",
+    ),
+    click.Option(
+        ["whole", "--whole"],
+        is_flag=True,
+        help="Also simulate each file from what was submitted alone: order, total time and end of each process.",
+    ),
+)
+
+MISSES_SHOWN = 3
+BAR = "95 to 99.5 % by scheduler, also of the contested points"
+
+
+def verify(paths: Sequence[Path], options: Mapping[str, Any]) -> Report:
+    """Replays every recording; `options["explain"]` asks for a look at a line."""
+    chosen = {"explain": options["explain"]} if options.get("explain") is not None else {}
+    outcome = json.loads(_core.verify_vectors([str(path) for path in paths], json.dumps(chosen)))
+    files = []
+    for entry in outcome["files"]:
+        known = {key: entry[key] for key in ("scheduler", "kernel", "contested", "error", "look") if key in entry}
+        shares = marking(Path(entry["file"])).whole(entry["passed"], entry["total"])
+        files.append(FileReport(entry["file"], entry["passed"], entry["total"], entry["misses"], known, shares))
+    extra = {"contested": outcome["contested"], "groups": outcome["groups"]}
+    met = outcome["met"]
+    if options.get("whole"):
+        extra["runs"] = json.loads(_core.verify_closed_loop([str(path) for path in paths]))
+        met = met and extra["runs"]["met"]
+    return Report("vectors", files, extra, met, BAR)
+
+
+def text(report: Report) -> str:
+    """N of M per file with each first miss and the model's state there, then the sums by scheduler and kernel."""
+    lines: list[str] = []
+    for file in report.files:
+        contested = file.extra["contested"]
+        lines.append(
+            f"{file.file}: {file.passed} of {file.total}, contested {contested['passed']} of {contested['total']}"
+        )
+        if error := file.extra.get("error"):
+            lines.append(f"  all points missed: {error}")
+        for miss in file.misses[:MISSES_SHOWN]:
+            lines.extend(_miss(miss))
+        if len(file.misses) > MISSES_SHOWN:
+            lines.append(f"  and {len(file.misses) - MISSES_SHOWN} more (all of them with --json)")
+        if look := file.extra.get("look"):
+            lines.extend(_look(look))
+    lines.append("")
+    lines.extend(_table(report.extra["groups"]))
+    contested = report.extra["contested"]
+    lines.append(f"vectors: {report.passed} of {report.total}, contested {contested['passed']} of {contested['total']}")
+    lines.extend(worth(report))
+    if runs := report.extra.get("runs"):
+        lines.extend(_runs(runs))
+    return "\n".join(lines)
+
+
+def _runs(runs: Mapping[str, Any]) -> list[str]:
+    """Whole runs: a line per file that is off, then a row per scheduler and kernel."""
+    lines = ["", "Closed-loop replay, from what was submitted alone:"]
+    for file in runs["files"]:
+        if file["met"]:
+            continue
+        if error := file.get("error"):
+            lines.append(f"  {file['file']}: {error}")
+            continue
+        order = "" if file["order_same"] else f", order differs from issue {file['first_difference'] + 1} on"
+        end = file["worst_end"]
+        worst = f", p{end['process']} ends {100 * end['off']:+.1f} %" if end else ""
+        lines.append(f"  {file['file']}: total time {100 * file['total_off']:+.2f} %{worst}{order}")
+    for row in runs["groups"]:
+        lines.append(
+            f"  {row['scheduler']} {row['kernel']}: same order in {row['order_same']} of {row['stable']} "
+            f"stable files, total time off by {100 * row['total_off_median']:.2f} % (median), "
+            f"all ends within 5 % in {row['ends_within']} of {row['files']}"
+            f" (required: {100 * row['ends_required']:.0f} %){'' if row['met'] else ': missed'}"
+        )
+    return lines
+
+
+def _miss(miss: Mapping[str, Any]) -> list[str]:
+    where = f"row {miss['row']} at {miss['time_ns']} ns"
+    lines = [f"  missed: {where}: kernel {miss['recorded']}, model {miss['chosen']}, {miss['waiting']} waiting"]
+    lines.extend(f"    {line}" for line in miss.get("state", "").splitlines())
+    return lines
+
+
+def _look(look: Mapping[str, Any]) -> list[str]:
+    lines = [f"  row {look['row']} at {look['time_ns']} ns: {look['text']}; {look['in_driver']} with the device"]
+    lines.append(f"    the model would dispatch: {look['would_choose']}")
+    lines.append(f"    waiting: {len(look['waiting'])}")
+    lines.extend(f"      {request}" for request in look["waiting"])
+    lines.extend(f"    {line}" for line in look["state"].splitlines())
+    return lines
+
+
+def _share(passed: int, total: int) -> str:
+    return f"{100 * passed / total:.2f} %" if total else "-"
+
+
+def _table(groups: Sequence[Mapping[str, Any]]) -> list[str]:
+    rows = [("scheduler", "kernel", "files", "right", "of", "share", "contested", "required", "")]
+    for group in groups:
+        contested = group["contested"]
+        rows.append(
+            (
+                group["scheduler"] or "unknown",
+                group["kernel"] or "-",
+                str(group["files"]),
+                str(group["passed"]),
+                str(group["total"]),
+                _share(group["passed"], group["total"]),
+                _share(contested["passed"], contested["total"]),
+                f"{group['required_per_mille'] / 10:.1f} %",
+                "" if group["met"] else "missed",
+            )
+        )
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    left = {0, 1, 8}
+    return [
+        "  ".join(
+            cell.ljust(w) if i in left else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

@@ -1,0 +1,137 @@
+"""Winners of published tables against the simulator (validation level 5).
+
+FILE has `[[block]]` and `[[cell]]` records (default: the data that ships with the program). Records with the same `fact` are one measurement
+and count once. Rule: the metric is averaged over five seeds and the thread counts of the study; values within 3 % of the greater one are a
+tie, and so are CPU efficiencies within the standard error of the clock ticks of one run. Otherwise the greater rate or CPU efficiency wins, and
+the smaller access time. What is not modelled is missed, with the reason. 85 % are required.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from seekwise import bounds
+from seekwise.analysis.published_rule import METRICS, RULE, decide
+from seekwise.backend.setups.queries import OPERATIONS, SCHEDULERS, Query, ResultSource
+from seekwise.backend.setups.value import ClaimError, NotModelled
+from seekwise.files import read_text
+from seekwise.lab.validate._basis import marking
+from seekwise.lab.validate.frame import FileReport, Report, files_below, unreadable
+from seekwise.papers.prefetch import prepare
+from seekwise.papers.simulated import SimulatedResults
+
+SUMMARY = "winners of published tables against the simulator"
+REQUIRES_FILES = False
+DEFAULT = (Path(__file__).parent / "data" / "verdicts.toml").resolve()
+SHARE = 0.85
+
+Side = tuple[str, str]
+"""System and scheduler."""
+
+
+def verify(paths: Sequence[Path], options: dict[str, Any], source: ResultSource | None = None) -> Report:
+    """Verdict files, or folders that are searched for files named *verdicts*.toml."""
+    source = source or SimulatedResults(options.get("tell"))
+    found = files_below(paths or [DEFAULT], ["verdicts.toml"])
+    prepare(source, lambda asked: [_file(path, asked) for path in found])
+    files = [_file(path, source) for path in found]
+    passed, total = sum(file.passed for file in files), sum(file.total for file in files)
+    modelled = sum(file.extra.get("modelled", 0) for file in files)
+    met = total > 0 and passed >= SHARE * total
+    return Report("verdicts", files, {"rule": RULE, "modelled": modelled}, met, f"{100 * SHARE:.0f} % of the facts")
+
+
+def _file(path: Path, source: ResultSource) -> FileReport:
+    try:
+        document = bounds.toml(read_text(path))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        return unreadable(path, f"cannot be read: {error}")
+    cells, blocks = document.get("cell"), document.get("block", [])
+    records = [*cells, *blocks] if isinstance(cells, list) and isinstance(blocks, list) else [None]
+    if not cells or not all(isinstance(record, Mapping) for record in records):
+        return unreadable(path, "has no [[cell]] and [[block]] records")
+    by_id = {str(block.get("id")): block for block in blocks}
+    facts: dict[str, list[Mapping[str, Any]]] = {}
+    for number, cell in enumerate(cells, start=1):
+        facts.setdefault(str(cell.get("fact", cell.get("id", f"cell {number}"))), []).append(cell)
+    modelled, misses, rows = 0, [], []
+    for fact, printed in facts.items():
+        outcomes = [_outcome(cell, by_id, source) for cell in printed]
+        reasons = [reason for _, reason in outcomes if reason is not None]
+        rows.append((fact, not reasons))
+        modelled += all(found for found, _ in outcomes)
+        if reasons:
+            misses.append(f"{fact}: {reasons[0]}")
+    shares = marking(path, DEFAULT, names(DEFAULT)).shares(rows)
+    return FileReport(str(path), len(rows) - len(misses), len(rows), misses, {"modelled": modelled}, shares)
+
+
+@functools.cache
+def names(path: Path) -> frozenset[str]:
+    """The facts of a file."""
+    return (
+        frozenset(str(cell["fact"]) for cell in tomllib.loads(read_text(path))["cell"])
+        if path.exists()
+        else frozenset()
+    )
+
+
+def _outcome(
+    cell: Mapping[str, Any], blocks: Mapping[str, Mapping[str, Any]], source: ResultSource
+) -> tuple[bool, str | None]:
+    """Whether the source of results has an answer, and why the cell is missed (None: it is not)."""
+    try:
+        block = blocks.get(str(cell.get("block")))
+        if block is None:
+            raise ClaimError(f"there is no block `{cell.get('block')}`")
+        sides = _sides(block)
+        names = tuple(cell.get("pair") or block.get("pair") or ())
+        if len(names) != 2:
+            raise ClaimError("the record has no pair")
+        (first, first_error), (second, second_error) = (_mean(side, cell, source) for side in sides)
+    except ClaimError as error:
+        return False, str(error)
+    except NotModelled as error:
+        return False, f"not modelled: {error}"
+    winner = decide(first, second, names, METRICS[cell["metric"]][1], math.hypot(first_error, second_error))
+    if winner == cell.get("winner"):
+        return True, None
+    return True, f"{winner} ({names[0]} {first:.4g}, {names[1]} {second:.4g}), printed {cell.get('winner')}"
+
+
+def _sides(block: Mapping[str, Any]) -> tuple[Side, Side]:
+    """What is compared, in the order of the pair."""
+    systems, pair, compare = block.get("system") or [], block.get("pair") or [], block.get("compare")
+    if compare == "scheduler" and len(systems) == 1 and len(pair) == 2:
+        chosen = ((systems[0], pair[0]), (systems[0], pair[1]))
+    elif compare == "implementation" and len(systems) == 2:
+        chosen = ((systems[0], block.get("scheduler_hardware")), (systems[1], block.get("scheduler_software")))
+    elif compare == "ncq" and len(systems) == 2:
+        chosen = ((systems[0], block.get("scheduler")), (systems[1], block.get("scheduler")))
+    else:
+        raise ClaimError(f"the comparison `{compare}` of {len(systems)} systems is unknown")
+    for system, scheduler in chosen:
+        if not isinstance(system, str) or scheduler not in SCHEDULERS:
+            raise ClaimError(f"there is no scheduler `{scheduler}`")
+    return chosen
+
+
+def _mean(side: Side, cell: Mapping[str, Any], source: ResultSource) -> tuple[float, float]:
+    """And its standard error."""
+    metric, operation = cell.get("metric"), cell.get("operation")
+    if metric not in METRICS:
+        raise ClaimError(f"there is no metric `{metric}`")
+    if operation not in OPERATIONS:
+        raise ClaimError(f"there is no operation `{operation}`")
+    system, scheduler = side
+    queries = [
+        Query(METRICS[metric][0], system, operation, scheduler, threads) for threads in source.defaults(system).threads
+    ]
+    values = source.measure(queries)
+    errors = [source.scatter(query) for query in queries]
+    return sum(values) / len(values), math.hypot(*errors) / len(values)

@@ -1,5 +1,0 @@
-"""The published texts as a source of results that can be asked: what does system X do under scheduler Y.
-
-`expression` reads a claim's text, `functions` gives its names meaning, `queries` says what may be asked, `simulated` answers with the
-simulator, `expect` decides. Nothing here reads an expected value before the answer is there.
-"""

@@ -1,0 +1,341 @@
+"""Explanations: terms as short Markdown texts in `units/`, drive and controller models and schedulers from the numbers in force.
+
+A text begins with its title, `also:` lists other words for it, `see:` leads on. `{capacity_table}` is filled from the drive
+models, and a scheduler's text is followed by its tunables as the registry knows them, so nothing is said twice.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from seekwise import _core, controllers, schedulers, suggestion
+from seekwise.errors import UsageError
+from seekwise.linux.stack import read_stack
+from seekwise.report.explain import hosts, program
+from seekwise.report.insights import caps
+
+UNITS = Path(__file__).parent / "units"
+# Kernels whose defaults are shown: the last with the single queue, and a recent one.
+KERNELS = ("2.6.24", "4.4", "6.1", "6.12")
+# Drives of five decades, by the year of their market.
+GENERATIONS = ((1984, "st225"), (2006, "wd2500ys"), (2009, "st31000340sv"), (2020, "exos_x18"))
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What is known of a word."""
+
+    word: str
+    kind: str
+    """`term`, `scheduler`, `model`, or `program` for a word of the command line."""
+    title: str
+    text: str
+    see: tuple[str, ...] = ()
+    tables: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "schema": "seekwise.explain/1",
+            "word": self.word,
+            "kind": self.kind,
+            "title": self.title,
+            "text": self.text,
+            "see": list(self.see),
+            **self.tables,
+        }
+
+
+def explain(word: str) -> Explanation:
+    """The explanation of a word: a term, a setting, a scheduler, or a model of a drive or controller."""
+    name = _plain(word)
+    if word.strip().startswith("--") and (found := program.explained(word)):
+        return Explanation(word, "program", *found)
+    if (plain := word.strip().lower()) in _names():  # without reading the others
+        return _with_program(_unit(plain), word)
+    for unit, (_, also, _, _) in _units().items():
+        if name in {_plain(unit), *map(_plain, also)}:
+            return _with_program(_unit(unit), word)
+    if name == "models":
+        return _models()
+    if scheduler := schedulers.known().get(word.lower()):
+        # Without a text of its own: what its file says.
+        return Explanation(
+            scheduler.name, "scheduler", scheduler.name, scheduler.summary, (), {"tunables": _tunables(scheduler.name)}
+        )
+    if found := controllers.explained(word) or hosts.explained(word):
+        return Explanation(word, "model", *found)
+    try:
+        return _model(word)
+    except ValueError as error:
+        if tunable := _tunable(word):
+            return tunable
+        if found := program.explained(word):
+            return Explanation(word, "program", *found)
+        if offered := _offered_here(word):
+            return offered
+        if word.partition("/")[0] in _model_names():
+            raise UsageError(str(error), "`seekwise explain` of the model's name lists its editions") from error
+        candidates = {_plain(one): one for one in [*program.words(), *_other_words(), *words(), *_model_names()]}
+        close = suggestion.nearest(name, candidates)
+        hint = f"did you mean `{candidates[close]}`?" if close else "`seekwise explain` lists every word"
+        raise UsageError(f"no entry for `{word}`", hint) from error
+
+
+def with_own_figures(explanation: Explanation) -> Explanation:
+    """The same, with where that scheduler caps a fast drive: as the newest run here tells, or as the shipped figures do."""
+    if explanation.kind != "scheduler":
+        return explanation
+    said = caps.sentence(explanation.word.strip().lower(), caps.newest())
+    return replace(explanation, text=f"{explanation.text}\n\n{said}") if said else explanation
+
+
+def _model_names() -> set[str]:
+    """Every name of a drive model, aliases too."""
+    known = [json.loads(_core.drive_model(name)) for name in _core.drive_models()]
+    return {name for model in known for name in (model["id"], *model["aliases"])}
+
+
+def _offered_here(word: str, root: Path = Path("/")) -> Explanation | None:
+    """A scheduler that the kernel of this machine offers and that no table knows."""
+    name = word.strip()
+    devices = [each for each in read_stack(root).devices.values() if name in each.schedulers_offered]
+    if not devices:
+        return None
+    used = [each for each in devices if each.scheduler == name]
+    text = (
+        f"{name} is a scheduler of this kernel, offered by {', '.join(each.name for each in devices)}. Seekwise measures, sets and "
+        "restores it like any other. It has no model of it, so it cannot simulate it, and does not know its tunables: "
+        f"`--vary iosched.NAME=VALUE,VALUE` tries values of one."
+    )
+    if used and used[0].iosched:
+        text += "\n\nTunables now: " + ", ".join(f"{key} {value}" for key, value in used[0].iosched.items()) + "."
+    return Explanation(name, "scheduler", name, text, ("scheduler", "live-switching"))
+
+
+def _with_program(explanation: Explanation, word: str) -> Explanation:
+    """A term that is also the name of a command or a use says what that is."""
+    text, name = explanation.text, word.strip().lower()
+    if command := program.command_entry(name):
+        text += f"\n\nThe command `seekwise {name}`: {command[1]}"
+    if name in program.use_names() and (use := program.use(name)):
+        text += f"\n\n{use[1]}"
+    return replace(explanation, text=text)
+
+
+def _other_words() -> list[str]:
+    """The second names of the terms."""
+    return [other for _, also, _, _ in _units().values() for other in also]
+
+
+def _names() -> set[str]:
+    return {name.removesuffix(".md") for name in os.listdir(UNITS) if name.endswith(".md")}
+
+
+def terms() -> list[str]:
+    """Words with a text of their own."""
+    return list(_units())
+
+
+def words() -> list[str]:
+    """Every word that can be explained, without the second names."""
+    return sorted([*_units(), "models", *_core.drive_models(), *_core.controller_models(), *_core.host_models()])
+
+
+def _plain(word: str) -> str:
+    return re.sub(r"[^a-z0-9/]", "", word.lower())
+
+
+Unit = tuple[str, tuple[str, ...], tuple[str, ...], str]
+"""Title, other words, where to go on, and text."""
+
+
+@cache
+def _units() -> dict[str, Unit]:
+    return {path.stem: _parsed(path.stem) for path in sorted(UNITS.glob("*.md"))}
+
+
+@cache
+def _parsed(name: str) -> Unit:
+    lines = (UNITS / f"{name}.md").read_text(encoding="utf-8").splitlines()
+    fields: dict[str, tuple[str, ...]] = {"also": (), "see": ()}
+    body: list[str] = []
+    for line in lines[1:]:
+        key, colon, rest = line.partition(": ")
+        if colon and key in fields and not "".join(body).strip():
+            fields[key] = tuple(one.strip() for one in rest.split(","))
+        else:
+            body.append(line)
+    return lines[0].removeprefix("# "), fields["also"], fields["see"], "\n".join(body).strip()
+
+
+def _unit(name: str) -> Explanation:
+    title, _, see, text = _parsed(name)
+    if "{capacity_table}" in text:
+        text = text.replace("{capacity_table}", _capacity_table())
+    if "{access_table}" in text:
+        text = text.replace("{access_table}", _access_table())
+    for table in (program.exit_table, program.environment_table):
+        if f"{{{table.__name__}}}" in text:
+            text = text.replace(f"{{{table.__name__}}}", table())
+    tunables = _tunables(name)
+    if tunables:
+        return Explanation(name, "scheduler", title, text, see, {"tunables": tunables})
+    return Explanation(name, "term", title, text, see)
+
+
+@cache
+def _registry() -> dict[str, list[dict[str, Any]]]:
+    found = {}
+    for kernel in KERNELS:
+        found[kernel] = json.loads(_core.schedulers(kernel))["schedulers"]
+    return found
+
+
+def _tunables(scheduler: str) -> list[dict[str, Any]]:
+    """Tunables of a scheduler with their defaults by kernel."""
+    rows: dict[str, dict[str, Any]] = {}
+    for kernel, rows_of_kernel in _registry().items():
+        for one in rows_of_kernel:
+            if one["name"] != scheduler or not one["available"]:
+                continue
+            for tunable in one["tunables"]:
+                if tunable["available"]:
+                    row = rows.setdefault(tunable["name"], {**_described(tunable), "defaults": {}})
+                    row["defaults"][kernel] = tunable["default"]
+    return list(rows.values())
+
+
+def _described(tunable: Mapping[str, Any]) -> dict[str, Any]:
+    return {"name": tunable["name"], "unit": tunable["unit"], "meaning": tunable["meaning"]}
+
+
+def _tunable(word: str) -> Explanation | None:
+    """A tunable by its kernel name, under every scheduler that has it."""
+    lines = []
+    for scheduler in sorted({one["name"] for rows in _registry().values() for one in rows}):
+        for tunable in _tunables(scheduler):
+            if tunable["name"] == word:
+                defaults = ", ".join(f"{value} on {kernel}" for kernel, value in tunable["defaults"].items())
+                lines.append(f"{scheduler}: {tunable['meaning']} ({tunable['unit']}; default {defaults})")
+    if not lines:
+        return None
+    see = tuple(line.split(":")[0] for line in lines)
+    return Explanation(word, "term", f"{word}: a tunable", "\n".join(lines), see)
+
+
+def _model(word: str) -> Explanation:
+    model = json.loads(_core.drive_model(word))
+    stated = model["parameters"]
+    rows = []
+    for known in model["known_parameters"]:
+        entry = stated.get(known["key"])
+        if entry is None and known["default"] is None:
+            continue
+        rows.append(
+            {
+                "name": known["key"],
+                "value": entry["value"] if entry else known["default"],
+                "unit": (entry or {}).get("unit") or known["unit"],
+                "low": (entry or {}).get("lo"),
+                "high": (entry or {}).get("hi"),
+                "confidence": entry["confidence"] if entry else "default",
+                "source": entry["source"] if entry else "not stated by the model",
+            }
+        )
+    text = " ".join(note if note.endswith(".") else f"{note}." for note in model["notes"])
+    if variants := model.get("variants"):
+        editions = ", ".join(f"{model['id']}/{name}" for name in variants)
+        text = f"{text} Editions: {editions}.".strip()
+    see = {"hdd": ("seek", "rotation", "zones", "ncq"), "ssd": ("ssd", "slc-cache", "garbage-collection")}
+    return Explanation(
+        word, "model", model["name"], text, (*see.get(model["kind"], ()), "confidence"), {"parameters": rows}
+    )
+
+
+def _models() -> Explanation:
+    lines = []
+    for name in _core.drive_models():
+        lines.append(f"{name:20} {json.loads(_core.drive_model(name))['name']}")
+    for name in _core.controller_models():
+        lines.append(f"{name:20} {json.loads(_core.controller_model(name))['name']} (controller)")
+    for name in _core.host_models():
+        lines.append(f"{name:20} {json.loads(_core.host_model(name))['name']} (host)")
+    return Explanation(
+        "models", "term", "Drive, controller and host models", "\n".join(lines), ("confidence", "hardware-raid")
+    )
+
+
+def _capacity_table() -> str:
+    """Capacity, access time and rate of drives over the decades, measured on the models."""
+    base = {"measure": "loop", "write": False, "turnaround_ns": 20_000, "depth": 1}
+    requests = []
+    for _, name in GENERATIONS:
+        requests.append(
+            {**base, "model": name, "sequential": False, "block_bytes": 4096, "warm_up": 20, "commands": 2000}
+        )
+        requests.append(
+            {
+                **base,
+                "model": name,
+                "sequential": True,
+                "block_bytes": 65536,
+                "warm_up": 20,
+                "commands": 200,
+                "to": 0.25,
+            }
+        )
+    answers = iter(json.loads(_core.measure_drives(json.dumps(requests))))
+    rows = []
+    for year, name in GENERATIONS:
+        model = json.loads(_core.drive_model(name))
+        capacity = model["parameters"]["capacity_sectors"]["value"] * 512
+        access, rate = next(answers)["latency_us"] / 1000, next(answers)["mb_per_s"]
+        rows.append((year, name, capacity, access, rate))
+    first = rows[0]
+    lines = [f"{'':6} {'':14} {'capacity':>20} {'access time':>18} {'rate, outer quarter':>22}"]
+    for year, name, capacity, access, rate in rows:
+        lines.append(
+            f"{year:<6} {name:14} {_bytes(capacity):>10} {capacity / first[2]:7,.0f} x {access:9.1f} ms {first[3] / access:3.1f} x "
+            f"{rate:11.1f} MB/s {rate / first[4]:4,.0f} x"
+        )
+    return "\n".join(lines)
+
+
+DISKS_OF_THE_TEXTS = ("wd2500ys", "st3250620ns", "st31000340sv")
+SMALL_PART = 0.04
+"""Share of the disk that eight files of 1.2 GB cover on a drive of 250 GB."""
+HOST_MS = 0.02
+
+
+def _access_table() -> str:
+    """The parts of a random read of 4 KiB at depth 1, from the models and measured on them: over the whole disk and over a small part."""
+    lines = [
+        f"{'[ms]':14}  {'processing':>10}  {'seek':>6}  {'settling':>8}  {'rotation':>8}  {'together':>8}  {'over 4 % of the disk':>20}"
+    ]
+    base = {"measure": "loop", "write": False, "turnaround_ns": round(HOST_MS * 1e6), "depth": 1, "sequential": False}
+    base |= {"block_bytes": 4096, "warm_up": 20, "commands": 2000}
+    for name in DISKS_OF_THE_TEXTS:
+        asked = [{**base, "model": name}, {**base, "model": name, "to": SMALL_PART}]
+        whole, part = (each["latency_us"] / 1000 for each in json.loads(_core.measure_drives(json.dumps(asked))))
+        values = {key: each["value"] for key, each in json.loads(_core.drive_model(name))["parameters"].items()}
+        processing = values["command_overhead_ms"] + values.get("arm_setup_ms", 0.0) + HOST_MS
+        settling, rotation = values["seek_track_to_track_ms"], 60_000 / values["rpm"] / 2
+        seek = whole - processing - settling - rotation
+        lines.append(
+            f"{name:14}  {processing:10.2f}  {seek:6.2f}  {settling:8.2f}  {rotation:8.2f}  {whole:8.2f}  {part:20.2f}"
+        )
+    return "\n".join(lines)
+
+
+def _bytes(count: float) -> str:
+    for unit, size in (("TB", 1e12), ("GB", 1e9)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count / 1e6:.0f} MB"

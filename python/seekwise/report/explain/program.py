@@ -1,0 +1,185 @@
+"""The program's own words: commands, options, settings that a study may vary, workloads, profiles and studies, from where they are defined."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import click
+
+from seekwise import command_tree, environment
+from seekwise.study import factors
+
+GROUP = re.compile(r'^group = "([a-z-]+)"$', re.MULTILINE)
+Entry = tuple[str, str, tuple[str, ...]]
+"""Title, text, where to go on."""
+
+
+def explained(word: str) -> Entry | None:
+    """A command, an option (`--for`, or `for` after nothing else is called so), a setting, a workload, a profile or a study."""
+    name = word.strip().lower()
+    # An option is asked for with its dashes: `--seed` is no command.
+    if name.startswith("--"):
+        return _option(name)
+    if found := _variable(word.strip()) or command_entry(name.removeprefix("seekwise ")) or _factor(name) or use(name):
+        return found
+    return _profile(name) or _study(name) or _option(f"--{name}") or _choice(name)
+
+
+def _commands(group: click.Group, prefix: str = "") -> dict[str, click.Command]:
+    found: dict[str, click.Command] = {}
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if command is None:
+            continue
+        found[f"{prefix}{name}"] = command
+        if isinstance(command, click.Group):
+            found |= _commands(command, f"{prefix}{name} ")
+    return found
+
+
+def commands() -> dict[str, click.Command]:
+    """Every command of the program by its full name."""
+    tree = command_tree.root()
+    return _commands(tree) if tree is not None else {}
+
+
+def words() -> list[str]:
+    """Names of commands, settings, uses, profiles and studies, for suggestions."""
+    from seekwise.study import profiles, starters, uses
+
+    named = [name for each in uses.shipped() for name in (each.name, each.group)]
+    return [*commands(), *factors.FACTORS, *named, *profiles.names(), *starters.names()]
+
+
+def options() -> dict[str, dict[str, str]]:
+    """{option: {command: help}}"""
+    found: dict[str, dict[str, str]] = {}
+    for name, command in commands().items():
+        for parameter in command.params:
+            if isinstance(parameter, click.Option):
+                for spelling in (*parameter.opts, *parameter.secondary_opts):
+                    found.setdefault(spelling.lower(), {})[name] = parameter.help or ""
+    return found
+
+
+def command_entry(name: str) -> Entry | None:
+    """A command by its full name; loads no other."""
+    tree = command_tree.root()
+    if tree is None:
+        return None
+    command: click.Command | None = tree
+    context = click.Context(tree)
+    for word in name.split() or [""]:
+        command = command.get_command(context, word) if isinstance(command, click.Group) else None
+    if command is None:
+        return None
+    text = "\n\n".join(" ".join(part.split()) for part in (command.help or "").split("\n\n"))
+    return f"seekwise {name}: a command", f"{text}\n\n`seekwise {name} --help` lists its options.", ()
+
+
+def _option(name: str) -> Entry | None:
+    found = options().get(name)
+    if not found:
+        return None
+    by_help: dict[str, list[str]] = {}
+    for command, text in found.items():
+        by_help.setdefault(text or "Show what the command takes.", []).append(command)
+    lines = [f"{', '.join(names)}: {text}" for text, names in by_help.items()]
+    return f"{name}: an option", "\n\n".join(lines), ()
+
+
+def _factor(name: str) -> Entry | None:
+    row = factors.FACTORS.get(name.replace(" ", "_").replace("-", "_"))
+    if row is None:
+        return None
+    folder = "/proc/sys/vm" if row.where == "system" else "/sys/block/DEVICE"
+    where = f"{folder}/{row.attribute}" if row.attribute else "decided when the array or file system is built"
+    meaning = row.meaning[:1].upper() + row.meaning[1:]
+    return f"{row.name}: a setting that a study may vary", f"{meaning}. Allowed: {row.allowed}. Place: {where}.", ()
+
+
+def choices(option: click.Option) -> list[str]:
+    """The words that an option takes; empty when it takes anything."""
+    return [str(each).lower() for each in option.type.choices] if isinstance(option.type, click.Choice) else []
+
+
+def _choice(name: str) -> Entry | None:
+    """A value that an option takes, such as `tuned` of `--persist`."""
+    lines = []
+    for command, each in commands().items():
+        for parameter in each.params:
+            if isinstance(parameter, click.Option) and name in choices(parameter):
+                lines.append(f"`{parameter.opts[0]} {name}` of `seekwise {command}`: {parameter.help or ''}")
+    return (f"{name}: a value of an option", "\n\n".join(lines), ()) if lines else None
+
+
+def _variable(name: str) -> Entry | None:
+    meaning = environment.VARIABLES.get(name.upper())
+    return None if meaning is None else (f"{name.upper()}: an environment variable", meaning, ("environment",))
+
+
+def exit_table() -> str:
+    """Every exit status and its meaning, a paragraph each."""
+    return "\n\n".join(f"{status.value}: {meaning}" for status, meaning in environment.STATUS_MEANINGS.items())
+
+
+def environment_table() -> str:
+    """Every environment variable and its meaning, a paragraph each."""
+    return "\n\n".join(f"{name}: {meaning}" for name, meaning in environment.VARIABLES.items())
+
+
+@cache
+def use_names() -> frozenset[str]:
+    """Names and groups of the uses that ship, without loading what checks them."""
+    found = set()
+    for path in (Path(__file__).parents[2] / "uses").glob("*.toml"):
+        group = GROUP.search(path.read_text(encoding="utf-8"))
+        found |= {path.stem, *(group.groups() if group else ())}
+    return frozenset(found)
+
+
+def use(name: str) -> Entry | None:
+    """A use or a group of uses that ships with the program: its jobs, what is compared, and how to measure it."""
+    from seekwise.study import load_words, uses
+
+    wanted = name.replace(" ", "-")
+    found = [each for each in uses.shipped() if wanted in (each.name, each.group)]
+    if not found:
+        return None
+    parts = []
+    for each in found:
+        jobs = "; ".join(f"{job} ({role}): {load}" for job, role, load in load_words.use_rows(each))
+        compared = ", ".join(f"{metric.kind} of {metric.job}" for metric in each.metrics)
+        parts.append(f"{each.name}: {each.title}. {each.why} Jobs: {jobs}. Compared: {compared}.")
+    parts.append(f"`seekwise tune PATH --for {wanted}` measures it.")
+    if weighs := next((each.requests for each in found if each.requests is not None), None):
+        total = sum(weighs.operations.values())
+        shares = (f"{name.replace('_', ' ')} {100 * share / total:.0f} %" for name, share in weighs.operations.items())
+        parts.append(
+            f"`seekwise advise RUN --for {wanted}` weights the records of a study for it: {', '.join(shares)}."
+        )
+    kind = "a group of uses" if len(found) > 1 else "a use"
+    return f"{wanted}: {kind}", "\n\n".join(parts), ("uses", "use")
+
+
+def _profile(name: str) -> Entry | None:
+    from seekwise.study import profiles  # loads the models of studies
+
+    if name not in profiles.names():
+        return None
+    text = str(profiles.table_of(name).get("description", ""))
+    return f"{name}: a workload profile", f"{text[:1].upper()}{text[1:]}.", ("profile",)
+
+
+def _study(name: str) -> Entry | None:
+    from seekwise.study import starters
+
+    if name not in starters.names():
+        return None
+    study, _ = starters.open_study(name)
+    systems = f"{len(study.system)} system{'' if len(study.system) == 1 else 's'}"
+    text = f"{study.question or 'A study that ships with the program.'} {systems}. `seekwise run {name} --dry-run` shows what it would run."
+    return f"{name}: a study", text, ()

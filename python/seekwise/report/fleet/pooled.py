@@ -1,0 +1,99 @@
+"""Settings compared over many hosts, with the host as a random effect (statsmodels' `combine_effects`).
+
+Each unit gives the ratio of two settings under one load, which its own speed cancels from, with the error that its repeats show. The pooled ratio is
+that of an unseen unit of the kind: its interval counts how much hosts differ in it, not only how often each was measured.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from seekwise.analysis.rule import more_is_better
+from seekwise.errors import MissingError
+from seekwise.report.fleet.rows import METRICS, Summary, Sums, Unit
+
+UNITS_LEAST = 3
+THRESHOLD = 0.03
+"""Differences below this share are no win, as in the verdicts of one host."""
+ALPHA = 0.05
+CONTROL = " (control)"
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """Setting against reference on units of a kind, under one load, by one metric."""
+
+    kind: tuple[str, str]
+    load: str
+    metric: str
+    setting: str
+    reference: str
+    units: int
+    ratio: float
+    low: float
+    high: float
+    """95 % interval of the ratio, corrected for the comparisons of the fleet."""
+    host_spread: float
+    """Standard deviation of the ratio between hosts beyond repeats, as a share."""
+    word: Literal["clear", "small", "tie", "undecided"]
+
+    @property
+    def is_better(self) -> bool:
+        return (self.ratio > 1) == more_is_better(self.metric)
+
+
+def pooled(summary: Summary) -> list[Pooled]:
+    """Every setting against the most common one, by kind, load and metric; the surest first. Raises MissingError without statsmodels."""
+    try:
+        from statsmodels.stats.meta_analysis import combine_effects
+    except ModuleNotFoundError:
+        raise MissingError(
+            "pooling hosts needs statsmodels, which is not installed", hint="pip install 'seekwise[fleet]'"
+        ) from None
+    groups: dict[tuple[tuple[str, str], str, str], dict[str, dict[Unit, Sums]]] = {}
+    for (unit, load, setting, metric), sums in summary.sums.items():
+        if not setting.endswith(CONTROL):
+            groups.setdefault((unit.kind, load, metric), {}).setdefault(setting, {})[unit] = sums
+    pairs = []
+    for key, settings in sorted(groups.items()):
+        reference = max(settings, key=lambda name: (len(settings[name]), name))
+        for setting in sorted(settings):
+            shared = sorted(settings[setting].keys() & settings[reference].keys())
+            if setting != reference and len(shared) >= UNITS_LEAST:
+                pairs.append(
+                    (key, setting, reference, [(settings[setting][u], settings[reference][u]) for u in shared])
+                )
+    found = []
+    for (kind, load, metric), setting, reference, both in pairs:
+        effects = np.array([one.mean - other.mean for one, other in both])
+        spread = sum(one.spread + other.spread for one, other in both)
+        freedom = sum(one.count + other.count - 2 for one, other in both)
+        within = spread / freedom if freedom > 0 else 0.0
+        variances = np.array([within * (1 / one.count + 1 / other.count) for one, other in both])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = combine_effects(effects, np.maximum(variances, 1e-12), method_re="dl", use_t=True)
+            frame = result.summary_frame(alpha=ALPHA / len(pairs))
+        row = frame.loc["random effect"]
+        mean, low, high = float(row["eff"]), float(row["ci_low"]), float(row["ci_upp"])
+        found.append(
+            Pooled(
+                kind, load, metric, setting, reference, len(both), math.exp(mean), math.exp(low), math.exp(high),
+                math.expm1(math.sqrt(max(float(result.tau2), 0.0))), _word(mean, low, high),
+            )
+        )  # fmt: skip
+    order = {"clear": 0, "small": 1, "tie": 2, "undecided": 3}
+    found.sort(key=lambda each: (order[each.word], METRICS.index(each.metric), -abs(math.log(each.ratio))))
+    return found
+
+
+def _word(mean: float, low: float, high: float) -> Literal["clear", "small", "tie", "undecided"]:
+    edge = math.log1p(THRESHOLD)
+    if low > 0 or high < 0:
+        return "clear" if abs(mean) >= edge else "small"
+    return "tie" if -edge < low and high < edge else "undecided"

@@ -1,0 +1,57 @@
+"""Insights in words, computed from the records of any backend: each a sentence with its numbers.
+
+`schedulers` finds groups of settings, slopes and spread on each system; `requests` finds where an array begins to beat one drive, where it
+doubles it and where random meets sequential; `pairs` compares systems that differ in one thing; `controllers` says of a controller beside
+md which of the two does the work; `locks` says up to which rate a scheduler costs nothing and where its lock caps the drives; `protects` whom it protects from
+writers; `loads` sets two programs that do the same beside each other. Nothing knows a text's words.
+
+What holds for several systems is one sentence. `find` keeps a dozen, the strongest first, and at least one of each kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from seekwise.report.insights import controllers, loads, locks, pairs, protects, requests, schedulers
+from seekwise.report.insights.means import Means
+from seekwise.report.insights.model import Finding
+from seekwise.store.record import Record
+from seekwise.study.model import System
+
+SHOWN_MOST = 12
+OF_A_KIND_MOST = {"groups": 4, "lock": 6, "pair": 3}
+"""Others: 2."""
+
+
+def everything(records: Sequence[Record], systems: Sequence[System]) -> list[Finding]:
+    """Every insight, unordered."""
+    means = Means.of(loads.of_one(records), [system.name for system in systems])
+    return [
+        *loads.find(records),
+        *schedulers.find(means),
+        *requests.find(means, systems),
+        *pairs.find(means, systems),
+        *controllers.find(means, systems),
+        *locks.find(records),
+        *protects.find(records),
+    ]
+
+
+def find(records: Sequence[Record], systems: Sequence[System]) -> list[Finding]:
+    """At most a dozen insights, the strongest first."""
+    return strongest(everything(records, systems))
+
+
+def strongest(found: Sequence[Finding], most: int = SHOWN_MOST) -> list[Finding]:
+    """The strongest of each kind, then the strongest of the rest, a few of each kind; in the order of their strength."""
+    order = sorted(found, key=lambda each: -each.strength)
+    first = list({each.kind: each for each in reversed(order)}.values())
+    first.sort(key=lambda each: -each.strength)
+    chosen: list[Finding] = []
+    for each in (*first, *(each for each in order if each not in first)):
+        if len(chosen) < most and sum(known.kind == each.kind for known in chosen) < OF_A_KIND_MOST.get(each.kind, 2):
+            chosen.append(each)
+    return sorted(chosen, key=lambda each: -each.strength)
+
+
+__all__ = ["Finding", "Means", "everything", "find", "strongest"]

@@ -1,0 +1,342 @@
+"""The answer of a study to its own question: which setting for each system, overall, by use and by number of threads.
+
+Every choice is judged by the one rule of `seekwise.analysis` (through `workloads.weigh`): the settings of one system compete by their rates,
+weighed over the operations. Of those that the best does not beat the fastest is named, unless it loses much more than another one in the cell where it is worst.
+
+A chunk size competes like a setting. Systems that differ in their chunk alone are one family, and a study that varies `chunk_kib` in its
+settings is the same family written differently: both end in the same choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from seekwise.analysis.rule import ROUNDS_MIN, THRESHOLD_SHARE
+from seekwise.analysis.workloads import Weighed, Workload, find, weigh
+from seekwise.errors import UsageError
+from seekwise.report.insights.means import NAMES, listed
+from seekwise.store.record import Record
+from seekwise.study.model import Study, System
+from seekwise.study.shown import Answer
+
+OVERALL = Workload(
+    "overall",
+    "all operations and thread counts alike",
+    "all",
+    {"seq_read": 1.0, "seq_write": 1.0, "rand_read": 1.0, "rand_write": 1.0, "mixed": 1.0},
+)
+LEVEL_RATE = 0.01
+"""A setting that the best does not beat is named beside it if its estimated rate is at most this share lower …"""
+LEVEL_LOSS = 0.10
+"""… and its worst loss at most this much greater. Otherwise the first is only preferred: `rather X`."""
+CHUNK = "chunk_kib"
+
+
+SO_FAR = "(best so far)"
+"""Not beaten by another setting, which is not proved worse either."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to set on one system for one kind of work."""
+
+    system: str
+    kind: str
+    """`hardware RAID 1`, `software RAID 5, NCQ off`: systems of one kind are named together."""
+    use: str
+    """`overall` or the name of a use."""
+    threads: tuple[int, ...]
+    """Thread counts that it holds for; empty: all."""
+    named: tuple[str, ...]
+    """What to set; empty: inconclusive."""
+    unbeaten: tuple[str, ...]
+    """Settings that the best does not beat, `named` first."""
+    settings: tuple[str, ...]
+    rates: Mapping[str, float]
+    """Rate of each setting relative to the first of `named`, weighed over the operations."""
+    loss: float
+    """Share of the best rate that the first of `named` loses where it is worst."""
+    loss_cell: str
+    repeats: int
+
+    @property
+    def is_level(self) -> bool:
+        """Every setting is as good."""
+        return len(self.named) == len(self.settings) > 1
+
+    @property
+    def is_so_far(self) -> bool:
+        """What is named is not beaten by another setting, which is not proved worse either."""
+        return (
+            bool(self.named)
+            and not self.is_level
+            and (len(self.unbeaten) > len(self.named) or self.repeats < ROUNDS_MIN)
+        )
+
+    @property
+    def short(self) -> str:
+        """Without saying that it is only the best so far."""
+        if not self.named:
+            return "inconclusive"
+        return "no difference" if self.is_level else either(_word(name) for name in self.named)
+
+    @property
+    def text(self) -> str:
+        return f"{self.short} {SO_FAR}" if self.is_so_far else self.short
+
+
+@dataclass(frozen=True)
+class Answered:
+    """All choices of a run, and how they stand beside what the publication concludes."""
+
+    choices: tuple[Choice, ...]
+    headline: str
+    reasons: tuple[str, ...]
+
+
+def answer(study: Study | None, records: Sequence[Record]) -> Answered | None:
+    """None where nothing competes, or where one system is all there is and the study asks for no answer of its own."""
+    if study is None or (len(study.system) == 1 and study.answer is None and CHUNK not in study.factor_names()):
+        return None
+    wanted = study.answer or Answer()
+    grouped = list(competitions(study, records))
+    if not grouped:
+        return None
+    choices = [choose(system, kind, mine, OVERALL) for system, kind, mine in grouped]
+    for name in wanted.uses:
+        choices += [choose(system, kind, mine, find(name)) for system, kind, mine in grouped]
+    if wanted.by_threads:
+        choices += [each for system, kind, mine in grouped for each in by_threads(system, kind, mine)]
+    known = tuple(choice for choice in choices if choice is not None)
+    overall = [choice for choice in known if choice.use == OVERALL.name and not choice.threads]
+    if not overall:
+        return None
+    drives = {system.name for system in study.system if _is_single_drive(system)}
+    return Answered(known, _headline(overall, drives), tuple(_reasons(known, wanted)))
+
+
+def competitions(study: Study, records: Sequence[Record]) -> Iterator[tuple[str, str, list[Record]]]:
+    """(system or family, kind, records whose `setting` competes)."""
+    valid = [record for record in records if record.valid and record.conditions.get("role", "candidate") == "candidate"]
+    by_name = {system.name: system for system in study.system}
+    present = dict.fromkeys(str(record.factors.get("system", study.system[0].name)) for record in valid)
+    # In the order of the study; trials run in another one.
+    order = [name for name in by_name if name in present]
+    chunks = _as_chunks(by_name, valid)
+    if chunks:
+        yield from chunks
+        return
+    schedulers = [str(each) for each in study.settings.get("scheduler", [])]
+    for name in order:
+        mine = [record for record in valid if record.factors.get("system", name) == name]
+        # Settings in the order of the study; trials run in a random one.
+        mine.sort(key=lambda r: schedulers.index(r.setting) if r.setting in schedulers else len(schedulers))
+        if len({record.setting for record in mine}) > 1:
+            yield name, kind_of(by_name[name]), mine
+
+
+def _as_chunks(systems: Mapping[str, System], records: Sequence[Record]) -> list[tuple[str, str, list[Record]]]:
+    """Families of arrays that differ in their chunk alone, the chunk as what competes; none where schedulers compete too."""
+    families: dict[tuple[object, ...], dict[str, list[Record]]] = {}
+    schedulers: dict[tuple[object, ...], set[str]] = {}
+    for record in records:
+        system = systems[str(record.factors.get("system", next(iter(systems))))]
+        chunk = record.factors.get(CHUNK) or (system.chunk_kib[0] if system.chunk_kib else None)
+        if chunk is None:
+            continue
+        key = (system.drive, system.drives, system.raid_level, system.layout, system.kernel, system.controller)
+        key += (tuple(sorted(system.options.items())), system.target)
+        label = f"{chunk} KiB"
+        family = families.setdefault(key, {})
+        # Cells are named by their system and by whatever else is varied; both are the same for every chunk of a family.
+        cell = " ".join(w for w in record.cell.split() if not w.startswith(("system=", f"{CHUNK}=")))
+        family.setdefault(label, []).append(replace(record, setting=label, cell=cell))
+        schedulers.setdefault(key, set()).add(str(record.factors.get("scheduler")))
+    found = []
+    for key, family in families.items():
+        if len(family) < 2 or len(schedulers[key]) > 1:
+            continue
+        members = [each for label in sorted(family, key=lambda word: int(word.split()[0])) for each in family[label]]
+        first = systems[str(members[0].factors.get("system", next(iter(systems))))]
+        kernel = f", Linux {first.kernel}" if first.kernel else ""
+        found.append((f"{kind_of(first)}{kernel}", kind_of(first), members))
+    return found
+
+
+def kind_of(system: System) -> str:
+    """`hardware RAID 1`, `software RAID 5`, `single drive`."""
+    if system.controller is None and system.raid_level is None:
+        kind = "single drive" if _is_single_drive(system) else f"{system.drives} drives"
+    else:
+        level = (system.raid_level or "").removeprefix("raid")
+        kind = f"{'hardware' if system.controller else 'software'} RAID {level}"
+    return f"{kind} without NCQ" if system.options.get("ncq") == "off" else kind
+
+
+def _is_single_drive(system: System) -> bool:
+    return system.controller is None and system.raid_level is None and system.drives == 1
+
+
+def choose(
+    system: str, kind: str, records: Sequence[Record], use: Workload, threads: tuple[int, ...] = ()
+) -> Choice | None:
+    """None where the records hold nothing of that use."""
+    chosen = [record for record in records if not threads or int(record.factors.get("threads", 1)) in threads]
+    settings = tuple(dict.fromkeys(record.setting for record in chosen))
+    if len(settings) < 2:
+        return None
+    try:
+        weighed = weigh(chosen, use, settings[0])
+    except UsageError:
+        return None
+    blocks = len({record.block for record in chosen})
+    standings = {standing.setting: standing for standing in weighed.standings}
+    unbeaten = weighed.best if blocks >= ROUNDS_MIN else _by_estimate(weighed)
+    order = sorted(unbeaten, key=lambda name: -_rate(weighed, name))
+    if not order:
+        return Choice(system, kind, use.name, threads, (), (), settings, {}, 0.0, "", blocks)
+    # The fastest of them, unless it loses much more where it is worst than another one does.
+    least = min(standings[name].regret for name in order)
+    first = next(name for name in order if standings[name].regret - least <= LEVEL_LOSS)
+    rates = {name: _rate(weighed, name) / _rate(weighed, first) for name in standings}
+    named = tuple(
+        name
+        for name in settings
+        if name in order
+        and rates[name] >= 1 - LEVEL_RATE
+        and standings[name].regret - standings[first].regret <= LEVEL_LOSS
+    )
+    rest = tuple(name for name in order if name not in named)
+    loss = standings[named[0]]
+    return Choice(
+        system, kind, use.name, threads, named, (*named, *rest), settings, rates, loss.regret, loss.regret_cell, blocks
+    )
+
+
+def _rate(weighed: Weighed, setting: str) -> float:
+    found = next((s for s in weighed.standings if s.setting == setting), None)
+    return found.ratios.get("rate", (1.0, 1.0, 1.0))[0] if found else 1.0
+
+
+def _by_estimate(weighed: Weighed) -> tuple[str, ...]:
+    """Too few repeats to judge: what is within the rule's threshold of the best estimate."""
+    best = max(_rate(weighed, standing.setting) for standing in weighed.standings)
+    least = best / (1 + THRESHOLD_SHARE["rate"])
+    return tuple(s.setting for s in weighed.standings if _rate(weighed, s.setting) >= least)
+
+
+def by_threads(system: str, kind: str, records: Sequence[Record]) -> list[Choice]:
+    """A choice for each thread count; neighbours with the same choice are one."""
+    counts = sorted({int(record.factors.get("threads", 1)) for record in records})
+    found: list[Choice] = []
+    for count in counts if len(counts) > 1 else []:
+        choice = choose(system, kind, records, OVERALL, (count,))
+        if choice is None:
+            continue
+        if found and found[-1].text == choice.text:
+            choice = replace(choice, threads=(*found.pop().threads, count))
+        found.append(choice)
+    return found
+
+
+def _headline(overall: Sequence[Choice], drives: Collection[str]) -> str:
+    """`Hardware RAID 1: deadline or noop. Software RAID 5: cfq.` `drives`: systems of one drive, which are named themselves."""
+    kinds: dict[str, list[Choice]] = {}
+    for choice in overall:
+        kinds.setdefault(choice.kind, []).append(choice)
+    # Said once instead of after every name.
+    once = len(overall) > 1 and all(choice.is_so_far for choice in overall)
+    parts = []
+
+    def said(choice: Choice) -> str:
+        return choice.short if once else choice.text
+
+    for kind, members in kinds.items():
+        title = kind[0].upper() + kind[1:]
+        is_drive = all(member.system in drives for member in members)
+        if len(members) == 1 or is_drive:
+            parts += [f"{each.system if is_drive else title}: {said(each)}" for each in members]
+            continue
+        common = [name for name in members[0].named if all(name in member.named for member in members)]
+        if common and len({member.is_level for member in members}) == 1:
+            shared = members[0].short if members[0].is_level else either(_word(name) for name in common)
+            so_far = any(member.is_so_far for member in members) and not once
+            parts.append(f"{title}: {shared}{f' {SO_FAR}' if so_far else ''}")
+        else:
+            # A family's name begins with its kind already.
+            each = (f"{said(member)} ({member.system.removeprefix(kind).lstrip(', ')})" for member in members)
+            parts.append(f"{title}: {'; '.join(each)}")
+    return f"{'Inconclusive: no setting proved better. Highest throughput so far: ' if once else ''}{'. '.join(parts)}"
+
+
+def either(names: Iterable[str]) -> str:
+    """`a`, `a or b`, `a, b or c`."""
+    return listed(names).replace(" and ", " or ")
+
+
+def _reasons(choices: Sequence[Choice], wanted: Answer) -> Iterator[str]:
+    overall = [choice for choice in choices if choice.use == OVERALL.name and not choice.threads]
+    yield from (_why(choice) for choice in overall)
+    for name in wanted.uses:
+        said: dict[str, list[str]] = {}
+        for choice in choices:
+            if choice.use == name:
+                said.setdefault(choice.text, []).append(choice.system)
+        if said:
+            title = name.replace("-", " ").capitalize()
+            yield f"{title}: {'; '.join(f'{text} on {listed(systems)}' for text, systems in said.items())}"
+    for system in dict.fromkeys(choice.system for choice in choices if choice.threads):
+        rows = [choice for choice in choices if choice.system == system and choice.threads]
+        if len(rows) > 1:
+            yield f"{system} by load: {'; '.join(f'{_counts(row.threads)}: {row.text}' for row in rows)}"
+    yield from _beside_publication(choices, wanted)
+
+
+def _why(choice: Choice) -> str:
+    if not choice.named:
+        return f"{choice.system}: inconclusive, no setting proved better in {choice.repeats} repeats"
+    others = sorted((n for n in choice.rates if n not in choice.named), key=lambda n: -choice.rates[n])
+    parts = [f"{choice.system}: {choice.text}"]
+    if others:
+        parts.append(", ".join(f"{_word(name)} {_percent(choice.rates[name])}" for name in others))
+    if not choice.is_level and choice.loss > THRESHOLD_SHARE["rate"]:
+        operation, *_ = choice.loss_cell.split()
+        where = next((word.partition("=")[2] for word in choice.loss_cell.split() if word.startswith("threads=")), "")
+        at = f" at {_counts((int(where),))}" if where.isdigit() else ""
+        parts.append(f"{_word(choice.named[0])} loses at most {100 * choice.loss:.0f} % ({NAMES[operation]}{at})")
+    return "; ".join(parts)
+
+
+def _beside_publication(choices: Sequence[Choice], wanted: Answer) -> Iterator[str]:
+    same, other = [], []
+    for row in wanted.published:
+        for choice in choices:
+            if choice.system != row.system or choice.use != row.use or choice.threads:
+                continue
+            what = f"{choice.system}{'' if row.use == OVERALL.name else ' for ' + row.use.replace('-', ' ')}"
+            published = either(_word(name) for name in row.settings)
+            if choice.named and set(choice.named) <= set(row.settings):
+                same.append(f"{what}: {published}")
+            else:
+                other.append(f"{what}: published {published}, here {choice.text}")
+    if same:
+        yield f"As published: {'; '.join(same)}"
+    if other:
+        yield f"Differs from the publication: {'; '.join(other)}"
+
+
+def _word(setting: str) -> str:
+    return setting.removeprefix("scheduler=")
+
+
+def _percent(ratio: float) -> str:
+    """`-12 %`: how much less than the choice."""
+    change = round(100 * (ratio - 1))
+    return "level" if change == 0 else f"{change:+d} %".replace("-", "\N{MINUS SIGN}")
+
+
+def _counts(threads: tuple[int, ...]) -> str:
+    if len(threads) == 1:
+        return f"{threads[0]} thread{'' if threads[0] == 1 else 's'}"
+    return f"{threads[0]} to {threads[-1]} threads"

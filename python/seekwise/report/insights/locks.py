@@ -1,0 +1,110 @@
+"""Where a scheduler's lock ends what a drive can do: up to which rate it costs nothing, and from where it caps the drive.
+
+Rests on trials that tell how long processors waited for locks (hosts whose cores are simulated one by one).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from seekwise.report.insights.model import Finding
+from seekwise.store.record import Record
+
+NOTHING = 0.05
+"""Less than this share of the rate is nothing: as near are ties."""
+CAPPED = 0.5
+"""From this share of the processors' time on that is spent waiting for it, a lock decides the rate."""
+WITHOUT = "none"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Means over the repeats of one load under one setting."""
+
+    iops: float
+    waited: float
+    """Share of the processors' working time that went into waiting for locks."""
+    cpu_us: float
+    """Processor time of a request."""
+
+
+def _cells(records: Sequence[Record]) -> dict[tuple[str, str], dict[str, Cell]]:
+    """{(system, cell): {setting: means}}."""
+    grouped: dict[tuple[str, str], dict[str, list[Cell]]] = {}
+    for record in records:
+        # Jobs that differ compete for the drive as well: what they lose says nothing of the lock.
+        if not record.valid or not record.phases or "group_threads" in record.phases[0].details:
+            continue
+        phase = record.phases[0]
+        waited = phase.details.get("lock_wait_s")
+        busy = phase.cpu.system_cpu
+        if not isinstance(waited, float) or busy <= 0 or phase.ios <= 0:
+            continue
+        cell = Cell(
+            sum(each.iops for each in record.phases), waited / busy, 1e6 * busy / sum(p.ios for p in record.phases)
+        )
+        place = (str(record.factors.get("system", "")), record.cell)
+        grouped.setdefault(place, {}).setdefault(record.setting, []).append(cell)
+    return {
+        place: {
+            setting: Cell(fmean(c.iops for c in all_), fmean(c.waited for c in all_), fmean(c.cpu_us for c in all_))
+            for setting, all_ in settings.items()
+        }
+        for place, settings in grouped.items()
+    }
+
+
+def find(records: Sequence[Record]) -> list[Finding]:
+    found = []
+    by_system: dict[str, list[Mapping[str, Cell]]] = {}
+    for (system, _), settings in _cells(records).items():
+        if WITHOUT in settings:
+            by_system.setdefault(system, []).append(settings)
+    for system, cells in sorted(by_system.items()):
+        for setting in sorted({name for cell in cells for name in cell if name != WITHOUT}):
+            pairs = [(cell[WITHOUT], cell[setting]) for cell in cells if setting in cell]
+            if pairs:
+                found.append(_of(system, setting, pairs))
+    return found
+
+
+def _of(system: str, setting: str, pairs: Sequence[tuple[Cell, Cell]]) -> Finding:
+    lossy = [without.iops for without, own in pairs if own.iops < (1 - NOTHING) * without.iops]
+    free = [without.iops for without, _ in pairs if not lossy or without.iops < min(lossy)]
+    capped = [own for _, own in pairs if own.waited >= CAPPED]
+    parts = []
+    if free:
+        parts.append(
+            f"costs less than {100 * NOTHING:.0f} % of the rate up to {thousands(max(free))} requests per second"
+        )
+    if capped:
+        most = max(own.iops for own in capped)
+        waited = max(own.waited for own in capped)
+        parts.append(
+            f"its lock caps the drives at {thousands(most)}, where processors spend {100 * waited:.0f} % of their time waiting for it"
+        )
+    elif lossy:
+        without, worst = min(pairs, key=lambda pair: pair[1].iops / pair[0].iops)
+        cause = (
+            f"with {100 * worst.waited:.0f} % of the processors' time spent waiting for its lock"
+            if worst.waited >= NOTHING
+            else "to the processor time of its own work"
+        )
+        parts.append(f"loses up to {100 * (1 - worst.iops / without.iops):.0f} % beyond, {cause}")
+    extra = min(own.cpu_us - without.cpu_us for without, own in pairs)
+    parts.append(f"a request takes at least {extra:.1f} us of processor time more than under {WITHOUT}")
+    numbers: dict[str, object] = {
+        "system": system,
+        "setting": setting,
+        "free_iops": max(free) if free else None,
+        "cap_iops": max(own.iops for own in capped) if capped else None,
+    }
+    strength = max(math.log(without.iops / own.iops) for without, own in pairs if own.iops > 0)
+    return Finding("lock", f"{setting} on {system}: {'; '.join(parts)}", numbers, max(strength, 0.0))
+
+
+def thousands(rate: float) -> str:
+    return f"{round(rate, -3):,.0f}" if rate >= 10_000 else f"{round(rate, -2):,.0f}"

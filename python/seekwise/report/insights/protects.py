@@ -1,0 +1,96 @@
+"""Whom a scheduler protects: readers next to writers, their rate and slow tail under each scheduler against none.
+
+Rests on trials whose load has a second group of threads that writes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from seekwise.analysis.percentiles import percentile_ns
+from seekwise.report.insights.locks import WITHOUT, thousands
+from seekwise.report.insights.means import number
+from seekwise.report.insights.model import Finding
+from seekwise.store.record import Phase, Record
+
+LEVEL = 0.10
+"""A p99 as near as this share to that of `none` is no protection."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Means over the repeats of readers and writers under one setting."""
+
+    reads: float
+    """Per second."""
+    p99_ms: float
+    writes: float
+
+
+def _readers_and_writers(record: Record) -> tuple[Phase, Phase] | None:
+    if not record.valid or len(record.phases) != 2 or not all("group_threads" in p.details for p in record.phases):
+        return None
+    first, second = record.phases
+    return (first, second) if first.operation.endswith("read") and second.operation.endswith("write") else None
+
+
+def _cells(records: Sequence[Record]) -> dict[tuple[str, str], dict[str, Cell]]:
+    """{(system, cell): {setting: means}}."""
+    grouped: dict[tuple[str, str], dict[str, list[Cell]]] = {}
+    for record in records:
+        pair = _readers_and_writers(record)
+        p99 = percentile_ns(pair[0].latency_bins, 99) if pair else None
+        if pair and p99:
+            place = (str(record.factors.get("system", "")), record.cell)
+            own = Cell(pair[0].iops, p99 / 1e6, pair[1].iops)
+            grouped.setdefault(place, {}).setdefault(record.setting, []).append(own)
+    return {
+        place: {
+            setting: Cell(fmean(c.reads for c in all_), fmean(c.p99_ms for c in all_), fmean(c.writes for c in all_))
+            for setting, all_ in settings.items()
+        }
+        for place, settings in grouped.items()
+    }
+
+
+def find(records: Sequence[Record]) -> list[Finding]:
+    """One for each system and load that was measured with `none`."""
+    return [
+        _of(system, settings)
+        for (system, _), settings in sorted(_cells(records).items())
+        if WITHOUT in settings and len(settings) > 1
+    ]
+
+
+def _of(system: str, settings: Mapping[str, Cell]) -> Finding:
+    without = settings[WITHOUT]
+    others = sorted((name for name in settings if name != WITHOUT), key=lambda name: settings[name].p99_ms)
+    said = ", ".join(f"{number(settings[name].p99_ms)} ms under {name}" for name in others)
+    best = others[0]
+    gain = without.p99_ms / settings[best].p99_ms
+    if gain >= 1 + LEVEL:
+        own = settings[best]
+        verdict = f"{best} protects readers: {_times(own.reads, without.reads)} the reads, {_times(own.writes, without.writes)} the writes"
+    else:
+        verdict = "no scheduler protects readers"
+    text = (
+        f"readers next to writers on {system}: {verdict}; p99 of a read is {number(without.p99_ms)} ms under {WITHOUT}, {said} "
+        f"({thousands(without.reads)} reads and {thousands(without.writes)} writes per second under {WITHOUT})"
+    )
+    worst = max(each.p99_ms for each in settings.values())
+    numbers: dict[str, object] = {
+        "system": system,
+        "p99_ms": {name: cell.p99_ms for name, cell in settings.items()},
+        "reads": {name: cell.reads for name, cell in settings.items()},
+        "writes": {name: cell.writes for name, cell in settings.items()},
+        "protects": best if gain >= 1 + LEVEL else None,
+    }
+    strength = math.log(worst / settings[best].p99_ms) if gain >= 1 + LEVEL else math.log(worst / without.p99_ms)
+    return Finding("protects", text, numbers, max(strength, 0.0))
+
+
+def _times(own: float, other: float) -> str:
+    return f"{number(own / other)} times" if other > 0 else "all"
