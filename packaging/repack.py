@@ -18,7 +18,7 @@ from pathlib import Path
 
 COLLECTOR = "seekwise-collector"
 NEEDS = ("click", "rich", "pydantic", "psutil")
-LEFT_OUT = ("report/charts/", "report/templates/", "testbed/", "validate/data/")
+LEFT_OUT = ("report/charts/", "report/templates/", "lab/testbed/", "lab/validate/data/")
 """Folders below seekwise/ that only the whole package needs."""
 EXECUTABLE = 0o100755 << 16
 Member = tuple[zipfile.ZipInfo, bytes]
