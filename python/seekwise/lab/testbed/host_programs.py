@@ -68,19 +68,17 @@ def tree(say: Say) -> Path:
     return kept
 
 
-def sets(names: Iterable[str], say: Say) -> Path:
-    """The archive of data sets, a folder each."""
-    wanted = sorted(set(names))
+def data_set(name: str, say: Say) -> Path:
+    """The archive of one data set, a folder: a guest gets those of its own use alone, since what it gets lies in its memory."""
     source = Path(data.__file__).parent
-    stamp = [wanted, sys.version, DATA_BYTES, *(_stat(str(path)) for path in sorted(source.glob("*.py")))]
-    kept = debian.cache() / f"data-{_digest(stamp)}.tar"
+    stamp = [name, sys.version, DATA_BYTES, *(_stat(str(path)) for path in sorted(source.glob("*.py")))]
+    kept = debian.cache() / f"data-{name}-{_digest(stamp)}.tar"
     if kept.exists():
         return kept
-    say(f"laying out data for the guest: {', '.join(wanted)}")
+    say(f"laying out data for the guest: {name}")
     with tempfile.TemporaryDirectory(prefix="seekwise-lab-", dir=debian.cache()) as folder:
-        for name in wanted:
-            data.laid_out(name, Path(folder), data.Share(DATA_BYTES, time.monotonic() + DATA_S))
-        _packed(kept, "data-*.tar", sorted(f"/{name}={folder}/{name}" for name in wanted))
+        data.laid_out(name, Path(folder), data.Share(DATA_BYTES, time.monotonic() + DATA_S))
+        _packed(kept, f"data-{name}-*.tar", [f"/{name}={folder}/{name}"])
     return kept
 
 

@@ -154,7 +154,7 @@ def _result(back: bytes, console: bytes, host_s: float) -> Result:
     except (tarfile.TarError, EOFError, OSError) as error:
         raise GuestError(f"nothing that can be read came back from the guest: {error}{_last(console)}") from None
     if files.get("status", b"").strip() != b"0":
-        raise GuestError(f"the guest's script failed{_last(files.get('said', b''))}")
+        raise GuestError(f"the guest's script failed{_last(files.get('said') or console)}")
     return Result(files, host_s)
 
 

@@ -169,7 +169,9 @@ def programs_trial(
     files[f"cell/{group}.programs"] = Entry.file(spec)
     lines += [
         "[ -d /host ] || { mkdir /host; tar -x -f /cell/programs.tar -C /host; rm /cell/programs.tar; }",
-        *filesystem.made(storage.top, f"tar -x -f /cell/data.tar -C {filesystem.FOLDER}"),
+        *filesystem.made(
+            storage.top, f"for set in /cell/data/*.tar; do tar -x -f $set -C {filesystem.FOLDER} || exit; rm $set; done"
+        ),
         "cp /cell/programs.py /host/tmp/",
         f"cp /cell/{group}.programs /host/tmp/",
         f"for part in dev proc; do mount --bind /$part /host/$part; done; mount --bind {filesystem.FOLDER} /host/mnt; mount --bind /out /host/out",

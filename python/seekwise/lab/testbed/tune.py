@@ -90,7 +90,7 @@ def carry_out(
     """
     machine.qemu()
     built = image.build(kernels.find(model.kernel), say)
-    packed = virtual_programs.packed(uses, say)
+    packed = {use.name: virtual_programs.packed(use, say) for use in uses if use.runs_programs}
     store.add_run(run)
     seed = run.seed or 0
     trials = [
@@ -123,7 +123,7 @@ def _groups(trials: list[Trial]) -> list[list[Trial]]:
 
 
 def _boots(
-    groups: list[list[Trial]], model: Model, built: image.Image | None, packed: dict[str, Entry]
+    groups: list[list[Trial]], model: Model, built: image.Image | None, packed: dict[str, dict[str, Entry]]
 ) -> Iterator[machine.Boot]:
     for group in groups:
         texts, files, virtual_s, memory_mib, cpu = [], dict[str, Entry](), 0.0, machine.MEMORY_MIB, machine.CPU
@@ -132,7 +132,7 @@ def _boots(
             if trial.use.runs_programs:
                 spec, command = virtual_programs.spec(trial.use, place, model.rotational, trial.seed)
                 text, own = script.programs_trial(place, storage, values, trial.seed, spec, command)
-                own |= packed
+                own |= packed[trial.use.name]
                 memory_mib, cpu = virtual_programs.MEMORY_MIB, machine.CPU_OF_PROGRAMS
                 virtual_s += virtual_programs.expected_s(model.rotational)
             else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from importlib import resources
 
 from seekwise import temporary
@@ -36,18 +35,18 @@ def why_not(use: Use) -> str | None:
     return missing[0] if missing else None
 
 
-def packed(uses: Iterable[Use], say: Say) -> dict[str, Entry]:
-    """What guests with programs get besides; nothing where no use has any."""
-    programs = [program for use in uses for job in use.job if (program := job.runs) is not None]
-    if not programs:
-        return {}
-    sets = {name for program in programs for name in program.data_sets()}
+def packed(use: Use, say: Say) -> dict[str, Entry]:
+    """What a guest that runs this use gets besides: programs, and the data that they work on."""
+    names = {name for job in use.job if (program := job.runs) is not None for name in program.data_sets()}
     script = (resources.files("seekwise.lab.testbed") / "guest" / "programs.py").read_bytes()
     return {
         **filesystem.programs(say),
         "cell/programs.py": Entry.file(script),
         "cell/programs.tar": Entry.file(host_programs.tree(say).read_bytes()),
-        "cell/data.tar": Entry.file(host_programs.sets(sets, say).read_bytes()),
+        **{
+            f"cell/data/{name}.tar": Entry.file(host_programs.data_set(name, say).read_bytes())
+            for name in sorted(names)
+        },
     }
 
 
