@@ -103,3 +103,24 @@ def circles_of_crate(source: Path) -> list[list[Module]]:
                 joined.setdefault(module[:inside], set()).update(beside - {module[:inside]})
         found += [circle for circle in circles(joined) if circle not in found]
     return found
+
+
+FUNCTION = re.compile(r"^( *)(?:pub(?:\([a-z ]+\))? )?(?:const )?(?:unsafe )?fn (\w+)")
+
+
+def functions_of(text: str) -> Iterable[tuple[str, int]]:
+    """Name and lines of each function, from `fn` to its brace, as rustfmt sets them; of the tests at a file's end none."""
+    tests = TESTS.search(text)
+    lines = text[: tests.start()].splitlines() if tests else text.splitlines()
+    for number, line in enumerate(lines):
+        begins = FUNCTION.match(line)
+        if begins and not line.rstrip().endswith((";", "}")):
+            ends = (f"{begins[1]}}}", f"{begins[1]}}};", f"{begins[1]});")
+            end = next((at for at in range(number + 1, len(lines)) if lines[at] in ends), number)
+            yield begins[2], end - number + 1
+
+
+def lines_of(text: str) -> int:
+    """Lines of a file without the tests at its end."""
+    tests = TESTS.search(text)
+    return len((text[: tests.start()] if tests else text).splitlines())

@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tests.rust_modules import circles_of_crate
+from tests.rust_modules import circles_of_crate, functions_of, lines_of
 
 ROOT = Path(__file__).parents[1]
 MAP = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
@@ -208,3 +208,32 @@ def test_a_circle_between_modules_is_found(tmp_path: Path) -> None:
     assert circles_of_crate(tmp_path) == [[("cost",), ("storage", "md")], [("cost",), ("storage",)]]
     (tmp_path / "storage/md.rs").write_text("fn time() {}  // once crate::cost\n", encoding="utf-8")
     assert circles_of_crate(tmp_path) == []
+
+
+LONG_RUST = tomllib.loads((ROOT / "tests/long_rust.toml").read_text(encoding="utf-8"))
+RUST_FILES = {
+    str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
+    for path in (ROOT / "crates").glob("*/src/**/*.rs")
+    if path.name != "tests.rs"
+}
+
+
+def test_no_rust_function_is_longer_than_sixty_lines_but_for_a_list_that_shrinks() -> None:
+    long: dict[str, int] = {}
+    for name, text in RUST_FILES.items():
+        for function, lines in functions_of(text):
+            if lines > 60:
+                long[f"{name} {function}"] = max(lines, long.get(f"{name} {function}", 0))
+    assert long == LONG_RUST["functions"]
+
+
+def test_no_rust_file_is_longer_than_six_hundred_lines_but_for_a_list_that_shrinks() -> None:
+    assert {name: lines_of(text) for name, text in RUST_FILES.items() if lines_of(text) > 600} == LONG_RUST["files"]
+
+
+def test_lines_of_rust_functions_are_counted() -> None:
+    body = "".join(f"        step({number});\n" for number in range(60))
+    method = f"impl Engine {{\n    pub(crate) fn run(&mut self) {{\n{body}    }}\n\n    fn none() {{}}\n}}\n"
+    tests = "#[cfg(test)]\nmod tests {\n    fn long() {\n" + body + "    }\n}\n"
+    assert list(functions_of(method + tests)) == [("run", 62)]
+    assert lines_of(method + tests) == len(method.splitlines())
