@@ -28,6 +28,7 @@ def identify(tree: Tree, hardware: str | None, address: str) -> list[int] | None
 
 
 def parse(text: str | None) -> list[int] | None:
+    """The words of a drive's identity from the kernel's text of hex words; None where it is missing, cut or empty."""
     try:
         words = [int(word, 16) for word in (text or "").split()]
     except ValueError:
@@ -42,6 +43,7 @@ def string(words: list[int], first: int, last: int) -> str | None:
 
 
 def facts(words: list[int]) -> dict[str, object]:
+    """Serial, firmware, model, NCQ and its depth, look-ahead and rotation (rpm) by word numbers of ATA8-ACS IDENTIFY DEVICE."""
     found: dict[str, object] = {
         "ata_serial": string(words, 10, 19),
         "ata_firmware": string(words, 23, 26),

@@ -10,6 +10,7 @@ from seekwise.linux.tree import Tree
 
 
 def read(tree: Tree, node: Node) -> dict[str, object] | None:
+    """A bcache device, its backing device and its caches; None for a device of another kind. Facts as `BlockDevice` takes them."""
     if node.disk or not re.fullmatch(r"bcache\d+", node.name):
         return None
     below = sysfs.slaves(tree, node)

@@ -20,6 +20,7 @@ FIELD_NAMES = {field.name for field in fields(BlockDevice)}
 
 
 def read_device(tree: Tree, node: Node) -> BlockDevice:
+    """Everything that sysfs and udev say of one device: what every kind has, then the first reader of a kind that knows it."""
     major_minor = tree.word(node.path("dev")) or ""
     udev = read_udev(tree, node.name, major_minor)
     queue = {} if node.disk else sysfs.queue(tree, node)

@@ -50,6 +50,7 @@ def size_text(size_bytes: int) -> str:
 
 
 def kib_text(size_bytes: int) -> str:
+    """`512 KiB`, `1536 KiB`, `2 MiB`: whole MiB where it comes out even."""
     return f"{size_bytes // 1024} KiB" if size_bytes < 1 << 20 or size_bytes % (1 << 20) else f"{size_bytes >> 20} MiB"
 
 
@@ -132,6 +133,7 @@ def _md(device: BlockDevice) -> str:
 
 
 def sync_state(device: BlockDevice) -> str:
+    """How an array stands: `degraded, recover 12.5%`, `in sync`; empty for levels without redundancy that are active."""
     details = device.details
     words = []
     if details.get("degraded"):

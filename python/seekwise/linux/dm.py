@@ -22,6 +22,7 @@ SUBSYSTEMS = {
 
 
 def read(tree: Tree, node: Node) -> dict[str, object] | None:
+    """A mapping of the device mapper: LVM, dm-crypt, multipath, a partition of one; None for a device of another kind. Facts as `BlockDevice` takes them."""
     if node.disk or not (re.fullmatch(r"dm-\d+", node.name) or tree.is_folder(node.path("dm"))):
         return None
     name = tree.word(node.path("dm", "name"))
@@ -50,6 +51,7 @@ def read(tree: Tree, node: Node) -> dict[str, object] | None:
 
 
 def kind_of(uuid: str | None) -> str:
+    """Which subsystem made a mapping, by the prefix of its UUID; `dm` for one that is not known."""
     prefix = (uuid or "").split("-")[0]
     return SUBSYSTEMS.get(prefix, "dm")
 

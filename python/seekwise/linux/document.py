@@ -31,6 +31,7 @@ SETTINGS = (
 
 
 def devices_document(stack: Stack, resolved: ResolvedPath | None = None) -> dict[str, Any]:
+    """The document `seekwise.devices/1`. With `resolved`, only the devices from that path down to its drives."""
     mounted = {mount: devices_of_mount(stack, mount) for mount in stack.mounts}
     shown = {device.name for device in resolved.chain()} if resolved else set(stack.devices)
     if resolved:

@@ -53,6 +53,7 @@ COUNTER_COUNT = 11
 
 
 def disk_counters(tree: Tree) -> dict[str, DiskCounters]:
+    """{device: counters since the start} from /proc/diskstats; `/` in names is `!`, as in sysfs."""
     found = {}
     for line in (tree.text("/proc/diskstats") or "").splitlines():
         words = line.split()

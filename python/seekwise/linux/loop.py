@@ -16,6 +16,7 @@ DELETED = " (deleted)"
 
 
 def read(tree: Tree, node: Node) -> dict[str, object] | None:
+    """A loop device and the file behind it; None for a device of another kind. Facts as `BlockDevice` takes them."""
     if node.disk or not re.fullmatch(r"loop\d+", node.name):
         return None
     # A path may end in a space, so only the newline that sysfs adds is taken off.

@@ -20,6 +20,7 @@ RESYNCING = frozenset({"resync", "recover", "reshape", "check", "repair"})
 
 
 def read(tree: Tree, node: Node) -> dict[str, object] | None:
+    """An md array: level, members, state, from sysfs or, on old kernels, /proc/mdstat; None for a device of another kind. Facts as `BlockDevice` takes them."""
     if node.disk or not re.match(r"md(_|\d)", node.name):
         return None
     details = _from_sysfs(tree, node) if tree.is_folder(node.path("md")) else _from_mdstat(tree, node.name)

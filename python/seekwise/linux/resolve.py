@@ -135,6 +135,7 @@ def has_setting(device: BlockDevice, setting: str) -> bool:
 
 
 def is_parity_level(level: object) -> bool:
+    """Whether a small write of this RAID level reads old data or parity first."""
     return str(level) in ("raid4", "raid5", "raid6")
 
 

@@ -19,6 +19,7 @@ from seekwise.linux.resolve import ResolvedPath, devices_of_mount
 
 
 def show_stack(console: Console, stack: Stack, resolved: ResolvedPath | None = None) -> None:
+    """Prints the stack as trees, the settings of what is worth showing, and warnings. With `resolved`, only what is below that path."""
     if resolved:
         console.print(_resolved_tree(stack, resolved))
         below = {drive.name: drive for name in resolved.devices for drive in stack.drives(name)}

@@ -23,6 +23,7 @@ from seekwise.linux.warn import warnings
 
 
 def read_stack(root: Path | Tree = Path("/")) -> Stack:
+    """All block devices, their mounts and how they are stacked. `root`: `/`, a captured tree, or a capture's archive."""
     tree = open_tree(root)
     devices = {name: read_device(tree, node) for name, node in sorted(block_nodes(tree).items(), key=_natural)}
     mounts = read_mounts(tree)

@@ -30,6 +30,7 @@ class Node:
 
 
 def device_path(name: str) -> str:
+    """`/dev/cciss/c0d0` of `cciss!c0d0`."""
     return "/dev/" + name.replace("!", "/")
 
 
@@ -68,6 +69,7 @@ def _partitions(tree: Tree, name: str, folder: str) -> list[str]:
 
 
 def size_bytes(tree: Tree, node: Node) -> int:
+    """Capacity; 0 where the kernel names none."""
     return (tree.number(node.path("size")) or 0) * SECTOR_BYTES
 
 
@@ -81,14 +83,17 @@ def texts(tree: Tree, folder: str, skip: frozenset[str] = frozenset()) -> dict[s
 
 
 def queue(tree: Tree, node: Node) -> dict[str, str]:
+    """{file below queue/: text} of what can be read."""
     return texts(tree, node.path("queue"), QUEUE_SKIPPED)
 
 
 def iosched(tree: Tree, node: Node) -> dict[str, str]:
+    """{tunable: text} of the scheduler in force."""
     return {name: text for name, text in texts(tree, node.path("queue", "iosched")).items() if "\n" not in text}
 
 
 def slaves(tree: Tree, node: Node) -> tuple[str, ...]:
+    """Devices that this one is made of, as the kernel names them."""
     return tuple(tree.names(node.path("slaves")))
 
 

@@ -30,6 +30,7 @@ class UdevEntry:
 
 
 def read_udev(tree: Tree, name: str, major_minor: str) -> UdevEntry:
+    """Properties and links of a device in udev's database, of old releases too; empty where udev knows none."""
     text = tree.text(f"/run/udev/data/b{major_minor}") if major_minor else None
     if text is None:
         # An old database escaped the `!` of cciss!c0d0 as \x21.

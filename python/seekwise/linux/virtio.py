@@ -11,6 +11,7 @@ from seekwise.linux.tree import Tree
 
 
 def read(tree: Tree, node: Node) -> dict[str, object] | None:
+    """A virtio disk of a virtual machine; None for a device of another kind. Facts as `BlockDevice` takes them."""
     hardware = sysfs.hardware_path(tree, node)
     driver = tree.link(f"{hardware}/driver") if hardware else None
     if node.disk or not (driver == "virtio_blk" or re.fullmatch(r"vd[a-z]+", node.name)):

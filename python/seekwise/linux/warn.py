@@ -26,6 +26,7 @@ FIRMWARE_MEMBERS = {
 
 
 def warnings(stack: Stack) -> tuple[DeviceWarning, ...]:
+    """What a reader must know of any device before trusting or changing its settings."""
     found = []
     for device in stack.devices.values():
         found += device_warnings(device)
@@ -38,6 +39,7 @@ def warnings(stack: Stack) -> tuple[DeviceWarning, ...]:
 
 
 def device_warnings(device: BlockDevice) -> Iterator[DeviceWarning]:
+    """The same of one device, from its own facts alone."""
     details = device.details
     warning = functools.partial(DeviceWarning, device.name)
     controller = details.get("controller")

@@ -87,6 +87,7 @@ class Writer:
 
 
 def is_trace(head: bytes) -> bool:
+    """Whether a file that begins with these bytes is a trace of `seekwise record`."""
     return head.startswith(MAGIC)
 
 

@@ -44,10 +44,12 @@ def command(tree: Path) -> list[str]:
 
 
 def environment(tree: Path) -> dict[str, str]:
+    """Variables for a copied Python: its own libraries, one thread of OpenBLAS."""
     return {"LD_LIBRARY_PATH": str(tree / "lib"), "OPENBLAS_NUM_THREADS": "1", "LC_ALL": "C.UTF-8", "PATH": os.defpath}
 
 
 def files(tree: Path) -> list[str]:
+    """Every file of a copied Python, sorted."""
     return sorted(str(Path(folder) / name) for folder, _, names in os.walk(tree) for name in names)
 
 

@@ -20,6 +20,7 @@ FOLDERS = {"/etc/default/grub.d": ".cfg", "/etc/cmdline.d": ".conf", "/boot/load
 
 
 def read(tree: Tree, stack: Stack) -> Iterator[Setter]:
+    """What `elevator=` and `libata.force=noncq` on the boot line set."""
     line = tree.text("/proc/cmdline") or ""
     if (elevator := _last(line, "elevator")) and single_queue(stack):
         file, number = _origin(tree, f"elevator={elevator}")
@@ -33,6 +34,7 @@ def read(tree: Tree, stack: Stack) -> Iterator[Setter]:
 
 
 def single_queue(stack: Stack) -> bool:
+    """Whether the kernel still obeys `elevator=`: its single queue went with 5.0."""
     version = kernel_version(stack.kernel)
     return bool(version) and version[0] < 5
 

@@ -25,6 +25,7 @@ AFTER_UDEV = model.UDEV + 0.5
 
 
 def read(tree: Tree, stack: Stack) -> Iterator[Setter]:
+    """What /etc/hdparm.conf sets; uncertain where no udev rule of the package would run it."""
     text = tree.text(FILE) or ""
     installed = any(tree.exists(rule) for rule in RULES)
     block: str | None = None

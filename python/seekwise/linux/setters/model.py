@@ -66,6 +66,7 @@ class Setter:
 
 
 def same_value(first: str, second: str) -> bool:
+    """Whether the kernel would take both texts for the same: `0x20` and `32` are."""
     if first.strip() == second.strip():
         return True
     try:

@@ -25,6 +25,7 @@ EXECUTED = re.compile(r"/(?:etc|opt|root|usr)/[^\s;|&<>\"'$(){}]+")
 
 
 def read(tree: Tree, stack: Stack) -> Iterator[Setter]:
+    """Lines of start scripts and units, and of scripts that they run, that write to a device's settings."""
     files = list(FILES)
     for folder, ending in FOLDERS.items():
         files += [f"{folder}/{name}" for name in tree.names(folder) if name.endswith(ending)]

@@ -18,6 +18,7 @@ LINE = re.compile(r"\s*([^=\s]+)\s*=\s*(\S.*?)\s*$")
 
 
 def read(tree: Tree, stack: Stack) -> Iterator[Setter]:
+    """What sysfsutils sets at the start; uncertain where the package is not installed."""
     folder = "/etc/sysfs.d"
     files = ["/etc/sysfs.conf", *(f"{folder}/{name}" for name in tree.names(folder) if name.endswith(".conf"))]
     installed = any(tree.exists(f"/etc/{place}/sysfsutils") for place in ("init.d", "rc.d"))

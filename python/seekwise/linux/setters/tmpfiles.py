@@ -16,6 +16,7 @@ FOLDERS = ("/etc/tmpfiles.d", "/run/tmpfiles.d", "/usr/local/lib/tmpfiles.d", "/
 
 
 def read(tree: Tree, stack: Stack) -> Iterator[Setter]:
+    """Lines of type `w` of tmpfiles.d that write to sysfs; a file in /etc hides one of its name in /usr."""
     files: dict[str, str] = {}
     for folder in FOLDERS:
         for name in tree.names(folder):

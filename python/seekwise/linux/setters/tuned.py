@@ -42,6 +42,7 @@ class Unit:
 
 
 def active_profiles(tree: Tree) -> list[str]:
+    """Names as TuneD keeps them, in the order in which they are merged."""
     return (tree.text("/etc/tuned/active_profile") or "").split()
 
 
@@ -55,6 +56,7 @@ def runs(tree: Tree) -> bool:
 
 
 def profile_file(tree: Tree, name: str) -> str | None:
+    """Path of a profile's tuned.conf, the user's before the distribution's; None where there is none."""
     for folder in FOLDERS:
         path = f"{folder}/{name.removeprefix('-')}/tuned.conf"
         if tree.exists(path):
@@ -207,6 +209,7 @@ def unit_of(units: list[Unit], name: str) -> tuple[Unit | None, bool]:
 
 
 def read(tree: Tree, stack: Stack) -> Iterator[Setter]:
+    """Scheduler and read-ahead that the active profiles set; certain only while TuneD runs."""
     units, _ = merged_units(tree, active_profiles(tree))
     running = runs(tree)
     for device in stack.devices.values():

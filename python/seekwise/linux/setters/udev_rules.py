@@ -110,6 +110,7 @@ def _unescaped(value: str, flags: str) -> str:
 
 
 def read(tree: Tree, stack: Stack) -> Iterator[Setter]:
+    """What udev's rules set on each device when it appears or changes."""
     files = []
     for file in rule_files(tree):
         text = tree.text(file) or ""

@@ -29,11 +29,13 @@ _SUMMARY = re.compile(
 
 
 def known(head: bytes, path: Path) -> bool:
+    """Whether a file that begins with these bytes is text of blkparse."""
     matches = [bool(_LINE.match(line)) for line in first_lines(head, 5)]
     return bool(matches) and matches[0]
 
 
 def read(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
+    """Requests in chunks of rows (`columns.py`); what the format leaves out goes to `notes`."""
     requests = Assembler(notes)
     for line in lines:
         match = _LINE.match(line)

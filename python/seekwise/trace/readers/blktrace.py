@@ -31,10 +31,12 @@ PROCESS_NAME = 0
 
 
 def known(head: bytes, path: Path) -> bool:
+    """Whether a file that begins with these bytes is blktrace's binary events."""
     return len(head) >= 4 and (head[1:4] == b"tae" or head[0:3] == b"eat")
 
 
 def read(path: Path, notes: Notes) -> Iterator[np.ndarray]:
+    """Requests in chunks of rows (`columns.py`); what the format leaves out goes to `notes`."""
     paths = _together(path)
     files = [opened(part) for part in paths]
     try:

@@ -26,11 +26,13 @@ def _header(line: str) -> bool:
 
 
 def known_alibaba(head: bytes, path: Path) -> bool:
+    """Whether a file that begins with these bytes is one of Alibaba's block traces."""
     lines = [line for line in first_lines(head, 3) if not _header(line)]
     return bool(lines) and bool(_ALIBABA.match(lines[0]))
 
 
 def read_alibaba(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
+    """Requests in chunks of rows (`columns.py`); what the format leaves out goes to `notes`."""
     start: list[int] = []
 
     def parse(line: str, rows: Rows) -> bool:
@@ -50,11 +52,13 @@ def read_alibaba(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
 
 
 def known_tencent(head: bytes, path: Path) -> bool:
+    """Whether a file that begins with these bytes is one of Tencent's block traces."""
     lines = [line for line in first_lines(head, 3) if not _header(line)]
     return bool(lines) and bool(_TENCENT.match(lines[0]))
 
 
 def read_tencent(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
+    """Requests in chunks of rows (`columns.py`); what the format leaves out goes to `notes`."""
     start: list[int] = []
 
     def parse(line: str, rows: Rows) -> bool:

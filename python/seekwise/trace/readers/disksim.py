@@ -21,11 +21,13 @@ _ASCII = re.compile(r"\d+\.?\d*\s+\d+\s+\d+\s+\d+\s+(0x)?[\da-fA-F]+$")
 
 
 def known_ascii(head: bytes, path: Path) -> bool:
+    """Whether a file that begins with these bytes is one of DiskSim's ASCII traces."""
     lines = first_lines(head, 1)
     return bool(lines) and bool(_ASCII.match(lines[0]))
 
 
 def read_ascii(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
+    """Requests in chunks of rows (`columns.py`); what the format leaves out goes to `notes`."""
     start: list[float] = []
 
     def parse(line: str, rows: Rows) -> bool:
@@ -45,11 +47,13 @@ def read_ascii(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
 
 
 def known_validation(head: bytes, path: Path) -> bool:
+    """Whether a file that begins with these bytes is one of DiskSim's validation traces."""
     lines = first_lines(head, 1)
     return bool(lines) and bool(_VALIDATION.match(lines[0]))
 
 
 def read_validation(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
+    """Requests in chunks of rows (`columns.py`); what the format leaves out goes to `notes`."""
     now = [0]
     device = notes.device(lines.path.name.split(".")[0])
 

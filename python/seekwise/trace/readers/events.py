@@ -35,11 +35,13 @@ _ISSUE, _INSERT = "block_rq_issue", "block_rq_insert"
 
 
 def known(head: bytes, path: Path) -> bool:
+    """Whether a file that begins with these bytes is the kernel's block trace events as text."""
     lines = [line for line in first_lines(head, 60) if not line.startswith(_PREFIXES)]
     return any(_EVENT.match(line) for line in lines[:10])
 
 
 def read(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
+    """Requests in chunks of rows (`columns.py`); what the format leaves out goes to `notes`."""
     requests = Assembler(notes)
     for line in lines:
         if not line.strip() or line.startswith(_PREFIXES):

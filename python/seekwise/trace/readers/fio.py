@@ -33,10 +33,12 @@ SILENT = {"add", "open", "close"}
 
 
 def known_iolog(head: bytes, path: Path) -> bool:
+    """Whether a file that begins with these bytes is one of fio's iolog (version 2 or 3)."""
     return head.startswith(b"fio version ")
 
 
 def read_iolog(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
+    """Requests in chunks of rows (`columns.py`); what the format leaves out goes to `notes`."""
     now, began, version = [0], [0], [0]
 
     def parse(line: str, rows: Rows) -> bool:
@@ -70,11 +72,13 @@ def read_iolog(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
 
 
 def known_log(head: bytes, path: Path) -> bool:
+    """Whether a file that begins with these bytes is one of fio's latency logs."""
     lines = first_lines(head, 1)
     return bool(lines) and bool(_LOG.match(lines[0])) and ", " in lines[0]
 
 
 def read_log(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
+    """Requests in chunks of rows (`columns.py`); what the format leaves out goes to `notes`."""
     start: list[int] = []
     places = [True]
 

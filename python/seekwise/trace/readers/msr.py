@@ -20,11 +20,13 @@ _EXPECTED = "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime"
 
 
 def known(head: bytes, path: Path) -> bool:
+    """Whether a file that begins with these bytes is one of the MSR Cambridge traces."""
     lines = [line for line in first_lines(head, 3) if not line.startswith("Timestamp,")]
     return bool(lines) and bool(_LINE.match(lines[0]))
 
 
 def read(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
+    """Requests in chunks of rows (`columns.py`); what the format leaves out goes to `notes`."""
     start: list[int] = []
 
     def parse(line: str, rows: Rows) -> bool:
