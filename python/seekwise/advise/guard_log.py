@@ -16,6 +16,7 @@ ENDED = ".ended"
 
 
 def folder(state: Path | None = None) -> Path:
+    """Where guards' documents are kept."""
     return (state or state_folder()) / "guard"
 
 
@@ -67,6 +68,7 @@ def mark_ended(identity: str, state: Path | None = None) -> None:
 
 
 def is_marked_ended(identity: str, state: Path | None = None) -> bool:
+    """Whether somebody has ended this guard: it then sets nothing any more."""
     return (folder(state) / f"{identity}{ENDED}").exists()
 
 

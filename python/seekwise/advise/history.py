@@ -59,10 +59,12 @@ class Expected:
 
 
 def path(folder: Path | None = None) -> Path:
+    """The file of what was applied, one JSON document a line."""
     return (folder or state_folder()) / "history.jsonl"
 
 
 def now() -> str:
+    """UTC, to the second, as the history keeps it."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
@@ -75,6 +77,7 @@ def names_drive(device: BlockDevice) -> str:
 
 
 def remember(application: Application, folder: Path | None = None) -> None:
+    """Appends an application; `status` then expects its values."""
     _append({"schema": SCHEMA, "event": "applied", **asdict(application)}, folder)
 
 

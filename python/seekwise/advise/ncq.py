@@ -19,6 +19,7 @@ def by_controller(device: BlockDevice) -> bool:
 
 
 def is_on(value: str) -> bool:
+    """`on` or `off` as a truth value. UsageError for anything else."""
     if value not in ("on", "off"):
         raise UsageError(f"ncq={value} is neither on nor off", "a depth is set by `--set queue_depth=N`")
     return value == "on"

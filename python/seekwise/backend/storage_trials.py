@@ -164,6 +164,7 @@ def nothing_modelled(study: Study, systems: dict[str, System], plan: Plan) -> st
 
 
 def requests_of(study: Study, systems: dict[str, System], plan: Plan, trial: Trial, seed: int) -> list[PhaseRequest]:
+    """What the core is asked for one trial: one request per phase."""
     cell = plan.cells[trial.cell]
     default = plan.system_of(cell).scheduler or ""
     return phase_requests(study, systems[cell.system], cell, plan.settings[trial.setting], seed, default)

@@ -35,6 +35,7 @@ class Progress:
 
 
 def new_run(plan: Plan, study_text: str, target: str | None) -> Run:
+    """A run of this plan that begins now, not yet in the database."""
     return Run(
         run_id=new_run_id(),
         created_at=now(),

@@ -331,6 +331,7 @@ def stack_lines(settings: Sequence[Asked]) -> list[str]:
 
 
 def seeds_of(seed: int, count: int) -> list[int]:
+    """Seeds of the repeats."""
     return [trial_seed(seed, index, 1) for index in range(count)]
 
 
@@ -354,6 +355,7 @@ def _operation(groups: Sequence[Group], key: str) -> str:
 
 
 def phase_of(result: dict[str, Any], groups: Sequence[Group], key: str) -> Phase:
+    """What programs of one group saw, as a phase of a record."""
     own = members(groups, key)
     jobs = [result["jobs"][number] for number in own]
     bins: dict[int, int] = {}

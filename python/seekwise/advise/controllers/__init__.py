@@ -20,6 +20,7 @@ TIMEOUT_S = 60
 
 
 def tool_for(unit: Unit) -> Tool | None:
+    """The controller's own tool, by the driver of the unit; None where none is known."""
     return next((tool for tool in TOOLS if unit.driver in tool.drivers), None)
 
 

@@ -12,6 +12,7 @@ from seekwise.advise.controllers.model import Argv, State, Tool, Unit, line_with
 
 
 def query(program: str, unit: Unit) -> list[Argv]:
+    """Calls of arcconf whose output `parse` reads; they change nothing."""
     return [
         (program, "getconfig", str(unit.index + 1), "ld", str(unit.target)),
         (program, "getconfig", str(unit.index + 1), "ad"),
@@ -19,6 +20,7 @@ def query(program: str, unit: Unit) -> list[Argv]:
 
 
 def parse(text: str, unit: Unit) -> State:
+    """NCQ, cache, level and status of the unit from what arcconf printed; None for what it does not show."""
     part = re.search(
         rf"Logical device number {unit.target}\b(.*?)(?=Logical device number|Controller information|\Z)",
         text,
@@ -40,6 +42,7 @@ def parse(text: str, unit: Unit) -> State:
 
 
 def change(program: str, unit: Unit, name: str, on: bool, text: str | None) -> Argv | None:
+    """The call of arcconf that sets `name` of the unit; None for what it cannot set."""
     controller = str(unit.index + 1)
     if name == "ncq":
         return (program, "setncq", controller, "enable" if on else "disable")

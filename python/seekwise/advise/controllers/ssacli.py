@@ -27,10 +27,12 @@ class _Place:
 
 
 def query(program: str, unit: Unit) -> list[Argv]:
+    """Calls of ssacli whose output `parse` reads; they change nothing."""
     return [(program, *SHOW)]
 
 
 def parse(text: str, unit: Unit) -> State:
+    """NCQ, cache, level and status of the unit from what ssacli printed; None for what it does not show."""
     place = _find(text, unit)
     if place is None:
         return State()
@@ -52,6 +54,7 @@ def parse(text: str, unit: Unit) -> State:
 
 
 def change(program: str, unit: Unit, name: str, on: bool, text: str | None) -> Argv | None:
+    """The call of ssacli that sets `name` of the unit; None for what it cannot set."""
     if name != "write_cache":
         return None
     place = _find(text, unit) if text is not None else None

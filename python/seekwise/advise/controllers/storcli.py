@@ -10,6 +10,7 @@ from seekwise.advise.controllers.model import Argv, State, Tool, Unit, line_with
 
 
 def query(program: str, unit: Unit) -> list[Argv]:
+    """Calls of storcli whose output `parse` reads; they change nothing."""
     return [
         (program, _drive(unit), "show", "all"),
         (program, f"/c{unit.index}", "show", "ncq"),
@@ -17,6 +18,7 @@ def query(program: str, unit: Unit) -> list[Argv]:
 
 
 def parse(text: str, unit: Unit) -> State:
+    """NCQ, cache, level and status of the unit from what storcli printed; None for what it does not show."""
     ncq = line_with(text, r"^\s*NCQ(?:\s+setting|\s+Status|\s+Mode)?\s*[=:]?\s+(ON|OFF|Enabled?|Disabled?)\s*$")
     cache = line_with(text, r"^\s*Write Cache\(initial setting\)\s*=\s*(\S+)")
     row = line_with(text, rf"^\s*\d+/{_number(unit)}\s+(RAID\S+\s+\S+)")
@@ -32,6 +34,7 @@ def parse(text: str, unit: Unit) -> State:
 
 
 def change(program: str, unit: Unit, name: str, on: bool, text: str | None) -> Argv | None:
+    """The call of storcli that sets `name` of the unit; None for what it cannot set."""
     if name == "ncq":
         return (program, f"/c{unit.index}", "set", f"ncq={'on' if on else 'off'}")
     if name == "write_cache":

@@ -9,11 +9,13 @@ from seekwise.advise.controllers.model import Argv, State, Tool, Unit, line_with
 
 
 def query(program: str, unit: Unit) -> list[Argv]:
+    """Calls of tw_cli whose output `parse` reads; they change nothing."""
     place = _place(unit)
     return [(program, place, "show", "qpolicy"), (program, place, "show", "cache"), (program, place, "show", "status")]
 
 
 def parse(text: str, unit: Unit) -> State:
+    """NCQ, cache, level and status of the unit from what tw_cli printed; None for what it does not show."""
     place = _place(unit)
     ncq = line_with(text, rf"^\s*{place}\s+Command Queu?e?ing Policy\s*=\s*(\w+)")
     cache = line_with(text, rf"^\s*{place}\s+(?:Write )?Cache(?: State)?\s*=\s*(\w+)")
@@ -28,6 +30,7 @@ def parse(text: str, unit: Unit) -> State:
 
 
 def change(program: str, unit: Unit, name: str, on: bool, text: str | None) -> Argv | None:
+    """The call of tw_cli that sets `name` of the unit; None for what it cannot set."""
     word = {"ncq": "qpolicy", "write_cache": "cache"}.get(name)
     return (
         None

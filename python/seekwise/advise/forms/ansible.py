@@ -21,6 +21,7 @@ set_to() {{ [ "$(value "$1")" = "${{3:-$2}}" ] || {{ echo "$2" > "$1" && echo ch
 
 
 def file(wanted: Wanted, stack: Stack) -> File:
+    """Tasks that write the udev rules and set the values now where they differ."""
     rule = udev.rules_only(wanted, stack)
     lines = []
     for device, values in wanted.items():

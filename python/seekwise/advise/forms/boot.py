@@ -19,6 +19,7 @@ LINE = "GRUB_CMDLINE_LINUX="
 
 
 def file(wanted: Wanted, stack: Stack) -> File:
+    """`elevator=` for a kernel that obeys it, else the schedulers' modules to load at the start. UsageError where neither is needed or possible."""
     schedulers = sorted({values["queue/scheduler"] for values in wanted.values() if "queue/scheduler" in values})
     if single_queue(stack) and schedulers:
         if len(schedulers) > 1:

@@ -12,6 +12,7 @@ from seekwise.linux.model import Stack
 
 
 def file(wanted: Wanted, stack: Stack) -> File:
+    """Commands of the controller's own tool for its units. UsageError for a device that is none."""
     units = controllers.units(stack)
     lines = []
     notes = []

@@ -38,6 +38,7 @@ def ordered(values: Mapping[str, str]) -> list[str]:
 
 
 def checked(device: str, name: str, value: str) -> str:
+    """The value, if a shell and a configuration file can take it as it is. UsageError otherwise."""
     if not SAFE_VALUE.fullmatch(value):
         raise UsageError(f"{device} {name}: {value!r} is no value of a kernel setting")
     return value

@@ -9,6 +9,7 @@ from seekwise.linux.model import Stack
 
 
 def file(wanted: Wanted, stack: Stack) -> File:
+    """Lines for sysfsutils, by kernel names of devices."""
     lines = [
         f"block/{device}/{relative(name, device, stack)} = {checked(device, name, values[name])}\n"
         for device, values in wanted.items()

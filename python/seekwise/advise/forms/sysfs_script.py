@@ -12,6 +12,7 @@ from seekwise.linux.model import Stack
 
 
 def file(wanted: Wanted, stack: Stack) -> File:
+    """A shell script that sets the values until the next start, with the lines that undo it as comments."""
     lines = ["#!/bin/sh", "# Sets I/O settings until the next restart. Run it as root.", "set -e"]
     for device, values in wanted.items():
         for name in ordered(values):

@@ -19,6 +19,7 @@ PROFILE = "seekwise"
 
 
 def file(wanted: Wanted, stack: Stack) -> File:
+    """A TuneD profile over the active ones, which keeps what they set on other devices."""
     tree = tree_of(stack)
     base = _base(tree)
     units, complete = reader.merged_units(tree, base)

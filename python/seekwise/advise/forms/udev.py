@@ -25,6 +25,7 @@ SCSI_KEYS = ("ID_SCSI_SERIAL", "ID_SERIAL_SHORT", "ID_WWN_WITH_EXTENSION", "ID_W
 
 
 def file(wanted: Wanted, stack: Stack) -> File:
+    """Rules that match each drive by its serial number, and by its kernel name where udev knows none."""
     made = rules_only(wanted, stack)
     notes = (*made.notes, "takes effect when the drive appears; now: `udevadm control --reload`")
     return replace(made, notes=notes)

@@ -53,6 +53,7 @@ def end_all(*, dry_run: bool = False) -> list[Ended]:
 
 
 def unit_name(identity: str) -> str:
+    """Name of the guard's systemd unit."""
     return f"{UNIT_PREFIX}{identity}{UNIT_SUFFIX}"
 
 

@@ -56,6 +56,7 @@ def _as_unit(run: str, identity: str) -> str:
 
 
 def is_running(identity: str, pid: int | None) -> bool:
+    """Whether the guard still watches: by its process where it is our child, else by its systemd unit."""
     if pid is not None:
         try:
             done, _ = os.waitpid(pid, os.WNOHANG)

@@ -43,6 +43,7 @@ ENDED = "ended by `seekwise revert` before it could decide"
 
 
 def main(words: list[str]) -> int:
+    """Exit status of the guard: of watching to the end, or with `--settle` of what is left when its process died."""
     if len(words) == 2 and words[0] == "--settle":
         settle(words[1])
         return 0
@@ -64,6 +65,7 @@ def _stop(*_: object) -> None:
 
 
 def job(identity: str) -> dict:
+    """What the guard was started with, as JSON. FileNotFoundError where there is no such guard."""
     return json.loads((guard_log.folder() / f"{identity}.json").read_text())
 
 

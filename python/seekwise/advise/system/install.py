@@ -105,6 +105,7 @@ def uninstall(root: Path = Path("/")) -> list[str]:
 
 
 def read_list(root: Path) -> dict | None:
+    """What was installed, by the list that `system install` left; None where nothing was. SeekwiseError for a list that is no list."""
     try:
         document = json.loads((root / LIST).read_text())
     except FileNotFoundError:

@@ -49,6 +49,7 @@ TIMEOUT_S = 600
 
 
 def main(argv: list[str]) -> None:
+    """Records one program from the command line; needs root, for trace events."""
     parser = argparse.ArgumentParser(prog="python -m seekwise.backend.recordings.recorder", description=__doc__)
     parser.add_argument("program", choices=sorted(programs.PROGRAMS))
     parser.add_argument("folder", type=Path, help="on ext4; what is laid out there is removed again")

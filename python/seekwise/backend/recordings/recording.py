@@ -54,6 +54,7 @@ class Recording:
 
 
 def dumps(recording: Recording) -> bytes:
+    """A recording as its compressed file."""
     table = {
         "schema": SCHEMA,
         "program": recording.program,
@@ -66,6 +67,7 @@ def dumps(recording: Recording) -> bytes:
 
 
 def loads(data: bytes, source: str) -> Recording:
+    """The recording in a compressed file; at most `SIZE_MAX` bytes of it are read. SeekwiseError names `source` where it is none."""
     try:
         reader = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data))
         table = json.loads(reader.read(SIZE_MAX))
@@ -112,6 +114,7 @@ def find(program: str, parameters: Mapping[str, object]) -> Recording | None:
 
 @cache
 def shipped() -> tuple[Recording, ...]:
+    """The recordings that come with this release, by file name."""
     folder = files("seekwise.backend.recordings") / "shipped"
     entries = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".zst")), key=lambda each: each.name)
     return tuple(loads(entry.read_bytes(), entry.name) for entry in entries)

@@ -113,6 +113,7 @@ class Connection:
 
 
 def refuse(address: str, difference: str | None) -> None:
+    """Raises RefusedError where a worker would not give the same trials; `difference` is None where it would."""
     if difference is not None:
         raise RefusedError(
             f"worker {address} {difference}: its trials would not be the same",
@@ -127,4 +128,5 @@ def _worker_line(place: places.Where) -> str:
 
 
 def names(addresses: Sequence[str]) -> str:
+    """At most three addresses, and how many more."""
     return ", ".join(addresses[:3]) + (f" and {len(addresses) - 3} more" if len(addresses) > 3 else "")

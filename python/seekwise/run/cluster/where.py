@@ -177,4 +177,5 @@ def quiet() -> None:
 
 
 def first_line(error: BaseException) -> str:
+    """What an error says, in at most 200 characters of one line."""
     return (str(error) or type(error).__name__).splitlines()[0][:200]

@@ -133,6 +133,7 @@ def further(candidate: Candidate) -> tuple[str, Value]:
 
 
 def scheduler_of(candidate: Candidate) -> str:
+    """The scheduler that a setting names; empty where it leaves that as it is."""
     return str(candidate.values.get("scheduler", ""))
 
 

@@ -31,6 +31,7 @@ def least_budget_s(candidates: int) -> float:
 
 
 def check_budget(budget_s: float, candidates: int, *, staged_too: bool = False) -> None:
+    """UsageError where `budget_s` is too short to compare so many settings, with the least that works."""
     least = max(least_budget_s(candidates), staged.LEAST_BUDGET_S if staged_too else 0.0)
     if budget_s < least:
         raise UsageError(

@@ -340,6 +340,7 @@ def _searched(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
 
 
 def number_of(pattern: re.Pattern[str], text: str) -> float:
+    """The number that the pattern's first group finds in a command's output. SeekwiseError where there is none above 0."""
     match = _searched(pattern, text)
     try:
         value = float(match[1]) if match else 0.0

@@ -202,6 +202,7 @@ def _pressure(before_us: int | None, samples: list[Sample]) -> float | None:
 
 
 def put(switch: switching, candidate: Candidate) -> float:
+    """Switches to a setting, or back to what was in force; seconds that it took."""
     return switch.to_original() if candidate.in_force else switch.to(candidate.changes)
 
 

@@ -81,6 +81,7 @@ class PreparedTarget:
 
 
 def stores_needed(uses: Sequence[Use]) -> int:
+    """Files that grow while a use runs: the most that one of the uses writes at once."""
     return max(
         (
             sum(job.jobs for job in use.job if job.pattern in ("sequential write", "sequential read/write"))
@@ -110,6 +111,7 @@ def least_bytes(uses: Sequence[Use]) -> int:
 
 
 def check_room(target: Path, uses: Sequence[Use]) -> None:
+    """RefusedError where the file system cannot hold the least test files of these uses."""
     room, least = room_bytes(target), least_bytes(uses)
     if room < least:
         raise RefusedError(

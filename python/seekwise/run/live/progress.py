@@ -370,6 +370,7 @@ def _further(rounds: int, shrink: float) -> int:
 
 
 def seconds_to_decide(each: Judged, round_s: float) -> float | None:
+    """Measuring time until a use is decided, at `round_s` seconds a round; None where no time would do."""
     more = rounds_to_decide(each)
     return None if more is None else more * round_s
 

@@ -211,6 +211,7 @@ def program_spec(
 
 
 def phase_of(jobs: list[dict], seconds: float) -> dict:
+    """A phase of the simulator that runs these jobs for so many seconds; without jobs, one that idles."""
     return {"operation": OPERATION, "runtime_ns": round(seconds * 1e9), "jobs": jobs or [_IDLE]}
 
 
@@ -218,6 +219,7 @@ _IDLE = {"pattern": "random", "block_bytes": 4096, "ios": 1}
 
 
 def jobs_of(use: Use, model: Model) -> list[dict]:
+    """The jobs of a use as the simulator takes them, laid out on the model's capacity."""
     made, stores = [], 0
     data = min(DATA_BYTES, model.capacity_bytes // 4)
     store = min(STORE_BYTES, model.capacity_bytes // 16)

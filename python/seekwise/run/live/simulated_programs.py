@@ -58,6 +58,7 @@ def processors(use: Use) -> int:
 
 
 def lead_s(use: Use, rotational: bool) -> float:
+    """Simulated seconds before a foreground starts, in which the background reaches its usual state."""
     return SECONDS[rotational][0] if any(job.role == "background" for job in use.job) else 0.0
 
 

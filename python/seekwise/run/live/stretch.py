@@ -176,6 +176,7 @@ def _pass_through(switch: switching) -> float:
 
 
 def counters(leaves: tuple[str, ...], *, programs: bool = False) -> Counters:
+    """Counters of the drives and processors at this moment; with `programs` also what each program has moved."""
     found = disk.read_diskstats()
     return Counters(
         time.monotonic(),

@@ -61,6 +61,7 @@ COLUMNS = ("arrival_ns", "issue_ns", "complete_ns", "sector", "sectors", "kind",
 
 
 def cost(use: Use) -> Cost:
+    """How much of this use is recorded, and for how long: data written through the cache reaches the disk in bursts."""
     return AT_ONCE if not any(job.writes and job.is_buffered for job in use.job) else BUFFERED
 
 
