@@ -54,3 +54,12 @@ def test_half_the_rate_against_a_setting_that_was_not_steady_speaks_against_it()
 
 def test_chance_in_one_of_many_comparisons_does_not():
     assert chosen([*WIN, *values("rate", 0.98, 0.002)]) == "new"
+
+
+def test_one_simulated_repetition_decides_and_says_why():
+    once = [each for each in [*WIN, *values("rate", 1.0, 0.0)] if each.block == 0]
+    exact, measured = judge_observations(once, exact=True), judge_observations(once)
+    assert outcome.recommended(outcome.question(exact, PLAN), PLAN).label == "new"
+    assert outcome.recommended(outcome.question(measured, PLAN), PLAN) is None
+    assert "without statistics" in outcome.exact_note(exact)[0]
+    assert outcome.exact_note(measured) == [] and outcome.exact_note(judge_observations(WIN, exact=True)) == []
