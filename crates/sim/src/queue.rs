@@ -2,6 +2,7 @@
 
 use crate::cost::{CacheCost, OperationCosts, Services};
 use crate::spec::check::{check, check_each};
+use crate::spec::kernel::is_modelled;
 use crate::spec::QueueSpec;
 use seekwise_host::block::base::Limits;
 use seekwise_host::block::either::EitherQueue;
@@ -235,7 +236,9 @@ pub fn entry_of(scheduler: &str) -> Result<&'static registry::Entry, String> {
 /// Linux kernel/Kconfig.hz: HZ_250 is the default (2.6.13 on).
 pub(crate) fn kernel_of(queue: &QueueSpec) -> Result<Kernel, String> {
     let hz = queue.hz.unwrap_or(seekwise_sched::kernel::HZ_DEFAULT);
-    Kernel::parse(&queue.kernel, hz)
+    let kernel = Kernel::parse(&queue.kernel, hz)?;
+    is_modelled(kernel.version)?;
+    Ok(kernel)
 }
 
 fn numbers(

@@ -17,6 +17,7 @@ pub mod cache;
 pub mod check;
 pub mod controller;
 pub mod files;
+pub(crate) mod kernel;
 pub mod programs;
 pub mod storage;
 pub mod traced;
