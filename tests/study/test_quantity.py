@@ -2,7 +2,7 @@
 
 import pytest
 
-from seekwise.study.quantity import bytes_text, parse_bytes, parse_seconds, size_word, time_text
+from seekwise.study.quantity import bytes_text, capacity_text, parse_bytes, parse_seconds, size_word, time_text
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,8 @@ def test_times_have_units_and_a_bare_number_is_seconds(text, seconds):
 
 def test_texts_name_the_unit_that_they_divided_by():
     assert (bytes_text(4096), bytes_text(3 * 2**29), bytes_text(100)) == ("4 KiB", "1.5 GiB", "100 B")
+    shown = [capacity_text(int(each)) for each in (64e9, 250.06e9, 999.99e9, 4.0008e12, 72.0008e12, 720e12)]
+    assert shown == ["64 GB", "250 GB", "1.00 TB", "4.00 TB", "72.0 TB", "720 TB"]
     assert (size_word(20000 * 1024), size_word(4096), size_word(512)) == ("20000k", "4k", "512")
     assert (time_text(0.5), time_text(45), time_text(125), time_text(11400)) == (
         "0.5 s",

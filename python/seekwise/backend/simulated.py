@@ -39,7 +39,7 @@ from seekwise.study.factors import ISCHED_PREFIX, Value, factor
 from seekwise.study.model import Study, System
 from seekwise.study.plan import Load, Plan, SystemFacts, Trial
 from seekwise.study.profiles import resolve
-from seekwise.study.quantity import bytes_text
+from seekwise.study.quantity import bytes_text, capacity_text
 
 # Name of the modelled drive among the devices.
 DEVICE = "sim0"
@@ -357,7 +357,7 @@ def storage_text(system: System, found: dict) -> str:
 
 def _stack(found: dict) -> tuple[str, ...]:
     """`RAID 5 of 4 × WD2500YS, chunk 64 KiB, 750 GB, survives 1 failure, Linux 6.1`."""
-    size = f"{found['capacity_bytes'] / 1e9:.0f} GB"
+    size = capacity_text(found["capacity_bytes"])
     array = found.get("array")
     if array is None:
         return (f"{DEVICE}: {found['drive']}, {size}, Linux {found['kernel']}",)

@@ -11,7 +11,7 @@ from seekwise.backend import degraded
 from seekwise.report.number_text import natural
 from seekwise.report.rows import OPERATION_ORDER, trial_row
 from seekwise.store.record import Record
-from seekwise.study.quantity import bytes_text, parse_bytes, time_text
+from seekwise.study.quantity import bytes_text, capacity_text, parse_bytes, time_text
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,7 @@ class ArrayRow:
 
     @property
     def capacity_text(self) -> str:
-        terabytes = self.capacity_bytes / 1e12
-        return f"{terabytes:.2f} TB" if terabytes >= 1 else f"{self.capacity_bytes / 1e9:.0f} GB"
+        return capacity_text(self.capacity_bytes)
 
     @property
     def survives_text(self) -> str:

@@ -61,6 +61,14 @@ def bytes_text(count: int) -> str:
     return f"{count} B"
 
 
+def capacity_text(count: int) -> str:
+    """What a drive or an array holds, as drives are sold: `250 GB`, `4.00 TB`, `36.0 TB`."""
+    terabytes = count / 1e12
+    if terabytes < 0.9995:
+        return f"{count / 1e9:.3g} GB"
+    return f"{terabytes:.{2 if terabytes < 9.995 else 1 if terabytes < 99.95 else 0}f} TB"
+
+
 def size_word(count: int) -> str:
     """The short form that sizes have in labels and fio options: `4k`, `64m`, `20000k`."""
     for unit in ("g", "m", "k"):
