@@ -70,14 +70,21 @@ QUEUE = {
 
 
 def two_disks(
-    root: Path, *, serial: str = "WD-1", scheduler: str = "mq-deadline", kernel: str = "6.1.0-18-amd64"
+    root: Path,
+    *,
+    serial: str = "WD-1",
+    scheduler: str = "mq-deadline",
+    kernel: str = "6.1.0-18-amd64",
+    disk: str = "sda",
+    offered: tuple[str, ...] = ("none", "mq-deadline", "kyber", "bfq"),
 ) -> Files:
+    """`disk`: the kernel's name of the SATA disk."""
     files = Files(root)
-    listed = " ".join(f"[{name}]" if name == scheduler else name for name in ("none", "mq-deadline", "kyber", "bfq"))
+    listed = " ".join(f"[{name}]" if name == scheduler else name for name in offered)
     sata = "/sys/devices/pci0000:00/0000:00:1f.2/ata1/host0/target0:0:0/0:0:0:0"
     nvme = "/sys/devices/pci0000:00/0000:00:04.0/nvme/nvme0"
     for name, folder, number, queue in (
-        ("sda", f"{sata}/block/sda", "8:0", {}),
+        (disk, f"{sata}/block/{disk}", "8:0", {}),
         ("nvme0n1", f"{nvme}/nvme0n1", "259:0", {"rotational": "0", "wbt_lat_usec": "2000", "nr_requests": "256"}),
     ):
         files.add({f"{folder}/queue/{key}": f"{value}\n" for key, value in {**QUEUE, **queue}.items()})
@@ -89,7 +96,7 @@ def two_disks(
             f"{folder}/mq/0/cpu_list": "0\n",
         })  # fmt: skip
         files.link(f"/sys/block/{name}", f"..{folder.removeprefix('/sys')}")
-    files.link(f"{sata}/block/sda/device", "../..").link(f"{nvme}/nvme0n1/device", "..")
+    files.link(f"{sata}/block/{disk}/device", "../..").link(f"{nvme}/nvme0n1/device", "..")
     files.add({f"{sata}/vendor": "ATA\n", f"{sata}/model": "TEST DISK\n", f"{sata}/queue_depth": "32\n"})
     files.add({f"{nvme}/model": "TEST NVME\n", f"{nvme}/serial": "N 1\n", f"{nvme}/cntlid": "1\n"})
     files.add({
