@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from report.sample_live import live_outcome
 from seekwise.cli import main as program
+from seekwise.store import codec
+from seekwise.store.database import Store
 
 FOREIGN = Path(__file__).parents[1] / "store/foreign"
 USAGE, FAILED, MISSING = 2, 1, 4
@@ -61,11 +65,17 @@ MISTAKES: list[tuple[str, int, str, str]] = [
     ("tune model:exos_x18 --for databse", USAGE, "no use is called `databse`", "did you mean `database`?"),
     ("tune model:exos_x18 --for file_server", USAGE, "no use is called `file_server`", "did you mean `file-server`?"),
     ("tune model:exos_x18 --kernel six", USAGE, "six", ""),
+    ("tune model:exos_x18 --kernel 9.9", USAGE, "Linux 9.9 is not modelled", ""),
+    ("tune model:exos_x18 --kernel 4.30", USAGE, "there was no Linux 4.30: that series ended with 4.20", ""),
+    ("design model:exos_x18 --for database --kernel 7.99", USAGE, "Linux 7.99 is not modelled", ""),
     ("apply --device DEVICE --set schduler=bfq --dry-run", USAGE, "no setting is called `schduler`", "did you mean `scheduler`?"),
     ("apply --device DEVICE --set scheduler=bqf --dry-run", USAGE, 'scheduler "bqf"', ""),
     ("apply --device DEVICE --set scheduler --dry-run", USAGE, "'scheduler' is not NAME=VALUE", "--set scheduler=bfq"),
     ("apply --device DEVICE", USAGE, "name a run, or a device and what to set", "seekwise apply last"),
     ("apply --set scheduler=bfq", USAGE, "name a run, or a device and what to set", "seekwise apply last"),
+    ("advise LIVE --for datbase", USAGE, "no use is called `datbase`", "did you mean `database`?"),
+    ("advise LIVE --for gaming", USAGE, "no use is called `gaming`", ""),
+    ("advise LIVE --for backup", USAGE, "did not measure 'backup'", "sudo seekwise tune PATH --for backup"),
     ("advise RUN --for datbase", USAGE, "no use is called `datbase`", "did you mean `database`?"),
     # runs
     ("results lst", USAGE, "run `lst` is unknown", "did you mean `last`?"),
@@ -121,6 +131,9 @@ def run_id(place, monkeypatch, capsys):
         status, _, out = typed(["import", *files], monkeypatch, capsys)
         assert status == 0
         known.write_text(out.split()[4])
+        with Store.open(place / "records.db") as store:
+            found = live_outcome(3)
+            store.add_whole(replace(found.run, run_id="a-run-of-tune"), [codec.row(each) for each in found.records])
     return known.read_text()
 
 
@@ -133,7 +146,7 @@ def device() -> str:
     ("line", "status", "says", "hint"), MISTAKES, ids=lambda each: each if isinstance(each, str) else ""
 )
 def test_a_mistake_ends_with_one_line_and_the_next_step(line, status, says, hint, run_id, monkeypatch, capsys):
-    words = [{"RUN": run_id}.get(word, word) for word in line.split()]
+    words = [{"RUN": run_id, "LIVE": "a-run-of-tune"}.get(word, word) for word in line.split()]
     words = [device() if word == "DEVICE" else word for word in words]
     ended, said, out = typed(words, monkeypatch, capsys)
     errors = [each for each in said if each.startswith("error: ")]

@@ -22,6 +22,7 @@ def told(error: click.ClickException, typed: Sequence[str]) -> tuple[str, str | 
         known = context.command.list_commands(context)
         return f"no command is called `{name}`", suggestion.hint(name, known, f"there are {', '.join(known)}")
     message = error.format_message().rstrip(".")
+    message = message[:1].lower() + message[1:]
     kind = getattr(getattr(error, "param", None), "type", None)
     if isinstance(kind, click.Choice):
         choices = [str(each) for each in kind.choices]
