@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from seekwise.analysis.believable import doubts
+from seekwise.analysis.believable import doubts, switched_doubts
 from seekwise.store import foreign
 from seekwise.store.record import CpuSeconds, Phase, Record
+from seekwise.study import uses
+from seekwise.study.uses import Job, Use
 
 FOREIGN = Path(__file__).parents[1] / "store/foreign"
 
@@ -85,3 +87,50 @@ def test_results_of_fio_as_it_writes_them_are_believed_unless_they_are_limited(t
         assert json.loads((tmp_path / f"none.{number}.json").read_text())["jobs"]
     said = " ".join(doubts(foreign.read(sorted(tmp_path.glob("none.*.json")))[1]))
     assert "called sequential and is randread" in said and "were asked for" in said
+
+
+def periods(*, transport="sata", device=300e6, got=299e6, latency_ms=0.4, iops=9000.0, rounds=4, use="direct-streams"):
+    """Periods of a use under one setting, as `tune` stores them: what the device and the load moved per second."""
+    phase = Phase("seq_read", 1.3, int(1.3 * got), int(1.3 * iops), {400_000: 10}, 1e6 * latency_ms, 400_000, CpuSeconds(0.1, 0.1), details={"job": JOB[use]})  # fmt: skip
+    moved = {"sda": {"reads": 1, "writes": 0, "read_bytes": int(1.5 * device), "write_bytes": 0, "busy_ms": 9}}
+    return [
+        Record(
+            "r", number, number, f"use={use}", "bfq", {"use": use, "scheduler": "bfq"}, "measured", 1, "2026", (phase,),
+            environment={"devices": [{"name": "sda", "transport": transport}]} if number == 0 else {},
+            conditions={"length_s": 1.5, "device": moved},
+        )
+        for number in range(rounds)
+    ]  # fmt: skip
+
+
+JOB = {each.name: each.job[0].name for each in uses.shipped()}
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        ({"device": 640e6, "got": 630e6}, "sda moved 640 MB/s, above what its bus carries (SATA 6 Gb/s: 600 MB/s)"),
+        ({"device": 100e6}, "the load got 2.59 times the data that the drives moved"),
+        ({"latency_ms": 400.0}, "rate and latency make 3,600 requests at once (Little's law), and"),
+        ({"device": 2**28 * 1.0, "got": 2.0**28 * 1.0000001}, "exactly 256 MiB/s in every repeat"),
+    ],
+)
+def test_what_a_run_of_tune_cannot_have_measured_is_said(facts, said):
+    found = switched_doubts(periods(**facts), uses.shipped())
+    assert len(found) == 1 and said in found[0], found
+
+
+@pytest.mark.parametrize(
+    "facts", [{}, {"device": 900e6, "got": 899e6, "transport": "nvme"}, {"transport": "virtio", "device": 5e9}]
+)
+def test_what_a_run_of_tune_can_have_measured_is_not(facts):
+    assert switched_doubts(periods(**facts), uses.shipped()) == []
+    simulated = [replace(each, badge="simulated") for each in periods(device=100e6)]
+    assert switched_doubts(simulated, uses.shipped()) == []
+    own = Use(
+        name="direct-streams",
+        title="x",
+        group="live",
+        job=[Job(name="command", role="foreground", pattern="random read", judge=("rate",))],
+    )
+    assert switched_doubts(periods(device=1e6), [own]) == []

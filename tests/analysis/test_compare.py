@@ -30,9 +30,10 @@ def add(
     serial: str = "S1",
     badge: str = "measured",
     threads=THREADS,
+    name: str = "s",
     **workload,
 ) -> str:
-    """One finished run in the store: its name."""
+    """One finished run in the store: its id."""
     study = Study.model_validate(
         {
             "name": "s",
@@ -45,7 +46,7 @@ def add(
     )
     facts = SystemFacts("disk", "x", leaves=("sda",), offered=("a", "b"), current={"sda": {}}, scheduler="a")
     made = plan.make(study, (facts,), seed=seed)
-    row = run.new_run(made, "", None)
+    row = replace(run.new_run(made, "", None), name=name)
     rng = np.random.default_rng(seed)
     with Store.open(db) as store:
         store.add_run(row)
@@ -103,10 +104,34 @@ def test_equal_runs_show_no_change(tmp_path: Path) -> None:
     assert found["counts"]["tie"] > 0
 
 
+def worse_at_8(name: str, threads: int) -> float:
+    return -0.2 if name == "b" and threads == 8 else 0.0
+
+
+def test_a_measured_difference_is_believed_when_a_second_pair_of_runs_shows_it(tmp_path: Path) -> None:
+    db = tmp_path / "db"
+    add(db, 1, name="before"), add(db, 2, name="after", effect=worse_at_8)
+    once = document(db, "before", "after", "--fail-if", "difference")
+    assert once["counts"]["unconfirmed"] and not once["counts"]["regression"] and once["pairs_of_runs"] == 1
+    shown = " ".join(compare(db, "before", "after").stdout.split())
+    assert "after against before: not confirmed; one pair of runs shows" in shown
+    assert "To confirm, repeat both: seekwise run s … --name before, then --name after." in shown
+    add(db, 3, name="before"), add(db, 4, name="after")
+    denied = document(db, "before", "after")
+    assert denied["counts"]["unconfirmed"] and denied["pairs_of_runs"] == 2, "the second pair shows no difference"
+    add(db, 5, name="back"), add(db, 6, name="there", effect=worse_at_8)
+    add(db, 7, name="back"), add(db, 8, name="there", effect=worse_at_8)
+    twice = document(db, "back", "there")
+    worse = [each for each in twice["changes"] if each["outcome"] == "regression" and each["metric"] == "rate"]
+    assert {each["setting"] for each in worse} == {"b"} and any("threads=8" in each["cell"] for each in worse)
+    assert "shown by 2 pairs of runs" in " ".join(compare(db, "back", "there").stdout.split())
+    assert isinstance(compare(db, "back", "there", "--fail-if", "regression").exception, NotMetError)
+
+
 def test_a_regression_is_found_where_it_is_and_fails_if_asked(tmp_path: Path) -> None:
     db = tmp_path / "db"
-    a = add(db, 1)
-    b = add(db, 2, effect=lambda name, threads: -0.2 if name == "b" and threads == 8 else 0.0)
+    a = add(db, 1, badge="simulated")
+    b = add(db, 2, badge="simulated", effect=worse_at_8)
     found = document(db, a, b)
     worse = [
         c

@@ -76,5 +76,5 @@ def _record(
         {"kernel": "6.12.1 #1 SMP\n", "devices": [{"name": "vda", "kind": "virtio", "size_bytes": 2**38, "rotational": False}], "memory_bytes": 25276510208},
         {"fio": "fio-3.33"},
         {"start_s": at, "length_s": LENGTH_S, "cut_s": CUT_S, "stretch": 0, "foreign_share": 0.0,
-         "device": {"vda": {"reads": 100, "writes": 100, "read_bytes": 1, "write_bytes": 1, "busy_ms": 9}}},
+         "device": {"vda": {"reads": 100, "writes": 0, "read_bytes": sum(each.bytes for each in phases), "write_bytes": 0, "busy_ms": 9}}},
     )  # fmt: skip

@@ -4,27 +4,38 @@ from __future__ import annotations
 
 import html
 import json
+import random
 import re
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from fleet import synthetic
 from report.sample_live import live_outcome
 from seekwise.advise import asked
 from seekwise.cli.main import cli
-from seekwise.errors import UsageError
+from seekwise.errors import MissingError, UsageError
+from seekwise.linux import page_cache
 from seekwise.report import answer
-from seekwise.store.database import Store
+from seekwise.run.live import own, passive, simulated
+from seekwise.run.live.plan import LivePlan
+from seekwise.run.live.session import Watch
+from seekwise.store.database import Run, Store
+from seekwise.store.record import Record
+from seekwise.study import uses
 from seekwise.study.plan import Plan, Touch
+from seekwise.study.uses import Use
+from seekwise.testbed import image, kernels, machine
 from seekwise.trace.columns import Notes
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "trace"))
 import closed_loops as loops
 
-SMALL = ("--budget", "20s", "--seed", "3")
+SMALL = ("--budget", "5s", "--seed", "3")
 FOREIGN = Path(__file__).parents[1] / "store/foreign"
 STUDIES = {
     "schedulers": ("run", "schedulers", "--backend", "simulated", "--target", "samsung_850_evo", *SMALL),
@@ -38,10 +49,12 @@ STUDIES = {
     "imports": ("import", *(str(FOREIGN / f"fio-{name}.{n}.json") for name in ("none", "bfq") for n in (1, 2))),
 }
 LONG = ("chunks", "article")
+USES_MOST = 3
+"""Of those that a run without --for simulates."""
 LIVE = {
     "model of an NVMe drive": ("tune", "model:samsung_980_pro_1tb", "--seed", "1"),
-    "model of a SATA SSD": ("tune", "model:crucial_mx500_1tb", "--seed", "1"),
-    "model of a disk": ("tune", "model:generic_1tb_sata", "--seed", "1"),
+    "model of a SATA SSD": ("tune", "model:crucial_mx500_1tb", "--for", "file-server", "--seed", "1"),
+    "model of a disk": ("tune", "model:generic_1tb_sata", "--for", "virtual-machines", "--seed", "1"),
     "model with --vary": (
         "tune",
         "model:generic_1tb_sata",
@@ -58,6 +71,12 @@ LIVE = {
 
 @pytest.fixture
 def db(tmp_path, monkeypatch) -> str:
+    """A new database. Simulated uses are short: how sure an answer is does not matter here."""
+    every = uses.chosen
+    monkeypatch.setattr(uses, "chosen", lambda named: every(named)[:USES_MOST] if named is None else every(named))
+    monkeypatch.setattr(simulated, "ROUNDS", 4)
+    monkeypatch.setattr(simulated, "ROUNDS_MOST", 8)
+    monkeypatch.setattr(simulated, "SECONDS", {True: (0.5, 2.0), False: (0.1, 0.2)})
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return str(tmp_path / "records.db")
@@ -150,16 +169,113 @@ def test_a_simulated_run_of_tune_is_answered_alike_everywhere(kind, db):
         assert not document["decision"]["changes"] and document["headline"].startswith("These are limits")
 
 
-def stored(db: str) -> str:
-    """A measured run in a database, of which a use did not fit the budget."""
-    found = live_outcome(3)
-    plan = replace(found.plan, left_out=("backup",))
+def kept(db: str, run: Run, plan: LivePlan, records: list[Record]) -> str:
+    """A finished run in the database; its id."""
     with Store.open(Path(db)) as store:
-        store.add_run(replace(found.run, plan=plan.to_document(), outcome=None, ended_at=None))
-        for record in found.records:
+        store.add_run(replace(run, plan=plan.to_document(), outcome=None, ended_at=None))
+        for record in records:
             store.add(record)
-        store.end_run(found.run.run_id, "complete")
-    return found.run.run_id
+        store.end_run(run.run_id, "complete")
+    return run.run_id
+
+
+def stored(db: str) -> str:
+    """A measured run, of which a use did not fit the budget."""
+    found = live_outcome(3)
+    return kept(db, found.run, replace(found.plan, left_out=("backup",)), found.records)
+
+
+def under(use: Use, **more) -> tuple[Run, LivePlan]:
+    """A run whose load is not ours, planned as `tune` plans it."""
+    found = live_outcome(3)
+    return found.run, replace(found.plan, uses=(use,), left_out=(), notes=(), extra={"live": True}, **more)
+
+
+@pytest.mark.parametrize("metric", [None, "reached (\\d+)"])
+def test_a_command_of_the_users_is_answered_alike_everywhere(metric, db, tmp_path, monkeypatch):
+    """As `own.measure` runs it; the command's time and output are ours, so that a busy machine decides nothing."""
+    now, noise = {}, random.Random(3)
+    monkeypatch.setattr(page_cache, "write_back", lambda _: None)
+    monkeypatch.setattr(passive, "put", lambda _, candidate: now.update(label=candidate.label) or 0.0)
+
+    def timed(*_: object) -> tuple[int, float, str]:
+        time.sleep(0.05)
+        took = (0.1 if now["label"] == "bfq" else 0.02) * noise.uniform(1.0, 1.05)
+        return 0, took, f"reached {2 / took:.0f}"
+
+    monkeypatch.setattr(own, "_timed", timed)
+    command = own.Command(("make", "check"), metric)
+    run, plan = under(command.use(), target=str(tmp_path))
+    plan = replace(plan, candidates=tuple(each for each in plan.candidates if each.label in ("bfq", "mq-deadline")))
+    plan = replace(plan, candidates=tuple(replace(each, in_force=each.label == "bfq") for each in plan.candidates))
+    found = own.Found()
+    own.measure(plan, run.run_id, object(), command, time.monotonic() + 3.0, found, Watch(), lambda _: None)
+    document = check_live(db, kept(db, run, plan, found.records))
+    assert document["decision"] == document["decision"] | {"setting": "mq-deadline", "changes": True}
+    assert {each["use"] for each in document["uses"]} == {"command"}
+
+
+def test_a_load_that_was_there_is_answered_alike_everywhere(db):
+    """`tune --live`: one load that is judged by the kernel's counters."""
+    found = live_outcome(1)
+    use = passive.load_use(percentiles=True)
+    run, plan = under(use)
+    records = [
+        replace(
+            each, factors={**each.factors, "use": use.name}, cell=f"use={use.name}", conditions={**each.conditions, "device": {}},
+            phases=tuple(replace(phase, details={**phase.details, "job": use.job[0].name}) for phase in each.phases[:1]),
+        )
+        for each in found.records
+    ]  # fmt: skip
+    document = check_live(db, kept(db, run, plan, records))
+    assert {each["use"] for each in document["uses"]} == {"live"} and document["decision"]
+
+
+def test_a_run_on_a_virtual_drive_is_answered_alike_everywhere(db):
+    """`tune lab:NAME`: measured in a guest, so nothing of it is set here."""
+    found = live_outcome(3)
+    plan = replace(found.plan, provenance="virtual", left_out=())
+    records = [replace(each, badge="virtual") for each in found.records]
+    run = kept(db, replace(found.run, backend="lab"), plan, records)
+    document = check_live(db, run)
+    assert document["set"] == document["undo"] == []
+    assert "The real kernel on a virtual drive, not this machine's" in call(db, "results", run)
+    refused(db, run)
+
+
+@pytest.mark.slow
+def test_the_vm_testbed_answers_alike_everywhere(db):
+    try:
+        machine.qemu()
+        image.build(kernels.find(None))
+    except MissingError as error:
+        pytest.skip(f"the VM testbed does not run here: {error.message}")
+    typed = call(db, "tune", "lab:generic_1tb_sata", "--for", "database", "--budget", "1m")
+    check_live(db, "last", typed)
+    refused(db, "last")
+
+
+def test_an_array_to_build_is_named_alike_in_words_and_in_json():
+    words = ("design", "generic_1tb_sata", "--for", "random-read-1", "--drives", "4", "--trials", "64")
+    texts = [CliRunner().invoke(cli, [*words, *more], catch_exceptions=False).stdout for more in ((), ("--json",))]
+    document = json.loads(texts[1])
+    headline = plain(texts[0].split("\n\n")[0])
+    assert document["headline"] == headline
+    assert headline.startswith(f"Build {document['recommended']['name']}, with ")
+    assert f"next: {document['command']}" in texts[0]
+    fits(texts[0])
+
+
+def test_a_fleet_is_told_alike_by_import_results_and_json(db, tmp_path):
+    _, bundles = synthetic.write_bundles(tmp_path, 5, 3)
+    typed = call(db, "import", *map(str, bundles))
+    shown = call(db, "results", "--fleet")
+    assert typed.partition("\n")[2].startswith(shown.rstrip("\n"))
+    found = json.loads(call(db, "results", "--fleet", "--json"))
+    assert f"{found['hosts']} hosts, {found['devices']} devices" in shown
+    for each in (*found["outliers"], *found["changes"]):
+        assert each["sentence"] in plain(shown)
+    fits(shown)
 
 
 def test_a_measured_run_of_tune_is_answered_alike_everywhere(db):
@@ -208,7 +324,8 @@ def test_a_study_is_answered_alike_everywhere(kind, db):
 
 def measured_study(db: str) -> str:
     """A study under the backend `kernel`: records of the simulator, as this machine's drive would have given them."""
-    made = json.loads(call(db, "run", "schedulers", "--backend", "simulated", "--target", "wd2500ys", "--json", *SMALL))
+    words = ("run", "schedulers", "--backend", "simulated", "--target", "wd2500ys", "--budget", "20s", "--seed", "3")
+    made = json.loads(call(db, *words, "--json"))
     with Store.open(Path(db)) as store:
         run = store.run(made["run_id"])
         plan = Plan.from_document(run.plan)
@@ -265,12 +382,7 @@ def test_what_tune_recommends_is_what_apply_sets(db):
 def all_open(db: str) -> str:
     """A run of which nothing is decided: two rounds."""
     found = live_outcome(2, rounds=3, noise=0.5)
-    with Store.open(Path(db)) as store:
-        store.add_run(replace(found.run, outcome=None, ended_at=None))
-        for record in found.records:
-            store.add(record)
-        store.end_run(found.run.run_id, "complete")
-    return found.run.run_id
+    return kept(db, found.run, found.plan, found.records)
 
 
 def test_what_all_is_open_is_inconclusive_everywhere(db):
@@ -303,7 +415,7 @@ def test_two_runs_of_a_study_are_compared_alike_everywhere(db):
             "--target",
             "wd2500ys",
             "--budget",
-            "20s",
+            "5s",
             "--seed",
             seed,
         )

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from seekwise.linux.buses import BUS_BYTES_PER_S, FASTEST
 from seekwise.store.record import Phase, Record
+from seekwise.study.uses import Use
 
 SYNC_ENGINES = frozenset({"sync", "psync", "pvsync", "pvsync2", "vsync", "mmap"})
 """fio ignores iodepth with them."""
@@ -20,6 +21,11 @@ UNDER_DEPTH = 0.5
 EXACT = 1e-4
 """A measured rate lies so near a power of two once in some thousand times."""
 STOOD_STILL_S = 1.0
+OVER_DEPTH_SWITCHED = 1.5
+"""Under live switching a request counts where it ends, with all of its time: that adds to what one period held."""
+OVER_DEVICE = 1.25
+NOT_OURS = "live"
+"""Group of a load that was there already, or of a command: what it asks for is not known."""
 PARTITION = re.compile(r"/dev/(?:(?:sd|vd|xvd|hd)[a-z]+\d+|(?:nvme\d+n\d+|mmcblk\d+|nbd\d+)p\d+)\b")
 
 
@@ -36,6 +42,72 @@ def doubts(records: Sequence[Record]) -> list[str]:
     return said
 
 
+def switched_doubts(records: Sequence[Record], uses: Sequence[Use]) -> list[str]:
+    """As `doubts`, of records of live switching: over all periods of a use under one setting, since one is too short for such sums."""
+    groups: dict[tuple[str, str], list[Record]] = {}
+    for record in records:
+        if record.valid and record.badge == "measured":
+            groups.setdefault((str(record.factors.get("use")), record.setting), []).append(record)
+    known = {use.name: use for use in uses}
+    buses = _buses(records)
+    said: dict[str, None] = {}
+    for (name, setting), mine in groups.items():
+        where = f"{setting}, {name}"
+        said |= dict.fromkeys(_over_the_bus(where, mine, buses))
+        use = known.get(name)
+        if use is not None and use.group != NOT_OURS and all(job.pattern is not None for job in use.job):
+            said |= dict.fromkeys(_over_the_load(where, mine, use))
+            said |= dict.fromkeys(_powers_of_two(mine))
+    return list(said)
+
+
+def _buses(records: Sequence[Record]) -> dict[str, tuple[float, str]]:
+    """{device: what its bus carries}, of what the run has found."""
+    devices = next((r.environment["devices"] for r in records if r.environment.get("devices")), [])
+    found = {str(each.get("name")): BUS_BYTES_PER_S.get(str(each.get("transport"))) for each in devices}
+    return {name: limit for name, limit in found.items() if limit is not None}
+
+
+def _over_the_bus(where: str, mine: Sequence[Record], buses: dict[str, tuple[float, str]]) -> Iterator[str]:
+    length_s = sum(float(record.conditions.get("length_s", 0.0)) for record in mine)
+    for name, (limit, bus) in buses.items():
+        moved = sum(_moved(record, [name]) for record in mine)
+        if length_s > 0 and moved / length_s > limit:
+            yield (
+                f"not believable: {where}: {name} moved {moved / length_s / 1e6:,.0f} MB/s, above what its bus carries ({bus}: "
+                f"{limit / 1e6:,.0f} MB/s); the kernel's counters or the bus are not what they seem"
+            )
+
+
+def _moved(record: Record, names: Sequence[str] | None = None) -> int:
+    """Bytes that devices read and wrote in a period, by the kernel's counters."""
+    counted = record.conditions.get("device", {})
+    return sum(
+        int(each["read_bytes"]) + int(each["write_bytes"])
+        for name, each in counted.items()
+        if names is None or name in names
+    )
+
+
+def _over_the_load(where: str, mine: Sequence[Record], use: Use) -> Iterator[str]:
+    """More than the drives moved, and more at once than the jobs ask for."""
+    got, moved = sum(phase.bytes for record in mine for phase in record.phases), sum(map(_moved, mine))
+    if all(job.direct for job in use.job) and moved and got > OVER_DEVICE * moved:
+        yield (
+            f"not believable: {where}: the load got {got / moved:.3g} times the data that the drives moved; memory, a cache above the drive or "
+            "compression answered"
+        )
+    for job in use.job:
+        phases = [phase for record in mine for phase in record.phases if phase.details.get("job") == job.name]
+        elapsed_s, asked = sum(phase.elapsed_s for phase in phases), job.jobs * job.depth
+        held = sum(phase.ios * phase.latency_mean_ns for phase in phases) / 1e9 / elapsed_s if elapsed_s > 0 else 0.0
+        if held > OVER_DEPTH_SWITCHED * asked:
+            yield (
+                f"not believable: {where}, {job.name}: rate and latency make {_count(held)} requests at once (Little's law), and {asked} were "
+                "asked for"
+            )
+
+
 def _of_phase(record: Record, phase: Phase) -> Iterator[str]:
     where = f"{record.setting}, {_name(phase)}"
     # What programs got can come from memory; of our own runs it is known what the device moved.
@@ -50,7 +122,7 @@ def _of_phase(record: Record, phase: Phase) -> Iterator[str]:
     held = phase.iops * phase.latency_mean_ns / 1e9
     if depth is not None and held > OVER_DEPTH * depth:
         yield (
-            f"not believable: {where} has {phase.iops:,.0f} requests/s of {phase.latency_mean_ns / 1e6:.3g} ms, which are {held:.3g} at once "
+            f"not believable: {where} has {phase.iops:,.0f} requests/s of {phase.latency_mean_ns / 1e6:.3g} ms, which are {_count(held)} at once "
             f"(Little's law), and {depth} were asked for"
         )
     elif depth is not None and 0 < held < UNDER_DEPTH * depth:
@@ -63,6 +135,11 @@ def _of_phase(record: Record, phase: Phase) -> Iterator[str]:
         yield f"{where}: nothing was done for {still:.1f} s; the median does not show that, p99.9 and the longest latency do"
     if _is_doubling(phase):
         yield f"{where}: latencies are known to a factor of two only (every bin ends at a power of two); differences below that are not seen"
+
+
+def _count(number: float) -> str:
+    """Three digits, and no exponent."""
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def _name(phase: Phase) -> str:

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from seekwise.analysis.decision.observed import judge_observations, verdicts
+from seekwise.analysis.decision.runs import DIFFERENCES, PAIRS_LEAST, UNCONFIRMED
 from seekwise.analysis.model import Observation, Verdict
 from seekwise.analysis.observe import cell_of, observations, values
 from seekwise.analysis.percentiles import merged, percentile_ns
@@ -65,7 +66,7 @@ class Change:
     setting: str
     verdict: Verdict
     outcome: str
-    """regression, improvement, small, tie or undecided."""
+    """regression, improvement, unconfirmed (shown by some pairs of runs only), small, tie or undecided."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,8 @@ class Comparison:
     quantiles: Mapping[tuple[str, str, str], Sequence[QuantileRatio]]
     """By cell, setting and operation: access time of the new run over the base, quantile by quantile."""
     notes: tuple[str, ...]
+    pairs: int = 1
+    """Pairs of runs that it rests on; `base` and `new` are the newest."""
 
     def count(self, outcome: str) -> int:
         return sum(change.outcome == outcome for change in self.changes)
@@ -134,6 +137,41 @@ def compare(base: Side, new: Side, *, alpha: float = ALPHA) -> Comparison:
     found = verdicts(judge_observations(made, alpha=alpha, exact=is_exact([*base.records, *new.records])))
     changes = [Change(*places[v.cell], _turned(v), _outcome(v)) for v in found]
     return Comparison(base.run_id, new.run_id, tuple(changes), _quantiles(base, new), tuple(notes(base, new)))
+
+
+def over_pairs(found: Sequence[Comparison], *, needs_confirmation: bool) -> Comparison:
+    """One comparison of those of one or more pairs of runs, oldest first: ratio as a geometric mean, the widest interval, all else of the newest.
+
+    What differs from run to run whatever is set is not in the noise of one run. So a difference is a regression or an improvement where all of
+    at least `PAIRS_LEAST` pairs show it (one, without `needs_confirmation`), and `unconfirmed` where some do.
+    """
+    newest = found[-1]
+    changes = []
+    for change in newest.changes:
+        place = (change.cell, change.setting, change.verdict.metric)
+        same = [
+            each for one in found for each in one.changes if (each.cell, each.setting, each.verdict.metric) == place
+        ]
+        outcomes = {each.outcome for each in same}
+        if len(outcomes) == 1:
+            lone = needs_confirmation and len(same) < PAIRS_LEAST and change.outcome in DIFFERENCES
+            outcome = UNCONFIRMED if lone else change.outcome
+        elif outcomes & DIFFERENCES:
+            outcome = UNCONFIRMED
+        else:
+            outcome = "undecided" if "undecided" in outcomes else "small"
+        changes.append(replace(change, outcome=outcome, verdict=_together([each.verdict for each in same])))
+    return replace(newest, changes=tuple(changes), pairs=len(found))
+
+
+def _together(verdicts: Sequence[Verdict]) -> Verdict:
+    """The newest with the ratio of all."""
+    known = [v for v in verdicts if all(math.isfinite(x) and x > 0 for x in (v.ratio, v.ratio_low, v.ratio_high))]
+    if len(known) < 2:
+        return verdicts[-1]
+    ratio = math.exp(sum(math.log(v.ratio) for v in known) / len(known))
+    low, high = min(v.ratio_low for v in known), max(v.ratio_high for v in known)
+    return replace(verdicts[-1], ratio=ratio, ratio_low=low, ratio_high=high)
 
 
 def _block_ranks(rows: Sequence[Observation]) -> list[int]:

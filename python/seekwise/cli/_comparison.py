@@ -29,10 +29,10 @@ def pairing(store: Store, base: Run, new: Run) -> Pairing:
     if _live_runs.both_live(base, new):
         return _live_pairing(store, base, new)
     from seekwise.analysis import compare as comparing
-    from seekwise.cli.compare import _side
+    from seekwise.cli.compare import judged, sides_of
     from seekwise.report.comparison import Pairing, of_studies
 
-    sides = [_side(run, list(store.records(run.run_id))) for run in (base, new)]
+    sides = sides_of(store, (base, new))
     if against := comparing.reasons_against(*sides):
         raise RefusedError(
             f"runs {base.run_id} and {new.run_id} do not compare: {against[0]}",
@@ -43,16 +43,22 @@ def pairing(store: Store, base: Run, new: Run) -> Pairing:
         return Pairing(
             base, new, (), tuple(comparing.notes(*sides)[1:]), tuple(comparing.agreement(pairs)), tuple(pairs)
         )
-    found = comparing.compare(*sides)
-    return Pairing(base, new, of_studies(found, comparing.pairs(*sides)), tuple(found.notes[1:]))
+    found = judged([sides_of(store, pair) for pair in _pairs(store, base, new)])
+    rows = of_studies(found, comparing.pairs(*sides))
+    return Pairing(base, new, rows, tuple(found.notes[1:]), pairs_of_runs=found.pairs)
+
+
+def _pairs(store: Store, base: Run, new: Run) -> list[tuple[Run, Run]]:
+    """The two, after earlier pairs of the same names."""
+    pairs = _live_runs.pairs_of(store, *(run.given_name or run.run_id for run in (base, new)))
+    newest = [(a.run_id, b.run_id) for a, b in pairs[-1:]]
+    return pairs if newest == [(base.run_id, new.run_id)] else [(base, new)]
 
 
 def _live_pairing(store: Store, base: Run, new: Run) -> Pairing:
     from seekwise.report.comparison import Pairing, of_live
 
-    pairs = _live_runs.pairs_of(store, *((run.name if run.plan.get("name") else run.run_id) for run in (base, new)))
-    if (base.run_id, new.run_id) not in [(a.run_id, b.run_id) for a, b in pairs[-1:]]:
-        pairs = [(base, new)]
+    pairs = _pairs(store, base, new)
     found, sides = _live_runs.changes_of(store, pairs)
     facts = [next((dict(r.environment) for r in side.records if r.environment), {}) for side in sides]
     notes = [
@@ -78,7 +84,7 @@ def _alike(a: Run, b: Run) -> bool:
     kinds = [_live_runs.is_live(run.plan) for run in (a, b)]
     if any(kinds):
         return all(kinds) and a.target == b.target
-    return (a.name, a.backend, a.target) == (b.name, b.backend, b.target) and a.backend != "imported"
+    return (a.study_name, a.backend, a.target) == (b.study_name, b.backend, b.target) and a.backend != "imported"
 
 
 def _entry(store: Store, run: Run, before: Run | None, folder: Path, *, judge: bool) -> Entry:

@@ -56,6 +56,7 @@ def carried_out(
     db: Path | None,
     as_json: bool,
     report_folder: Path | None,
+    name: str | None = None,
 ) -> None:
     """Runs a plan and prints what came out; the path of the report is the last line."""
     backend.check(made)
@@ -67,6 +68,7 @@ def carried_out(
             if made.notes:
                 click.echo()
         new = run.new_run(made, study_text, target)
+        new = new if name is None else replace(new, name=name)
         finish(store, new, made, backend, as_json=as_json, report_folder=report_folder)
 
 

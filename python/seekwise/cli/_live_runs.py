@@ -73,7 +73,9 @@ def both_live(base: Run, new: Run) -> bool:
 
 def pairs_of(store: Store, base: str, new: str) -> list[tuple[Run, Run]]:
     """The runs to compare, oldest pair first: several where both names are those of several runs (`tune --name before`, twice)."""
-    return list(zip(store.named(base), store.named(new), strict=False))
+    first, second = store.named(base), store.named(new)
+    count = min(len(first), len(second))
+    return list(zip(first[-count:], second[-count:], strict=True))
 
 
 def changes_of(store: Store, pairs: Sequence[tuple[Run, Run]]) -> tuple[list[Change], list[LiveOutcome]]:

@@ -131,7 +131,7 @@ def results_document(outcome: Outcome, report: Path | None = None) -> dict[str, 
     return {
         "schema": RESULTS_SCHEMA,
         "run_id": outcome.run.run_id,
-        "study": outcome.run.name,
+        "study": outcome.run.study_name,
         "backend": outcome.run.backend,
         "badge": content.badge,
         "target": outcome.run.target,

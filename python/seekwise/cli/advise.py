@@ -85,7 +85,7 @@ def command(
         _shown.echo_json(_document(found, advice, weighed))
         return
     on = f", system {system}" if system else ""
-    click.echo(f"run {found.run.run_id}, study {found.run.name}{on}, {found.content.badge}\n")
+    click.echo(f"run {found.run.run_id}, study {found.run.study_name}{on}, {found.content.badge}\n")
     if weighed is None:
         terminal.print_answer(found.content, _shown.out())
         return
@@ -124,7 +124,7 @@ def _drives(
         document["systems"] = [_system(answer) for answer in answers]
         _shown.echo_json(document)
         return
-    click.echo(f"run {found.run.run_id}, study {found.run.name}, {found.content.badge}\n")
+    click.echo(f"run {found.run.run_id}, study {found.run.study_name}, {found.content.badge}\n")
     many = len(found.plan.systems) > 1
     for each in answers:
         if many:
@@ -209,7 +209,7 @@ def _each_system(found: outcome.Outcome, workload: workloads.Workload | None, as
             "systems": [{**asdict(choice), "text": choice.text} for choice in choices],
         })  # fmt: skip
         return
-    click.echo(f"run {found.run.run_id}, study {found.run.name}, {found.content.badge}\n")
+    click.echo(f"run {found.run.run_id}, study {found.run.study_name}, {found.content.badge}\n")
     uses = list(dict.fromkeys(choice.use for choice in choices))
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("System")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 SCHEMA = "seekwise.compare/1"
 IMPORTED = "imported"
 FAIL_IF = ("regression", "improvement", "difference", "undecided")
-WORDS = ("regression", "improvement", "small", "tie", "undecided")
+WORDS = ("regression", "improvement", "unconfirmed", "small", "tie", "undecided")
 
 
 @click.command("compare")
@@ -67,15 +68,14 @@ def command(
     from seekwise.analysis import compare as comparing
 
     with Store.open(db, create=False) as store:
-        runs = [store.run(name) for name in (base, new)]
+        pairs = _live_runs.pairs_of(store, base, new)
+        runs = pairs[-1]
         if runs[0].run_id == runs[1].run_id:
             raise UsageError(f"run {runs[0].run_id} is named twice", hint="`seekwise results` lists the runs")
         if _live_runs.both_live(*runs):
-            _live_runs.compare(
-                store, _live_runs.pairs_of(store, base, new), fail_if, as_json=as_json, everything=everything
-            )
+            _live_runs.compare(store, pairs, fail_if, as_json=as_json, everything=everything)
             return
-        sides = [_side(run, records) for run, records in zip(runs, _labelled_alike(store, runs), strict=True)]
+        sides, *earlier = [sides_of(store, each) for each in reversed(pairs)]
     if kind:
         _show_raid_kind(*sides, as_json)
         return
@@ -93,20 +93,42 @@ def command(
             )
         _show_agreement(runs, *sides, everything, as_json)
         return
-    _show_judged(runs, sides, fail_if, everything, as_json)
+    _show_judged(runs, [*reversed(earlier), sides], fail_if, everything, as_json)
+
+
+def sides_of(store: Store, runs: Sequence[Run]) -> list[comparing.Side]:
+    """The two runs of a pair."""
+    return [_side(run, records) for run, records in zip(runs, _labelled_alike(store, runs), strict=True)]
+
+
+def judged(pairs: Sequence[Sequence[comparing.Side]]) -> comparing.Comparison:
+    """Pairs of runs, the newest last; earlier ones count where they compare."""
+    from seekwise.analysis import compare as comparing
+
+    badges = [side.badge for side in pairs[-1]]
+    like = [
+        each for each in pairs[:-1] if [side.badge for side in each] == badges and not comparing.reasons_against(*each)
+    ]
+    found = [comparing.compare(*each) for each in (*like, pairs[-1])]
+    return comparing.over_pairs(found, needs_confirmation=badges != ["simulated"] * 2)
 
 
 def _show_judged(
-    runs: list[Run], sides: list[comparing.Side], fail_if: tuple[str, ...], everything: bool, as_json: bool
+    runs: Sequence[Run],
+    pairs: Sequence[Sequence[comparing.Side]],
+    fail_if: tuple[str, ...],
+    everything: bool,
+    as_json: bool,
 ) -> None:
-    """Two runs of one study on one backend."""
+    """Runs of one study on one backend."""
     from seekwise.analysis import compare as comparing
     from seekwise.report.comparison import Pairing, lines, of_studies
 
-    found = comparing.compare(*sides)
-    pairing = Pairing(*runs, of_studies(found, comparing.pairs(*sides)), tuple(found.notes))
+    found, sides = judged(pairs), pairs[-1]
+    rows = of_studies(found, comparing.pairs(*sides))
+    pairing = Pairing(runs[0], runs[1], rows, tuple(found.notes), pairs_of_runs=found.pairs)
     if as_json:
-        _shown.echo_json({**_document(found, sides), "headline": pairing.headline})
+        _shown.echo_json({**_document(found, sides), "headline": pairing.headline, "pairs_of_runs": found.pairs})
     else:
         for line in lines(pairing, min(_shown.out().width, 80), everything=everything):
             click.echo(line)
@@ -152,7 +174,7 @@ def _show_raid_kind(array: comparing.Side, unit: comparing.Side, as_json: bool) 
         click.echo(f"the controller of run {unit.run_id} {found.sentence}")
 
 
-def _labelled_alike(store: Store, runs: list[Run]) -> list[list[Record]]:
+def _labelled_alike(store: Store, runs: Sequence[Run]) -> list[list[Record]]:
     """The records of each run. Of two imports of one configuration each, its label is a file's name: the two are meant to be compared."""
     found = [list(store.records(run.run_id)) for run in runs]
     if all(
@@ -215,7 +237,7 @@ def _device(facts: dict[str, Any]) -> str:
 
 
 def _show_agreement(
-    runs: list[Run], base: comparing.Side, new: comparing.Side, everything: bool, as_json: bool
+    runs: Sequence[Run], base: comparing.Side, new: comparing.Side, everything: bool, as_json: bool
 ) -> None:
     from seekwise.analysis import compare as comparing
     from seekwise.report import terminal
@@ -282,7 +304,7 @@ def _show_pairs(pairs: list[comparing.Pair]) -> None:
         _shown.out().print(table)
 
 
-def _document(found: comparing.Comparison, sides: list[comparing.Side]) -> dict[str, object]:
+def _document(found: comparing.Comparison, sides: Sequence[comparing.Side]) -> dict[str, object]:
     from seekwise.analysis.document import document
     from seekwise.analysis.rule import RULE_VERSION
 

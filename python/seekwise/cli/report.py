@@ -88,7 +88,7 @@ def _refuse_contradictions(
 
 def _are_parts(store: Store, runs: list[Run]) -> bool:
     """Runs of one study and backend that share no system: made after rebuilding an array or changing a card."""
-    if len({(run.name, run.backend) for run in runs}) > 1:
+    if len({(run.study_name, run.backend) for run in runs}) > 1:
         return False
     names = [{facts["name"] for facts in run.plan.get("systems", [])} for run in runs]
     return all(names) and sum(len(each) for each in names) == len(set().union(*names))

@@ -71,7 +71,7 @@ def command(
         _shown.echo_json(_shown.results_document(found))
         return
     click.echo(
-        f"run {found.run.run_id}, study {found.run.name}, {found.content.badge}, {found.run.outcome or 'unfinished'}\n"
+        f"run {found.run.run_id}, study {found.run.study_name}, {found.content.badge}, {found.run.outcome or 'unfinished'}\n"
     )
     if figures:
         _shown.print_figures(found, everything=True)

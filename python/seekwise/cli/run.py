@@ -41,6 +41,7 @@ from seekwise.study.shown import SUCCESSORS
     help="Show which conclusions depend on a model parameter (simulated), over LOW..HIGH or its stated range; `all`: every parameter that states one. `cores=1,4,10` and `processes=…` vary the machine and the load.",
 )
 @_options.spread
+@click.option("--name", metavar="NAME", help="Name of the run, for `seekwise compare NAME NAME`.")
 @click.option("--dry-run", is_flag=True, help="Show what the run would do; touch nothing.")
 @click.option(
     "--setup",
@@ -63,6 +64,7 @@ def command(
     vary: tuple[str, ...],
     workers: int | None,
     on: str | None,
+    name: str | None,
     dry_run: bool,
     setup: bool,
     resume: str | None,
@@ -75,10 +77,10 @@ def command(
     """
     place = where.parse(on, workers)
     if resume is not None:
-        named = any(each is not None for each in (study, budget, seed, target, system, backend, program))
+        named = any(each is not None for each in (study, budget, seed, target, system, backend, program, name))
         if named or until or vary or dry_run or setup:
             raise UsageError(
-                "`--resume` goes on as the run was planned, so it takes no study, target, seed, budget, `--vary` or `--dry-run`"
+                "`--resume` goes on as the run was planned, so it takes no study, target, seed, budget, name, `--vary` or `--dry-run`"
             )
         _go_on(resume, destroy, place, db, as_json)
         return
@@ -103,7 +105,7 @@ def command(
         return
     made, carrier = _job.planned(chosen, Options(target, destroy, trace), seed=seed, budget_s=budget, until=until)
     carrier = _spread.over(carrier, made.backend, place)
-    _job.carried_out(made, carrier, text, target=target, db=db, as_json=as_json, report_folder=None)
+    _job.carried_out(made, carrier, text, target=target, db=db, as_json=as_json, report_folder=None, name=name)
 
 
 def _opened(study: str | None, backend: str | None, system: str | None, program: str | None) -> tuple[Study, str]:

@@ -47,7 +47,7 @@ def html(pairings: Sequence[Pairing]) -> str:
 def facts(run: Run) -> str:
     """What a run was, in a few words."""
     parts = [
-        run.name,
+        run.given_name or run.name,
         run.backend,
         run.target or "",
         run.created_at[:16].replace("T", " "),

@@ -152,9 +152,8 @@ def lines(pairing: Pairing, width: int = 80, *, note: str = NOT_INTERLEAVED, eve
     """The comparison for a terminal: the headline, then what differs with the values of both runs, then how much does not."""
     names = name_of(pairing.base), name_of(pairing.new)
     said = [*wrapped(pairing.headline, width), *wrapped(note, width)]
-    if pairing.of("unconfirmed") and pairing.pairs_of_runs == 1 and names[0] != pairing.base.run_id:
-        repeat = f"To confirm, repeat both: seekwise tune … --name {names[0]}, then --name {names[1]}."
-        said += wrapped(repeat, width)
+    if pairing.of("unconfirmed") and pairing.pairs_of_runs == 1:
+        said += wrapped(_how_to_confirm(pairing), width)
     shown = [
         row
         for outcome in OUTCOMES
@@ -186,10 +185,22 @@ def lines(pairing: Pairing, width: int = 80, *, note: str = NOT_INTERLEAVED, eve
     return [*said, "", f"equal within the threshold: {count['equal']}, undecided: {count['undecided']}"]
 
 
+def _how_to_confirm(pairing: Pairing) -> str:
+    """What makes a second pair of runs."""
+    if pairing.base.given_name is None or pairing.new.given_name is None:
+        return "To confirm, measure twice before and twice after, with --name before and --name after, and compare the names."
+    base, new = pairing.base.given_name, pairing.new.given_name
+    if pairing.base.backend == "imported":
+        return (
+            f"To confirm, measure again, import that under the same names ({base}, {new}), and compare the names again."
+        )
+    command = f"run {pairing.base.study_name}" if pairing.base.plan.get("study") else "tune"
+    return f"To confirm, repeat both: seekwise {command} … --name {base}, then --name {new}."
+
+
 def name_of(run: Run) -> str:
-    """`tune --name`, else the id."""
-    given = run.plan.get("name")
-    return str(given) if given else run.run_id
+    """What `--name` said, else the id."""
+    return run.given_name or run.run_id
 
 
 def of_live(found: Sequence[LiveChange]) -> tuple[Row, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from seekwise.analysis import believable
 from seekwise.analysis.decision import seen
 from seekwise.analysis.decision.choose import Choice
 from seekwise.analysis.decision.document import SCHEMA, decision_document, purpose_documents, use_documents
@@ -19,6 +20,7 @@ from seekwise.run.live.plan import LivePlan
 from seekwise.store import codec, damage
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
+from seekwise.study import uses
 from seekwise.study.uses import Purpose
 
 PURPOSES: dict[str, Purpose] = {"responsive": "responsive", "throughput": "throughput"}
@@ -95,6 +97,7 @@ def for_purpose(found: LiveOutcome, purpose: str) -> LiveOutcome:
             return replace(found, asked=choice, found=replace(found.found, judged=tuple(kept), by_purpose={}))
     choice = found.found.by_group.get(purpose)
     if choice is None:
+        uses.chosen(purpose)  # what no use is called is not to be measured either
         measured = ", ".join([*found.found.by_group, *found.found.by_purpose]) or "nothing"
         raise UsageError(
             f"run {found.run.run_id} did not measure {purpose!r}",
@@ -113,7 +116,7 @@ def for_purpose(found: LiveOutcome, purpose: str) -> LiveOutcome:
 
 def notes(found: LiveOutcome) -> list[str]:
     """What a reader must know beside the answer, in sentences."""
-    said = list(found.plan.notes)
+    said = [*believable.switched_doubts(found.records, found.plan.uses), *found.plan.notes]
     for record in found.records:
         said += [str(each) for each in record.conditions.get("said", [])]
     if (text := _pressure(found.records)) is not None:

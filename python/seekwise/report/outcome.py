@@ -85,10 +85,10 @@ def merged(store: Store, runs_: Sequence[Run], style: printed.Style | None = Non
     A system that several runs have gets the later one's repetitions as further ones. UsageError where the runs are of different studies.
     """
     first = runs_[0]
-    stranger = next((run for run in runs_ if (run.name, run.backend) != (first.name, first.backend)), None)
+    stranger = next((run for run in runs_ if (run.study_name, run.backend) != (first.study_name, first.backend)), None)
     if stranger is not None:
         raise UsageError(
-            f"run {first.run_id} is of study {first.name} ({first.backend}) and run {stranger.run_id} of {stranger.name} "
+            f"run {first.run_id} is of study {first.study_name} ({first.backend}) and run {stranger.run_id} of {stranger.study_name} "
             f"({stranger.backend}): they cannot be merged",
             "merge runs of one study and one backend; `seekwise compare` compares two runs",
         )

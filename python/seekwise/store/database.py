@@ -99,6 +99,18 @@ class Run:
     def failed(self) -> bool:
         return self.outcome is not None and self.outcome.split(":")[0] == "failed"
 
+    @property
+    def study_name(self) -> str:
+        """The study's own name; `name` may be one that the run was given."""
+        return str(self.plan.get("study") or self.name)
+
+    @property
+    def given_name(self) -> str | None:
+        """What `--name` said, if anything."""
+        if self.backend == "imported":
+            return self.name if self.name != "imported" else None
+        return str(self.plan.get("name") or "") or (self.name if self.name != self.study_name else None)
+
 
 class Store:
     """An open file of records."""

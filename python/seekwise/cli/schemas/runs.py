@@ -268,7 +268,7 @@ class Change(model.Verdict):
 
     setting: str
     outcome: str
-    """regression, improvement, small, tie or undecided."""
+    """regression, improvement, unconfirmed (shown by some pairs of runs only), small, tie or undecided."""
     pair: str
 
 
@@ -303,6 +303,8 @@ class Compare(Part):
     agreement: list[compare.Agreement] = Field(default_factory=list)
     pairs: list[Pair] = Field(default_factory=list)
     notes: list[str]
+    pairs_of_runs: int = 1
+    """Pairs of runs with these names that a judged comparison rests on; `base` and `new` are the newest."""
 
 
 class RaidKind(part_of(raid_kind.RaidKind)):
