@@ -428,6 +428,10 @@ def test_apply_and_revert_as_commands_on_a_real_device(loop, tmp_path):
     shown = seekwise("apply", *wanted, "--dry-run", state=tmp_path)
     assert shown.returncode == 0 and f"echo kyber > /sys/block/{loop}/queue/scheduler" in shown.stdout
     assert read_settings(loop) == before
+    kept = seekwise(
+        "apply", *wanted[:2], "--set", f"read_ahead_kb={before['queue/read_ahead_kb']}", "--dry-run", state=tmp_path
+    )
+    assert "is set already" in kept.stdout and "would be set" not in kept.stdout
     done = seekwise("apply", *wanted, "--json", state=tmp_path)
     assert json.loads(done.stdout)["seen"][loop]["queue/scheduler"] == "kyber"
     assert read_settings(loop)["queue/read_ahead_kb"] == "64"

@@ -119,6 +119,17 @@ def test_two_captures_say_what_an_upgrade_has_changed_and_why(tmp_path):
         CliRunner().invoke(cli, [*words, "--fail-if", "difference"], catch_exceptions=False, standalone_mode=False)
 
 
+def test_captures_of_two_machines_are_not_said_to_be_equal(tmp_path):
+    two_disks(tmp_path / "one")
+    (tmp_path / "other").mkdir()
+    two_disks(tmp_path / "other", serial="WD-2").add(
+        {"/sys/devices/pci0000:00/0000:00:04.0/nvme/nvme0/serial": "N 2\n"}
+    )
+    words = ["compare", str(tmp_path / "one"), str(tmp_path / "other")]
+    shown = " ".join(CliRunner().invoke(cli, words, catch_exceptions=False).stdout.split())
+    assert shown.startswith("These captures have no drive in common") and "no setting differs" not in shown
+
+
 @pytest.mark.parametrize(
     ("files", "expected"),
     [

@@ -231,5 +231,11 @@ def test_status_tells_drift_by_its_exit_status_on_a_real_device(loop, tmp_path):
 
 
 def test_status_of_a_captured_machine_fits_80_columns(tmp_path):
-    done = seekwise("status", "--root", str(two_disks(tmp_path / "m").root), state=tmp_path)
-    assert done.returncode == 0 and max(map(len, done.stdout.splitlines())) <= 80
+    files = two_disks(tmp_path / "m")
+    files.add(
+        {
+            "/sys/devices/pci0000:00/0000:00:04.0/nvme/nvme0/model": "A MODEL WITH AS LONG A NAME AS SOME MAKERS WRITE INTO THEIR DRIVES\n"
+        }
+    )
+    done = seekwise("status", "--root", str(files.root), state=tmp_path)
+    assert done.returncode == 0 and "WRITE INTO" in done.stdout and max(map(len, done.stdout.splitlines())) <= 80

@@ -71,6 +71,8 @@ def _changes(before: DeviceStatus, after: DeviceStatus):
 
 def _headline(count: int, devices: int, kernels: list[str]) -> str:
     between = f"kernel {kernels[0]} → {kernels[1]}" if kernels[0] != kernels[1] else f"the same kernel, {kernels[0]}"
+    if not devices:
+        return f"These captures have no drive in common ({between}): they are of two machines, or every drive was replaced."
     what = "no setting differs" if not count else f"{count} setting{'s differ' if count > 1 else ' differs'}"
     return f"On {devices} device{'' if devices == 1 else 's'} that both captures have, {what} ({between})."
 

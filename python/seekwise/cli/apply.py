@@ -264,8 +264,8 @@ def _print(done: applying.Applied, files: list[forms.File], dry_run: bool) -> No
     for device, values in done.wanted.items():
         for name, value in values.items():
             before, seen = done.before[device].get(name), done.seen[device].get(name)
-            word = "would be set" if dry_run else ("is set already" if before == seen else "is set")
             shown = _asked_value(name, value) if dry_run else seen
+            word = "is set already" if before == shown else "would be set" if dry_run else "is set"
             click.echo(f"{device} {name}: {before} → {shown}, {word}")
         for name in done.moved(device):
             before, seen = done.before[device].get(name), done.seen[device].get(name)

@@ -81,7 +81,8 @@ def _controllers(stack: Stack) -> dict[str, controllers.State]:
 def _print(found: Status, guards: list[dict[str, object]], units: dict[str, controllers.State]) -> None:
     width = min(_shown.out().width, 80)
     for device in found.devices:
-        click.echo(f"{device.device.name}  {identity(device.device)}")
+        head, indent = f"{device.device.name}  {identity(device.device)}", " " * (len(device.device.name) + 2)
+        click.echo(textwrap.fill(head, width, subsequent_indent=indent, break_long_words=False))
         _print_values(device, width)
         if state := units.get(device.device.name):
             shown = [
