@@ -90,6 +90,7 @@ MISTAKES: list[tuple[str, int, str, str]] = [
     ("explain qwertyuiop", USAGE, "no entry for `qwertyuiop`", "seekwise explain"),
     ("schema resluts", USAGE, "no schema `resluts`", "did you mean `results`?"),
     ("import nosuch.json", USAGE, "cannot read nosuch.json", ""),
+    ("import BINARY", FAILED, "has no format that is known; it is no text", "--format NAME"),
     ("import EMPTY", FAILED, "is empty", "died"),
     ("whatif nosuch.swt --vary model=wd2500ys", USAGE, "nosuch.swt", ""),
     ("trace show EMPTY", USAGE, "", ""),
@@ -108,6 +109,7 @@ def place(tmp_path_factory):
     """A folder with a run, an empty file and the name of a device; no test changes it."""
     folder = tmp_path_factory.mktemp("mistakes")
     (folder / "EMPTY").write_text("")
+    (folder / "BINARY").write_bytes(bytes(range(128, 256)) * 4)
     return folder
 
 

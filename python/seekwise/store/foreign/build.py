@@ -100,8 +100,13 @@ def _format(source: Source) -> Format:
         if form.recognises(source):
             return form
     first = next((line.strip() for line in source.lines if line.strip()), "")
+    begins = (
+        f"begins: {first[:60]!r}"
+        if first[:60].isprintable() and "\N{REPLACEMENT CHARACTER}" not in first
+        else "is no text"
+    )
     raise ForeignError(
-        f"{source.path} has no format that is known; it begins: {first[:60]!r}",
+        f"{source.path} has no format that is known; it {begins}",
         hint=f"known: {', '.join(each.title for each in registry.FORMATS)}; `--format NAME` if one of them is meant",
     )
 
