@@ -324,7 +324,7 @@ def test_a_study_is_answered_alike_everywhere(kind, db):
 
 def measured_study(db: str) -> str:
     """A study under the backend `kernel`: records of the simulator, as this machine's drive would have given them."""
-    words = ("run", "schedulers", "--backend", "simulated", "--target", "wd2500ys", "--budget", "20s", "--seed", "3")
+    words = ("run", "schedulers", "--backend", "simulated", "--target", "wd2500ys", "--budget", "9s", "--seed", "3")
     made = json.loads(call(db, *words, "--json"))
     with Store.open(Path(db)) as store:
         run = store.run(made["run_id"])
