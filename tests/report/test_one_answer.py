@@ -19,6 +19,7 @@ from report.sample_live import live_outcome
 from seekwise.advise import asked
 from seekwise.cli.main import cli
 from seekwise.errors import MissingError, UsageError
+from seekwise.lab.testbed import image, kernels, machine
 from seekwise.linux import page_cache
 from seekwise.report import answer
 from seekwise.run.live import own, passive, simulated
@@ -29,7 +30,6 @@ from seekwise.store.record import Record
 from seekwise.study import uses
 from seekwise.study.plan import Plan, Touch
 from seekwise.study.uses import Use
-from seekwise.testbed import image, kernels, machine
 from seekwise.trace.columns import Notes
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "trace"))
