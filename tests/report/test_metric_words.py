@@ -18,3 +18,10 @@ def test_units_of_shipped_uses_read_well():
     assert {"starts", "transactions", "queries"} <= many and not [
         each for each in many if each.endswith(("ys", "chs", "sss"))
     ]
+
+
+@pytest.mark.parametrize(
+    ("threshold", "text"), [(1 - 1 / 1.03, "3 %"), (1 - 1 / 1.05, "5 %"), (0.1, "10 %"), (0.025, "2.5 %")]
+)
+def test_a_threshold_is_said_as_its_rule_says_it(threshold: float, text: str) -> None:
+    assert metric_words.within(threshold) == f"within {text}"

@@ -9,7 +9,7 @@ from seekwise.analysis.decision.verdicts import Judged, Standing
 from seekwise.report import answered, stages
 from seekwise.report.answered import Question, Row, log_loss
 from seekwise.report.live import LiveOutcome, no_verdict, notes, seconds_more
-from seekwise.report.metric_words import amount, metric_name, open_bound, percent
+from seekwise.report.metric_words import amount, metric_name, open_bound, within
 
 LINES_MOST = 25
 NOTES_MOST = 2
@@ -71,7 +71,7 @@ def loss_text(standing: Standing | None, judged: Judged) -> str:
     if standing.verdict == "best":
         return "best"
     if standing.verdict == "within":
-        return f"within {percent(judged.threshold)}"
+        return within(judged.threshold)
     if standing.verdict == "undecided":
         if standing.high is None:
             return "open"

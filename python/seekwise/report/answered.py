@@ -20,6 +20,7 @@ from seekwise.report.metric_words import (
     percent,
     subject,
     times_text,
+    within,
 )
 from seekwise.study.uses import LIMITS, Purpose
 
@@ -274,7 +275,7 @@ def difference(judged: Judged, setting: str, base: str) -> str:
         return change_text(factor, judged)
     least, most = ahead.low(rule.ALPHA), ahead.high(rule.ALPHA)
     if -judged.limit_log <= least and most <= judged.limit_log:
-        return f"within {percent(judged.threshold)}"
+        return within(judged.threshold)
     reach = max(abs(least), abs(most))
     if reach >= rule.CAP_LOG:
         return "open"

@@ -44,12 +44,22 @@ SHORT_NAMES = {
 """Beside the name of a job."""
 
 
+WHOLE_CLOSE = 0.05
+"""A threshold this close to whole per cents was given in them, as a ratio: 3 % more, 5 % more."""
+
+
 def percent(share: float) -> str:
     """`3 %`, `0.4 %`, `38 %`, and `over 99.9 %` of what is almost all."""
     value = 100 * share
     if 99.95 <= value < 100:
         return "over 99.9 %"
     return f"{value:.2g} %" if value < 9.95 else f"{value:.0f} %"
+
+
+def within(threshold: float) -> str:
+    """`within 3 %`. `threshold` is a loss: who has less loses 2.9 % where 3 % more counts, and is told the 3 % of the rule."""
+    whole = round(100 * threshold) / 100
+    return f"within {percent(whole if abs(threshold - whole) <= WHOLE_CLOSE * whole else threshold)}"
 
 
 def loss_cell(share: float) -> str:
