@@ -56,9 +56,9 @@ def test_programs_have_a_guest_of_their_own_with_memory_for_their_data():
     trials = [virtual.Trial(use, 0, candidate, 7) for use in uses.chosen("direct-streams,desktop-copy")]
     groups = virtual._groups(trials)
     assert [[trial.use.name for trial in group] for group in groups] == [["desktop-copy"], ["direct-streams"]]
-    programs, fio = virtual._boots(groups, model, None, {"cell/data.tar": Entry.file(b"data")})
+    programs, fio = virtual._boots(groups, model, None, {"desktop-copy": {"cell/data/large.tar": Entry.file(b"data")}})
     assert programs.memory_mib > fio.memory_mib
-    assert programs.files["cell/data.tar"].data == b"data" and "cell/data.tar" not in fio.files
+    assert programs.files["cell/data/large.tar"].data == b"data" and "cell/data/large.tar" not in fio.files
     spec = json.loads(programs.files["cell/t0.programs"].data)
     assert (spec["foreground"], spec["background"]) == (["start"], ["copy"])
     assert [job["program"] for job in spec["crew"]["jobs"]] == ["start", "copy"]

@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from seekwise.linux.describe import KIND_NAMES, TRANSPORT_NAMES
 from seekwise.linux.model import BlockDevice
-from seekwise.report.insights import caps
+from seekwise.report.explain import caps
 
 PURPOSES = {"responsive": "responsive while busy", "throughput": "most work done"}
 

@@ -14,6 +14,11 @@ def three(value: float | None) -> str:
     return f"{value:.0f}" if "e+" in text else text
 
 
+def thousands(rate: float) -> str:
+    """A rate in thousands: `475,000`; below ten thousand in hundreds."""
+    return f"{round(rate, -3):,.0f}" if rate >= 10_000 else f"{round(rate, -2):,.0f}"
+
+
 def natural(text: str) -> tuple[tuple[int, str | int], ...]:
     """Sort key that reads whole numbers as numbers: `chunk 64 KiB` comes before `chunk 128 KiB`."""
     return tuple((0, int(part)) if part.isdecimal() else (1, part) for part in re.split(r"(\d+)", text) if part)

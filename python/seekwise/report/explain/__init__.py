@@ -18,8 +18,7 @@ from typing import Any
 from seekwise import _core, controllers, schedulers, suggestion
 from seekwise.errors import UsageError
 from seekwise.linux.stack import read_stack
-from seekwise.report.explain import hosts, program
-from seekwise.report.insights import caps
+from seekwise.report.explain import caps, hosts, program
 
 UNITS = Path(__file__).parent / "units"
 # Kernels whose defaults are shown: the last with the single queue, and a recent one.

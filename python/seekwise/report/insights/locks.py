@@ -10,14 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from seekwise.report.explain.caps import NOTHING, WITHOUT
 from seekwise.report.insights.model import Finding
+from seekwise.report.number_text import thousands
 from seekwise.store.record import Record
 
-NOTHING = 0.05
-"""Less than this share of the rate is nothing: as near are ties."""
 CAPPED = 0.5
 """From this share of the processors' time on that is spent waiting for it, a lock decides the rate."""
-WITHOUT = "none"
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,3 @@ def _of(system: str, setting: str, pairs: Sequence[tuple[Cell, Cell]]) -> Findin
     }
     strength = max(math.log(without.iops / own.iops) for without, own in pairs if own.iops > 0)
     return Finding("lock", f"{setting} on {system}: {'; '.join(parts)}", numbers, max(strength, 0.0))
-
-
-def thousands(rate: float) -> str:
-    return f"{round(rate, -3):,.0f}" if rate >= 10_000 else f"{round(rate, -2):,.0f}"

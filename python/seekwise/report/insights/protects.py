@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from seekwise.analysis.percentiles import percentile_ns
-from seekwise.report.insights.locks import WITHOUT, thousands
+from seekwise.report.explain.caps import WITHOUT
 from seekwise.report.insights.means import number
 from seekwise.report.insights.model import Finding
+from seekwise.report.number_text import thousands
 from seekwise.store.record import Phase, Record
 
 LEVEL = 0.10

@@ -12,10 +12,13 @@ from pathlib import Path
 from statistics import fmean
 
 from seekwise.errors import SeekwiseError
-from seekwise.report.insights.locks import NOTHING, WITHOUT, thousands
+from seekwise.report.number_text import thousands
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
 
+NOTHING = 0.05
+"""Less than this share of the rate is nothing: as near are ties."""
+WITHOUT = "none"
 SHIPPED: Mapping[str, float] = {"mq-deadline": 475_000, "bfq": 274_000}
 """Requests per second through the lock of one drive on ten cores (Ren and others, ICPE 2024)."""
 SHIPPED_WITHOUT = 780_000

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from seekwise.report.explain import explain, with_own_figures
-from seekwise.report.insights import caps
+from seekwise.report.explain import caps, explain, with_own_figures
 from seekwise.store.database import Run, Store
 from seekwise.store.record import CpuSeconds, Phase, Record
 
