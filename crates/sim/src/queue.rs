@@ -37,7 +37,7 @@ pub struct Frame {
     pub depth: u32,
     /// What write-back throttling takes for the queue's depth.
     pub throttled: u32,
-    /// Who writes without waiting is the flusher.
+    /// Writes that nobody waits for are the flusher's.
     pub flusher: bool,
     /// What the requests of an array's members cost the machine's one processor.
     pub services: Option<Services>,

@@ -57,7 +57,7 @@ def percent(share: float) -> str:
 
 
 def within(threshold: float) -> str:
-    """`within 3 %`. `threshold` is a loss: who has less loses 2.9 % where 3 % more counts, and is told the 3 % of the rule."""
+    """`within 3 %`. `threshold` is a loss: where 3 % more counts, the lower value is 2.9 % less; what is said is the 3 % of the rule."""
     whole = round(100 * threshold) / 100
     return f"within {percent(whole if abs(threshold - whole) <= WHOLE_CLOSE * whole else threshold)}"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import subprocess
+from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -83,9 +84,9 @@ class Program(BaseModel):
     def before(self, place: Place) -> None:
         """Before each unit, not timed: eviction of what has to be cold."""
 
+    @abstractmethod
     def work(self, place: Place) -> int | list[tuple[float, float]]:
         """One unit; bytes that it moved. Or several at once: (end in seconds since 1970, duration in seconds) of each."""
-        raise NotImplementedError
 
     def close(self, place: Place) -> None:
         """Once at the end, when the worker is told to leave. A worker that is killed never gets here."""

@@ -245,7 +245,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         }
     }
 
-    /// A congested queue has room again: who waits for that is woken.
+    /// A congested queue has room again: wakes the tasks that wait for it.
     pub(crate) fn end_congestion(&mut self, files: &mut Files) {
         let congested = self.congested();
         if files.was_congested && !congested {

@@ -39,7 +39,7 @@ class Row:
 
 
 def verdict_of(entry: Entry, a: str, b: str, row: Row | None, limit: float, starved: Collection[str]) -> Verdict:
-    """a against b. `limit`: the threshold on the log scale; nobody wins by the latency of a job that it starves."""
+    """a against b. `limit`: the threshold on the log scale; a setting cannot win by the latency of a job that it starves."""
     word = _word(row, limit, entry.conditions.noise_log)
     rounds, mean = _seen(entry, a, b, row)
     winner = None

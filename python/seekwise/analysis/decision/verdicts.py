@@ -7,14 +7,14 @@
                   best        all others are worse
                   undecided   none of these; the bound says how much it can lose at most
 
-The correction is that of Benjamini, Krieger and Yekutieli (2006): in a table without any difference nobody is called worse in 95 % of
+The correction is that of Benjamini, Krieger and Yekutieli (2006): in a table without any difference no setting is called worse in 95 % of
 all cases. "Within" needs none, as each statement is tested by itself (intersection-union; Berger 1982).
 
 How far a setting can be behind the best, on the log scale, δ(i, j) being how much better j is than i:
 
     loss(i)   the greatest δ(i, j) over all j, never below zero
     high(i)   an upper bound of it: the greatest upper bound of δ(i, j). One j is the best in truth and its bound is among them,
-              so the statement holds with the probability of a single bound, whoever the best is
+              so the statement holds with the probability of a single bound, whichever setting is best
               (multiple comparisons with the best; Hsu 1984, Annals of Statistics 12(3))
     low(i)    the greatest lower bound of δ(i, j), each at a level divided by the number of j
 """

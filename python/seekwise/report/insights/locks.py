@@ -8,10 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
 from seekwise.report.explain.caps import NOTHING, WITHOUT
-from seekwise.report.insights.model import Finding
+from seekwise.report.insights.model import Finding, means
 from seekwise.report.number_text import thousands
 from seekwise.store.record import Record
 
@@ -47,13 +46,7 @@ def _cells(records: Sequence[Record]) -> dict[tuple[str, str], dict[str, Cell]]:
         )
         place = (str(record.factors.get("system", "")), record.cell)
         grouped.setdefault(place, {}).setdefault(record.setting, []).append(cell)
-    return {
-        place: {
-            setting: Cell(fmean(c.iops for c in all_), fmean(c.waited for c in all_), fmean(c.cpu_us for c in all_))
-            for setting, all_ in settings.items()
-        }
-        for place, settings in grouped.items()
-    }
+    return means(grouped)
 
 
 def find(records: Sequence[Record]) -> list[Finding]:

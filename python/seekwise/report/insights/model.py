@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from statistics import fmean
+from typing import TypeVar
+
+Place = TypeVar("Place", bound=Hashable)
+Cell = TypeVar("Cell")
 
 
 @dataclass(frozen=True)
@@ -15,3 +21,17 @@ class Finding:
     numbers: dict[str, object] = field(default_factory=dict)
     strength: float = 0.0
     """Natural logarithm of the greatest ratio that it states: what orders insights."""
+
+
+def means(
+    grouped: Mapping[Place, Mapping[str, Sequence[Cell]]],
+) -> dict[Place, dict[str, Cell]]:
+    """{place: {setting: the mean of its repeats}}; they are dataclasses of numbers, averaged field by field."""
+    return {
+        place: {setting: _mean(cells) for setting, cells in settings.items()} for place, settings in grouped.items()
+    }
+
+
+def _mean(cells: Sequence[Cell]) -> Cell:
+    names = [each.name for each in fields(cells[0])]  # type: ignore[arg-type]
+    return type(cells[0])(*(fmean(getattr(cell, name) for cell in cells) for name in names))

@@ -8,12 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
 from seekwise.analysis.percentiles import percentile_ns
 from seekwise.report.explain.caps import WITHOUT
 from seekwise.report.insights.means import number
-from seekwise.report.insights.model import Finding
+from seekwise.report.insights.model import Finding, means
 from seekwise.report.number_text import thousands
 from seekwise.store.record import Phase, Record
 
@@ -48,13 +47,7 @@ def _cells(records: Sequence[Record]) -> dict[tuple[str, str], dict[str, Cell]]:
             place = (str(record.factors.get("system", "")), record.cell)
             own = Cell(pair[0].iops, p99 / 1e6, pair[1].iops)
             grouped.setdefault(place, {}).setdefault(record.setting, []).append(own)
-    return {
-        place: {
-            setting: Cell(fmean(c.reads for c in all_), fmean(c.p99_ms for c in all_), fmean(c.writes for c in all_))
-            for setting, all_ in settings.items()
-        }
-        for place, settings in grouped.items()
-    }
+    return means(grouped)
 
 
 def find(records: Sequence[Record]) -> list[Finding]:
