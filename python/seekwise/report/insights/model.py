@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import TypeVar
 
 Place = TypeVar("Place", bound=Hashable)
-Cell = TypeVar("Cell")
+Numbers = TypeVar("Numbers")
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,14 @@ class Finding:
 
 
 def means(
-    grouped: Mapping[Place, Mapping[str, Sequence[Cell]]],
-) -> dict[Place, dict[str, Cell]]:
+    grouped: Mapping[Place, Mapping[str, Sequence[Numbers]]],
+) -> dict[Place, dict[str, Numbers]]:
     """{place: {setting: the mean of its repeats}}; they are dataclasses of numbers, averaged field by field."""
     return {
-        place: {setting: _mean(cells) for setting, cells in settings.items()} for place, settings in grouped.items()
+        place: {setting: _mean(repeats) for setting, repeats in settings.items()} for place, settings in grouped.items()
     }
 
 
-def _mean(cells: Sequence[Cell]) -> Cell:
-    names = [each.name for each in fields(cells[0])]  # type: ignore[arg-type]
-    return type(cells[0])(*(fmean(getattr(cell, name) for cell in cells) for name in names))
+def _mean(repeats: Sequence[Numbers]) -> Numbers:
+    names = [one.name for one in fields(repeats[0])]  # type: ignore[arg-type]
+    return type(repeats[0])(*(fmean(getattr(each, name) for each in repeats) for name in names))
