@@ -115,7 +115,12 @@ def for_purpose(found: LiveOutcome, purpose: str) -> LiveOutcome:
 
 
 def notes(found: LiveOutcome) -> list[str]:
-    """What a reader must know beside the answer, in sentences."""
+    """What a reader must know beside the answer, in sentences. SeekwiseError where a record holds what none can."""
+    with damage.reading(found.run.run_id):
+        return _notes(found)
+
+
+def _notes(found: LiveOutcome) -> list[str]:
     said = [*believable.switched_doubts(found.records, found.plan.uses), *found.plan.notes]
     for record in found.records:
         said += [str(each) for each in record.conditions.get("said", [])]

@@ -38,10 +38,13 @@ def _plain(value: Record | Phase | CpuSeconds) -> dict[str, object]:
 def from_document(document: dict[str, object]) -> Record:
     """The record that `to_document` wrote. Unknown keys of later minor versions are ignored.
 
-    ValueError where a factor is no plain value: readers sort and group by them.
+    ValueError where a factor is no plain value (readers sort and group by them), or where the machine's devices are no list of objects.
     """
     if not all(isinstance(value, str | int | float | None) for value in document["factors"].values()):
         raise ValueError("a factor is no plain value")
+    devices = document.get("environment", {}).get("devices") or []
+    if not isinstance(devices, list) or not all(isinstance(each, dict) for each in devices):
+        raise ValueError("the devices of the environment are no list of objects")
     plain = {key: document[key] for key in Record.__dataclass_fields__ if key in document}
     plain["phases"] = tuple(_phase(phase) for phase in document["phases"])
     return Record(**plain)
