@@ -13,9 +13,9 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-from seekwise.analysis.decision.records import Decided, decided
-from seekwise.analysis.decision.verdicts import BOUND_FACTOR, Judged, Standing
-from seekwise.run.live.plan import LivePlan, is_live
+from seekwise.judge.decision.records import Decided, decided
+from seekwise.judge.decision.verdicts import BOUND_FACTOR, Judged, Standing
+from seekwise.measure.live.plan import LivePlan, is_live
 from seekwise.store.database import Store
 from seekwise.store.record import Record
 

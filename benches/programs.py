@@ -19,7 +19,7 @@ from real_programs.loads import PROGRAMS
 
 from seekwise.control import recovery
 from seekwise.errors import SeekwiseError
-from seekwise.study.quantity import parse_seconds
+from seekwise.workload.study.quantity import parse_seconds
 
 
 def main() -> int:

@@ -55,12 +55,12 @@ def ended(process: subprocess.Popen[str]) -> list[float]:
 
 
 def main() -> None:
-    from seekwise.backend.protocol import Options
+    from seekwise.simulate.protocol import Options
     from seekwise.cli import _job, _spread
-    from seekwise.run import execute
-    from seekwise.run.cluster import where
+    from seekwise.measure import execute
+    from seekwise.measure.cluster import where
     from seekwise.store.database import Store
-    from seekwise.study import starters
+    from seekwise.workload.study import starters
 
     began = time.monotonic()
     asked, text = starters.open_study(sys.argv[1])

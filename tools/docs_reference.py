@@ -114,7 +114,7 @@ def option_table(command: click.Command) -> str:
 
 def settings() -> str:
     from seekwise.control import attributes
-    from seekwise.study import factors
+    from seekwise.workload.study import factors
 
     rows = [
         (f"`{row.name}`", row.meaning, row.allowed, f"`{row.attribute}`" if row.attribute else "fixed when built")
@@ -129,8 +129,8 @@ def settings() -> str:
 
 
 def uses() -> str:
-    from seekwise.study import load_words
-    from seekwise.study import uses as known
+    from seekwise.workload.study import load_words
+    from seekwise.workload.study import uses as known
 
     text = [
         f"# Uses\n\n{NOTE}\nWhat `tune --for` measures. `--for GROUP` takes every use of a group. The format for your own: `seekwise explain use`.\n"
@@ -170,7 +170,7 @@ def capacity(model: dict[str, Any]) -> str:
 
 
 def study_keys() -> str:
-    from seekwise.study.model import Study
+    from seekwise.workload.study.model import Study
 
     schema = Study.model_json_schema()
     text = [

@@ -1,6 +1,6 @@
 """Makes the evidence for `seekwise advise --device` again: `python tools/drive_classes.py [CLASS…]`.
 
-One drive model stands for each class. `tune model:` answers for it, and what it said is kept in python/seekwise/advise/drive_classes.json with
+One drive model stands for each class. `tune model:` answers for it, and what it said is kept in python/seekwise/settings/drive_classes.json with
 the model's version, which the sentence names. Some minutes; to be made again when a change of the model moves what `tune model:` answers.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from seekwise import _core
 
-STORED = Path(__file__).parents[1] / "python/seekwise/advise/drive_classes.json"
+STORED = Path(__file__).parents[1] / "python/seekwise/settings/drive_classes.json"
 MODELS = {"hard disk": "generic_1tb_sata", "SATA SSD": "crucial_mx500_1tb", "NVMe SSD": "samsung_980_pro_1tb"}
 USES = "desktop,database,file-server"
 SEED = 1

@@ -92,8 +92,8 @@ def measure(name: str) -> Figure:
 
 def article() -> Figure:
     """Simulated rates [MB/s] of the 2008 article's systems: {system operation scheduler: by threads}, the means of five seeds."""
-    from seekwise.backend.setups.queries import OPERATIONS, Query
     from seekwise.papers.simulated import SimulatedResults
+    from seekwise.simulate.setups.queries import OPERATIONS, Query
 
     source, threads = SimulatedResults(), (1, 2, 4, 8)
     names = [(s, o, e) for s in ARTICLE for o in OPERATIONS for e in ("deadline", "cfq")]
@@ -128,9 +128,9 @@ def answers() -> Figure:
 
 def readers() -> Figure:
     """MB/s of sequential readers through the page cache of an Exos X18, {file system, readers, size of a read, of a file: by read-ahead}."""
-    from seekwise.backend.simulated import SimulatedBackend
-    from seekwise.study import plan
-    from seekwise.study.model import Study
+    from seekwise.simulate.simulated import SimulatedBackend
+    from seekwise.workload.study import plan
+    from seekwise.workload.study.model import Study
 
     rates = {}
     for filesystem, (threads, block, size) in itertools.product(("xfs", "ext4"), READERS):

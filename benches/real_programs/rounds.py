@@ -25,9 +25,9 @@ from real_programs.loads import PROGRAMS, Program, Visit
 from seekwise.control import child
 from seekwise.control.scratch import room_bytes, scratch
 from seekwise.control.switching import switching
-from seekwise.run.kernel import prepared_target
-from seekwise.run.kernel.target import Target, find
-from seekwise.run.live import candidates
+from seekwise.measure.kernel import prepared_target
+from seekwise.measure.kernel.target import Target, find
+from seekwise.measure.live import candidates
 
 ALONE, BESIDE, READING = "alone", "beside cp", "beside cat"
 MODES = (ALONE, BESIDE, READING)

@@ -22,7 +22,7 @@ from seekwise import temporary
 from seekwise.errors import UsageError
 
 if TYPE_CHECKING:
-    from seekwise.analysis.model import Verdict
+    from seekwise.judge.model import Verdict
     from seekwise.report.outcome import Outcome
     from seekwise.store.database import Run, Store
     from seekwise.store.record import Record
@@ -127,11 +127,11 @@ def simulate(
 
     Raises UsageError for a study that cannot be simulated, and what `seekwise run` ends with otherwise.
     """
-    from seekwise.backend.protocol import Options
-    from seekwise.backend.simulated import SimulatedBackend
-    from seekwise.run import execute
-    from seekwise.run.cluster import where
-    from seekwise.study import parse, plan, starters
+    from seekwise.measure import execute
+    from seekwise.measure.cluster import where
+    from seekwise.simulate.protocol import Options
+    from seekwise.simulate.simulated import SimulatedBackend
+    from seekwise.workload.study import parse, plan, starters
 
     if seed is not None and not 0 <= seed < 2**63:
         raise UsageError(f"seed {seed} is not from 0 to 2^63 - 1")
@@ -146,7 +146,7 @@ def simulate(
     backend: Any = SimulatedBackend(Options(drive))
     made = plan.make(chosen, backend.describe(chosen), seed=seed)
     if (place := where.parse(on, workers)) is not None:
-        from seekwise.run.cluster.spread import SpreadBackend
+        from seekwise.measure.cluster.spread import SpreadBackend
 
         backend = SpreadBackend(backend, place)
     backend.check(made)
@@ -167,9 +167,9 @@ def load(run: str = "last", *, db: str | Path | None = None) -> Simulation:
 
 def analyse(run: Simulation) -> Analysis:
     """Verdicts, insights and recommendation of a run, by the rule of `seekwise results`. Raises UsageError for a run of `seekwise tune`."""
+    from seekwise.measure.live.plan import is_live
     from seekwise.report import outcome
-    from seekwise.run.live.plan import is_live
-    from seekwise.study.plan import Plan
+    from seekwise.workload.study.plan import Plan
 
     if is_live(run.run.plan):
         raise UsageError(f"run {run.run.run_id} is of `tune`", hint=f"`seekwise results {run.run.run_id}` shows it")

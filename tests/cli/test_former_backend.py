@@ -14,7 +14,7 @@ from seekwise.control import recovery
 from seekwise.control.journal import Journal
 from seekwise.control.process import ProcessIdentity
 from seekwise.errors import UsageError
-from seekwise.study import parse
+from seekwise.workload.study import parse
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from seekwise.cli.main import cli
 from seekwise.cli.run import one_system
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.study import parse, starters
+from seekwise.workload.study import parse, starters
 
 STUDY = """
 name = "two"

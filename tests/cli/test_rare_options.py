@@ -11,12 +11,12 @@ import pytest
 from click.testing import CliRunner
 from tests import simulated_study
 
-from seekwise.advise import conflicts
-from seekwise.advise.asked import Asked
 from seekwise.cli import apply
 from seekwise.cli.main import cli
 from seekwise.errors import RefusedError
 from seekwise.linux.setters.model import Setter
+from seekwise.settings import conflicts
+from seekwise.settings.asked import Asked
 
 FOREIGN = Path(__file__).parents[1] / "store/foreign"
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from seekwise.cli import report, results, schemas, whatif
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.run import whatif as whatif_run
+from seekwise.measure import whatif as whatif_run
 from seekwise.trace.columns import Notes
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "trace"))

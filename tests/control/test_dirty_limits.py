@@ -100,7 +100,7 @@ def test_devices_do_not_have_them():
 
 
 def test_values_to_try_are_parts_of_what_is_in_force():
-    from seekwise.run.live import also
+    from seekwise.measure.live import also
 
     values = also.values_of(("dirty-limits",))
     assert set(values) == set(also.DIRTY_NAMES)
@@ -113,9 +113,9 @@ def test_values_to_try_are_parts_of_what_is_in_force():
 
 @pytest.mark.parametrize("form", ["udev", "sysfs.conf", "tuned", "ansible"])
 def test_forms_of_drives_refuse_limits_of_the_machine_and_say_what_keeps_them(form):
-    from seekwise.advise import forms
     from seekwise.errors import UsageError
     from seekwise.linux.stack import read_stack
+    from seekwise.settings import forms
 
     with pytest.raises(UsageError) as refused:
         forms.FORMS[form]({"vm": {"dirty_bytes": "67108864"}}, read_stack())

@@ -1,6 +1,6 @@
 """A temporary folder and a working folder made hostile for the libraries and programs that a command uses: nothing in them is followed or run.
 
-V8 (vl-convert) draws the pictures, fio measures; Dask has `tests/run/cluster/test_private.py`.
+V8 (vl-convert) draws the pictures, fio measures; Dask has `tests/measure/cluster/test_private.py`.
 """
 
 from __future__ import annotations

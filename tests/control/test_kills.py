@@ -18,13 +18,13 @@ from tests import simulated_study
 
 from control.conftest import needs_root
 from seekwise import temporary
-from seekwise.advise import guard_log
 from seekwise.control import tracefs
 from seekwise.control.journal import Journal
 from seekwise.control.process import ProcessIdentity, boot_id
 from seekwise.control.settings import read_settings
 from seekwise.errors import MissingError
 from seekwise.files import try_lock
+from seekwise.settings import guard_log
 from seekwise.trace import summary
 from seekwise.trace.readers import open_trace
 

@@ -10,14 +10,14 @@ from click.testing import CliRunner
 from scipy.stats import qmc
 from tests import schemas as checking
 
-from seekwise.advise.design import answer, search, surrogate
-from seekwise.advise.design.front import front
-from seekwise.advise.design.space import Array, Point, Space, arrays_of, parse_drives, space_of
 from seekwise.cli.main import cli
 from seekwise.errors import NotMetError, SeekwiseError, UsageError
-from seekwise.run.cluster import cells
-from seekwise.run.live import simulated
-from seekwise.study import uses
+from seekwise.measure.cluster import cells
+from seekwise.measure.live import simulated
+from seekwise.settings.design import answer, search, surrogate
+from seekwise.settings.design.front import front
+from seekwise.settings.design.space import Array, Point, Space, arrays_of, parse_drives, space_of
+from seekwise.workload.study import uses
 
 MODEL = "wd2500ys"
 

@@ -8,11 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 from seekwise import _core
-from seekwise.analysis import workloads
 from seekwise.cli.explain import command
 from seekwise.errors import UsageError
+from seekwise.judge import workloads
 from seekwise.report.explain import explain, program, words
-from seekwise.study import factors, profiles, starters
+from seekwise.workload.study import factors, profiles, starters
 
 
 def test_every_word_is_explained_and_every_reference_leads_somewhere():

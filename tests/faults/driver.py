@@ -17,17 +17,17 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from control.conftest import FakeKernel, tree
-from seekwise.advise import guard_log, persist
-from seekwise.advise.apply import apply
-from seekwise.advise.guard import worker
-from seekwise.advise.guard.compare import Comparison
-from seekwise.advise.guard.watch import Interval, Watch
-from seekwise.advise.persist import File
 from seekwise.control import notice, recovery, sysfs
 from seekwise.control.journal import Journal
 from seekwise.control.scratch import scratch
 from seekwise.control.settings import changed
 from seekwise.errors import SeekwiseError
+from seekwise.settings import guard_log, persist
+from seekwise.settings.apply import apply
+from seekwise.settings.guard import worker
+from seekwise.settings.guard.compare import Comparison
+from seekwise.settings.guard.watch import Interval, Watch
+from seekwise.settings.persist import File
 
 shim = ctypes.CDLL(None)
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EROFS)

@@ -16,19 +16,19 @@ from pathlib import Path
 
 import pytest
 
-from seekwise.advise import controllers, history
-from seekwise.advise.controllers import Unit
-from seekwise.analysis import workloads
 from seekwise.control import nbd
+from seekwise.judge import workloads
 from seekwise.linux.setters import find_setters
 from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import open_tree
+from seekwise.settings import controllers, history
+from seekwise.settings.controllers import Unit
 from seekwise.store import foreign
 from seekwise.store.foreign.model import Source
 from seekwise.store.foreign.registry import FORMATS
-from seekwise.study import uses
 from seekwise.trace import depend, summary
 from seekwise.trace.readers import open_trace
+from seekwise.workload.study import uses
 
 from .mutation import SEED, counts, every, mutated
 
@@ -97,7 +97,7 @@ UNITS = {
 @counts
 def test_outputs_of_controllers_tools(name, count):
     tool = controllers.tool_for(UNITS[name])
-    text = (TESTS / "advise/controllers" / name).read_bytes()
+    text = (TESTS / "settings/controllers" / name).read_bytes()
     every(text, lambda data: tool.parse(data.decode(errors="replace"), UNITS[name]), shared(count, len(UNITS)))
 
 

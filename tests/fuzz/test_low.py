@@ -13,8 +13,8 @@ from seekwise.control import settings, sysfs
 from seekwise.control.journal import Journal
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.linux import ata, facts
-from seekwise.run.kernel import user_job
-from seekwise.run.live import own
+from seekwise.measure.kernel import user_job
+from seekwise.measure.live import own
 from seekwise.trace import summary
 from seekwise.trace.readers import open_trace
 

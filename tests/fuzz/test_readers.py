@@ -14,10 +14,10 @@ from seekwise.control import recovery
 from seekwise.control.journal import Journal, _line
 from seekwise.errors import SeekwiseError
 from seekwise.linux.stack import read_stack
-from seekwise.run.kernel import user_job, windows
+from seekwise.measure.kernel import user_job, windows
 from seekwise.store import fio_result, foreign
 from seekwise.store.database import Store
-from seekwise.study import parse
+from seekwise.workload.study import parse
 
 from .mutation import SEED, counts, every, mutated
 

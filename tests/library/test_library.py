@@ -13,9 +13,9 @@ from click.testing import CliRunner
 from tests import simulated_study
 
 import seekwise
-from seekwise.analysis.document import document
 from seekwise.cli.main import cli
 from seekwise.errors import UsageError
+from seekwise.judge.document import document
 from seekwise.store import codec
 
 ROOT = Path(__file__).parents[2]

@@ -3,7 +3,7 @@
 import math
 import random
 
-from seekwise.analysis.decision.table import Entry, values_of
+from seekwise.judge.decision.table import Entry, values_of
 
 
 def entry_of(values, *, use="desktop", metric="rate", noise=0.01, rounds=8, seed=1):

@@ -6,8 +6,8 @@ import random
 import pytest
 
 from seekwise.errors import UsageError
-from seekwise.run.live import also, screen
-from seekwise.study.uses import shipped
+from seekwise.measure.live import also, screen
+from seekwise.workload.study.uses import shipped
 
 LEVELS = {"nr_requests": [None, 32, 1024], "iosched.low_latency": [None, 0], "read_ahead_kb": [None, 128, 4096]}
 

@@ -6,12 +6,12 @@ import random
 import numpy as np
 import pytest
 
-from seekwise.analysis.decision import choose, verdicts
-from seekwise.analysis.decision.document import decision_document, use_documents
-from seekwise.analysis.decision.periods import JobPeriod, Merged, dense, histogram, jain, quantile_ns, upper_bound_ns
-from seekwise.analysis.decision.records import _number
-from seekwise.analysis.decision.statistics import NEIGHBOURS_MOST, pair, spent_at, together
-from seekwise.analysis.decision.table import Entry, Values, carried_over, rounds_of, values_of
+from seekwise.judge.decision import choose, verdicts
+from seekwise.judge.decision.document import decision_document, use_documents
+from seekwise.judge.decision.periods import JobPeriod, Merged, dense, histogram, jain, quantile_ns, upper_bound_ns
+from seekwise.judge.decision.records import _number
+from seekwise.judge.decision.statistics import NEIGHBOURS_MOST, pair, spent_at, together
+from seekwise.judge.decision.table import Entry, Values, carried_over, rounds_of, values_of
 
 
 def entry(

@@ -11,7 +11,7 @@ import pytest
 from cli.conftest import needs_root, settings_of
 from seekwise.errors import UsageError
 from seekwise.linux import page_cache
-from seekwise.run.live import own
+from seekwise.measure.live import own
 
 
 def test_pages_of_a_file_are_counted_and_dropped(tmp_path):
@@ -61,7 +61,7 @@ def test_the_error_of_a_failed_command_has_its_last_lines_and_how_it_ended():
 
 
 def test_a_budget_that_is_named_is_enough():
-    from seekwise.study.quantity import parse_seconds
+    from seekwise.workload.study.quantity import parse_seconds
 
     for run_s in (0.5, 7.0, 90.0, 4000.0):
         named = parse_seconds(own._budget_text(run_s, 4).removeprefix("--budget "))

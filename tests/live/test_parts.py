@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from live.helpers import entry_of
-from seekwise.analysis.decision.verdicts import judge
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.run.live import carry, execute, jobs, loads, logs, own, prepare, progress
-from seekwise.run.live.candidates import Candidate
-from seekwise.study import uses
-from seekwise.study.rounds import Order
+from seekwise.judge.decision.verdicts import judge
+from seekwise.measure.live import carry, execute, jobs, loads, logs, own, prepare, progress
+from seekwise.measure.live.candidates import Candidate
+from seekwise.workload.study import uses
+from seekwise.workload.study.rounds import Order
 
 NAMES = ["none", "mq-deadline", "kyber", "bfq"]
 PREPARED = prepare.PreparedTarget(Path("/srv/x"), 2**30, 2**29, 2, 16, 2**28)

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.run.live import simulated
-from seekwise.study.uses import load, shipped
+from seekwise.measure.live import simulated
+from seekwise.workload.study.uses import load, shipped
 
 
 def test_a_disk_is_answered_for_every_use_and_marked_as_simulated(tune):

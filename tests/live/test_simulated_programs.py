@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from seekwise.errors import UsageError
-from seekwise.run.live import simulated, simulated_programs
-from seekwise.study.uses import loads
+from seekwise.measure.live import simulated, simulated_programs
+from seekwise.workload.study.uses import loads
 
 START = """
 title = "Start a program while files are copied"

@@ -10,9 +10,9 @@ import pytest
 from report.sample_live import live_outcome
 from seekwise.control import tracefs
 from seekwise.errors import MissingError
+from seekwise.measure.live import traced
+from seekwise.measure.live.plan import LivePlan
 from seekwise.report import live_page
-from seekwise.run.live import traced
-from seekwise.run.live.plan import LivePlan
 from seekwise.trace.columns import REQUEST, Kind
 
 MS = 1_000_000

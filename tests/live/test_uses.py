@@ -3,7 +3,7 @@
 import pytest
 
 from seekwise.errors import UsageError
-from seekwise.study import uses
+from seekwise.workload.study import uses
 
 GOOD = """
 title = "Mine"
@@ -99,7 +99,7 @@ def test_what_is_wrong_is_one_sentence(tmp_path, change, said):
 
 
 def test_a_metric_knows_the_purpose_that_it_serves_and_the_unit_of_its_values():
-    from seekwise.study import uses
+    from seekwise.workload.study import uses
 
     use = uses.loads(
         """

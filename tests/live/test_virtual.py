@@ -8,7 +8,7 @@ from seekwise.errors import MissingError, SeekwiseError, UsageError
 from seekwise.lab.testbed import image, kernels, machine
 from seekwise.lab.testbed import tune as virtual
 from seekwise.lab.testbed.cpio import Entry
-from seekwise.study import uses
+from seekwise.workload.study import uses
 
 
 @pytest.mark.parametrize(

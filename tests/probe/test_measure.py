@@ -6,9 +6,9 @@ import math
 import pytest
 
 from seekwise import _core
-from seekwise.run.probe import measure
-from seekwise.run.probe.characterize import characterize, lines
-from seekwise.run.probe.drives import ModelDrive
+from seekwise.measure.probe import measure
+from seekwise.measure.probe.characterize import characterize, lines
+from seekwise.measure.probe.drives import ModelDrive
 
 HIDDEN = {
     "wd2500ys": {"rpm": 7187.0, "cache_segments": 11.0, "read_ahead_kib": 300.0},
@@ -89,8 +89,8 @@ def test_the_document_says_what_was_seen_and_what_not():
 
 
 def test_what_was_measured_and_cannot_be_is_said():
-    from seekwise.run.probe import characterize
-    from seekwise.run.probe.measure import Figure
+    from seekwise.measure.probe import characterize
+    from seekwise.measure.probe.measure import Figure
 
     def found(rate_mb_s, iops, latency_us):
         def figure(value, unit):

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from seekwise.backend.setups.queries import Defaults, Query
-from seekwise.backend.setups.value import NotModelled
 from seekwise.cli.verify import command
 from seekwise.lab.validate import claims, rates, verdicts
 from seekwise.papers.simulated import SimulatedResults
+from seekwise.simulate.setups.queries import Defaults, Query
+from seekwise.simulate.setups.value import NotModelled
 
 SEEDS = Path(__file__).parents[1] / "seeds"
 

@@ -15,7 +15,7 @@ from seekwise import _core
 from seekwise.cli.main import cli
 from seekwise.report import evidence
 from seekwise.report.explain import explain
-from seekwise.study import starters
+from seekwise.workload.study import starters
 
 ROOT = Path(__file__).parents[2]
 CLAIMS = {claim["id"] for claim in tomllib.loads((ROOT / "tests/seeds/claims.toml").read_text())["claim"]}

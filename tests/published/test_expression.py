@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seekwise.backend.setups.queries import Defaults, Query
-from seekwise.backend.setups.value import ClaimError, NotModelled
 from seekwise.lab.validate.claims import check
 from seekwise.papers.expect import passes
 from seekwise.papers.expression import evaluate
 from seekwise.papers.functions import Functions
+from seekwise.simulate.setups.queries import Defaults, Query
+from seekwise.simulate.setups.value import ClaimError, NotModelled
 
 FIGURES = {
     ("A", "seq_read", "deadline"): {1: 0.1, 2: 0.14, 4: 0.22, 8: 0.38},

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from seekwise.backend.setups import cells
-from seekwise.backend.setups.queries import Query
-from seekwise.backend.setups.setup import setup_of
 from seekwise.papers.simulated import SimulatedResults
+from seekwise.simulate.setups import cells
+from seekwise.simulate.setups.queries import Query
+from seekwise.simulate.setups.setup import setup_of
 
 
 def asked(**given) -> Query:

@@ -14,12 +14,8 @@ from rich.console import Console
 
 from insights.test_insights import record
 from seekwise import _core
-from seekwise.analysis.printed import Style, printed
-from seekwise.backend import setup_lines
-from seekwise.backend.protocol import Options
-from seekwise.backend.simulated import SimulatedBackend
-from seekwise.backend.trial_spec import default_scheduler
 from seekwise.cli.main import cli
+from seekwise.judge.printed import Style, printed
 from seekwise.linux import kernel_log
 from seekwise.papers.simulated import SimulatedResults
 from seekwise.report import insights, outcome
@@ -28,9 +24,13 @@ from seekwise.report.insights import sensitivity
 from seekwise.report.insights.answer import answer
 from seekwise.report.rows import summary_rows, trial_rows
 from seekwise.report.terminal import print_table
+from seekwise.simulate import setup_lines
+from seekwise.simulate.protocol import Options
+from seekwise.simulate.simulated import SimulatedBackend
+from seekwise.simulate.trial_spec import default_scheduler
 from seekwise.store.record import Record
-from seekwise.study import starters
-from seekwise.study.model import Study
+from seekwise.workload.study import starters
+from seekwise.workload.study.model import Study
 
 
 def study(name: str) -> Study:

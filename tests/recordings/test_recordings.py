@@ -2,9 +2,10 @@
 
 import pytest
 
-from seekwise.backend.recordings import placed, recording
-from seekwise.backend.recordings.events import COMMIT_BLOCKS, Reader
-from seekwise.backend.recordings.recording import (
+from seekwise.errors import SeekwiseError
+from seekwise.simulate.recordings import placed, recording
+from seekwise.simulate.recordings.events import COMMIT_BLOCKS, Reader
+from seekwise.simulate.recordings.recording import (
     BEGIN,
     DISCARD,
     END,
@@ -21,8 +22,7 @@ from seekwise.backend.recordings.recording import (
     File,
     Recording,
 )
-from seekwise.errors import SeekwiseError
-from seekwise.study.uses import Job
+from seekwise.workload.study.uses import Job
 
 SMALL = Recording(
     "copy",

@@ -10,10 +10,10 @@ from click.testing import CliRunner
 
 from report.sample import sample_content, sample_records
 from report.sample_live import live_outcome
-from seekwise.analysis import compare as comparing
 from seekwise.cli.main import cli
+from seekwise.judge import compare as comparing
+from seekwise.measure.live import traced
 from seekwise.report import compare_page, comparison, index_page, live_page, page
-from seekwise.run.live import traced
 from seekwise.trace.columns import REQUEST
 
 SCHEDULERS = """
@@ -218,8 +218,8 @@ def traced_rows(each_ms: float, count: int) -> dict:
 
 def live_pairing() -> comparison.Pairing:
     """The same machine twice, the second time 20 % slower."""
-    from seekwise.analysis.decision.records import entries
-    from seekwise.analysis.decision.runs import changes
+    from seekwise.judge.decision.records import entries
+    from seekwise.judge.decision.runs import changes
 
     sides = [live_outcome(3, name="before"), live_outcome(3, name="after", seed=9, slower=1.25)]
     labels = [each.label for each in sides[0].plan.candidates]

@@ -6,14 +6,14 @@ import functools
 import math
 import random
 
-from seekwise.analysis.decision.periods import BINS_PER_OCTAVE, upper_bound_ns
-from seekwise.analysis.decision.table import Threshold
+from seekwise.judge.decision.periods import BINS_PER_OCTAVE, upper_bound_ns
+from seekwise.judge.decision.table import Threshold
+from seekwise.measure.live.candidates import Candidate
+from seekwise.measure.live.plan import LivePlan
 from seekwise.report import live
-from seekwise.run.live.candidates import Candidate
-from seekwise.run.live.plan import LivePlan
 from seekwise.store.database import Run
 from seekwise.store.record import CpuSeconds, Phase, Record
-from seekwise.study import uses
+from seekwise.workload.study import uses
 
 SPEED = {"mq-deadline": 1.0, "none": 0.9, "bfq": 0.7, "kyber": 1.02}
 LENGTH_S, CUT_S = 1.5, 0.2

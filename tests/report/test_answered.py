@@ -6,9 +6,9 @@ import math
 import random
 from dataclasses import replace
 
-from seekwise.analysis.decision.records import made
-from seekwise.analysis.decision.table import Entry, values_of
-from seekwise.analysis.decision.verdicts import judge
+from seekwise.judge.decision.records import made
+from seekwise.judge.decision.table import Entry, values_of
+from seekwise.judge.decision.verdicts import judge
 from seekwise.report import answered
 from seekwise.report.answer import row_lines
 from seekwise.report.metric_words import amount, pair_text, value_text

@@ -13,8 +13,8 @@ import pytest
 
 from report import pages
 from report.chromium import Chromium, program
+from seekwise.measure.live import traced
 from seekwise.report import index_page, live_page, page
-from seekwise.run.live import traced
 from seekwise.store.database import Store
 
 pytestmark = [

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from report import pages
-from seekwise.backend import close_up as again
 from seekwise.report import close_up, outcome, page
 from seekwise.report.looks import Looks
+from seekwise.simulate import close_up as again
 from seekwise.store.database import Store
 from seekwise.trace import close_up as shape
 from seekwise.trace.columns import REQUEST, UNKNOWN

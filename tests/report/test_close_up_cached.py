@@ -6,10 +6,10 @@ import pytest
 
 from report import pages
 from report.test_close_up import ran, stretch_of
-from seekwise.backend import close_up as again
 from seekwise.report import close_up
 from seekwise.report.looks import Looks
 from seekwise.report.page import render
+from seekwise.simulate import close_up as again
 
 
 @pytest.fixture(scope="module")

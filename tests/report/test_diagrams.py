@@ -11,8 +11,8 @@ from seekwise import _core
 from seekwise.report.charts import diagrams
 from seekwise.report.charts.export import svg
 from seekwise.report.charts.figures import graph
-from seekwise.study import starters
-from seekwise.study.shown import Figure
+from seekwise.workload.study import starters
+from seekwise.workload.study.shown import Figure
 
 DRIVE = "st3250620ns"
 

@@ -3,7 +3,7 @@
 import pytest
 
 from seekwise.report import metric_words
-from seekwise.study import uses
+from seekwise.workload.study import uses
 
 
 @pytest.mark.parametrize(

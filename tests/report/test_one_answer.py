@@ -16,21 +16,21 @@ from click.testing import CliRunner
 
 from fleet import synthetic
 from report.sample_live import live_outcome
-from seekwise.advise import asked
 from seekwise.cli.main import cli
 from seekwise.errors import MissingError, UsageError
 from seekwise.lab.testbed import image, kernels, machine
 from seekwise.linux import page_cache
+from seekwise.measure.live import own, passive, simulated
+from seekwise.measure.live.plan import LivePlan
+from seekwise.measure.live.session import Watch
 from seekwise.report import answer
-from seekwise.run.live import own, passive, simulated
-from seekwise.run.live.plan import LivePlan
-from seekwise.run.live.session import Watch
+from seekwise.settings import asked
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
-from seekwise.study import uses
-from seekwise.study.plan import Plan, Touch
-from seekwise.study.uses import Use
 from seekwise.trace.columns import Notes
+from seekwise.workload.study import uses
+from seekwise.workload.study.plan import Plan, Touch
+from seekwise.workload.study.uses import Use
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "trace"))
 import closed_loops as loops

@@ -11,12 +11,12 @@ import pytest
 from rich.console import Console
 
 from insights.test_insights import record
-from seekwise.analysis.printed import Style, mean_of, metric_value, printed
-from seekwise.backend.setups.queries import Defaults
+from seekwise.judge.printed import Style, mean_of, metric_value, printed
 from seekwise.lab.validate import verdicts
 from seekwise.report.terminal import known, print_table
-from seekwise.study import starters
-from seekwise.study.shown import Grid, Table
+from seekwise.simulate.setups.queries import Defaults
+from seekwise.workload.study import starters
+from seekwise.workload.study.shown import Grid, Table
 
 SEEDS = Path(__file__).parents[1] / "seeds"
 WORDS = {

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from seekwise.backend.simulated import SimulatedBackend
+from seekwise.simulate.simulated import SimulatedBackend
 from seekwise.store.record import Record
-from seekwise.study import plan as plans
-from seekwise.study.model import Study
+from seekwise.workload.study import plan as plans
+from seekwise.workload.study.model import Study
 
 
 def study(system: dict, workload: dict, settings: dict | None = None) -> Study:

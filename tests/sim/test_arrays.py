@@ -7,14 +7,14 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from seekwise.backend import arrays
-from seekwise.backend.simulated import SimulatedBackend
 from seekwise.cli.run import command
 from seekwise.errors import UsageError
 from seekwise.report import arrays as shown
-from seekwise.study import plan as plans
-from seekwise.study import starters
-from seekwise.study.model import Study
+from seekwise.simulate import arrays
+from seekwise.simulate.simulated import SimulatedBackend
+from seekwise.workload.study import plan as plans
+from seekwise.workload.study import starters
+from seekwise.workload.study.model import Study
 
 
 def study(settings: dict | None = None, **system: object) -> Study:

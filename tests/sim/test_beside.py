@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from seekwise.backend.simulated import SimulatedBackend
 from seekwise.errors import UsageError
-from seekwise.study import plan as plans
-from seekwise.study.model import Study
+from seekwise.simulate.simulated import SimulatedBackend
+from seekwise.workload.study import plan as plans
+from seekwise.workload.study.model import Study
 
 from .studies import carried_out
 

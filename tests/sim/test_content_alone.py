@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from seekwise.backend.simulated import SimulatedBackend
 from seekwise.errors import UsageError
-from seekwise.study import parameters, parse, plan, starters
-from seekwise.study.model import Study
+from seekwise.simulate.simulated import SimulatedBackend
+from seekwise.workload.study import parameters, parse, plan, starters
+from seekwise.workload.study.model import Study
 
 SMALL = {"threads": [1, 2], "operations": ["rand_read", "seq_write"], "size": 32 * 2**20, "random_ios": 40}
 

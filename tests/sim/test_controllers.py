@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from seekwise.backend.simulated import SimulatedBackend
 from seekwise.errors import UsageError
 from seekwise.report.insights import find
-from seekwise.study import plan as plans
-from seekwise.study import starters
-from seekwise.study.model import Study
+from seekwise.simulate.simulated import SimulatedBackend
+from seekwise.workload.study import plan as plans
+from seekwise.workload.study import starters
+from seekwise.workload.study.model import Study
 
 from . import studies
 

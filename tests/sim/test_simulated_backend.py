@@ -7,11 +7,11 @@ import json
 import pytest
 
 from seekwise import _core
-from seekwise.backend.protocol import Options
-from seekwise.backend.simulated import SimulatedBackend
 from seekwise.errors import UsageError
-from seekwise.study import plan as plans
-from seekwise.study.model import Study
+from seekwise.simulate.protocol import Options
+from seekwise.simulate.simulated import SimulatedBackend
+from seekwise.workload.study import plan as plans
+from seekwise.workload.study.model import Study
 
 
 def study(**changes: object) -> Study:
@@ -134,9 +134,9 @@ def test_an_array_behind_the_page_cache_gives_records_like_any_other():
 
 
 def test_a_cell_of_a_study_and_a_question_to_the_world_are_the_same_run():
-    from seekwise.backend import storage_trials
-    from seekwise.backend.setups import cells
-    from seekwise.backend.setups.setup import published, setup_of
+    from seekwise.simulate import storage_trials
+    from seekwise.simulate.setups import cells
+    from seekwise.simulate.setups.setup import published, setup_of
 
     study = published()["article-2008"]
     backend = SimulatedBackend()

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from seekwise.analysis.observe import observations, values
-from seekwise.analysis.records import judge_records
 from seekwise.cli import import_
 from seekwise.errors import SeekwiseError, UsageError
+from seekwise.judge.observe import observations, values
+from seekwise.judge.records import judge_records
 from seekwise.report.rows import trial_rows
 from seekwise.store import codec, foreign
 from seekwise.store.foreign import fio_logs, gvariant, registry

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from seekwise.errors import RefusedError, SeekwiseError, UsageError
-from seekwise.run.execute import going
+from seekwise.measure.execute import going
 from seekwise.store.database import Run, Store, now
 
 
@@ -42,7 +42,7 @@ def test_one_bad_plan_blocks_no_other_run(db, text):
 
 
 def test_a_plan_that_lacks_something_is_one_error(db):
-    from seekwise.study.plan import Plan
+    from seekwise.workload.study.plan import Plan
 
     for plan in ({}, {"cells": 1}, {"cells": [], "settings": [{"x": 1}]}):
         with pytest.raises(SeekwiseError, match="cannot be read"):
@@ -93,7 +93,7 @@ def test_reading_needs_no_right_to_write_and_writes_nothing(db, tmp_path):
 def test_a_run_that_goes_on_cannot_be_resumed_by_another_process(tmp_path, monkeypatch):
     monkeypatch.setenv("SEEKWISE_STATE", str(tmp_path))
     code = (
-        "import time; from seekwise.run.execute import going\n"
+        "import time; from seekwise.measure.execute import going\n"
         "with going('r1'): print('going', flush=True); time.sleep(60)"
     )
     other = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)

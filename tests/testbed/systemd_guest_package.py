@@ -13,8 +13,8 @@ import subprocess
 from importlib import metadata
 from pathlib import Path
 
-from seekwise.advise.forms import udev
 from seekwise.linux.model import BlockDevice, Stack
+from seekwise.settings.forms import udev
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 # The guest's Python is Debian 12's; numpy and scipy are built for one minor version.
@@ -23,7 +23,7 @@ LIBRARIES = (
     "annotated_types", "click", "markdown_it", "mdurl", "numpy", "numpy.libs", "psutil", "pydantic", "pydantic_core", "pygments", "rich",
     "scipy", "scipy.libs", "typing_extensions.py", "typing_inspection", "zstandard",
 )  # fmt: skip
-FORMS = REPOSITORY / "tests/advise/forms"
+FORMS = REPOSITORY / "tests/settings/forms"
 
 
 HOSTILE = (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from seekwise.lab.testbed import filesystem, host_programs, tune_programs
-from seekwise.study.uses import Use
+from seekwise.workload.study.uses import Use
 
 
 def use(program: str) -> Use:

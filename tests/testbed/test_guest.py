@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from seekwise import backend as backends
-from seekwise.backend.protocol import Options
+from seekwise import simulate as backends
 from seekwise.lab.testbed import machine
 from seekwise.lab.testbed.cpio import Entry
-from seekwise.study import parse, plan
+from seekwise.simulate.protocol import Options
+from seekwise.workload.study import parse, plan
 
 # Booting takes seconds; making the image the first time fetches 75 MB and compiles fio and the drive server.
 pytestmark = pytest.mark.timeout(1500)

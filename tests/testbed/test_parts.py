@@ -13,13 +13,13 @@ import tarfile
 import pytest
 from click.testing import CliRunner
 
-from seekwise.backend.protocol import Options
 from seekwise.cli.main import cli
 from seekwise.errors import MissingError, SeekwiseError, UsageError
 from seekwise.lab.testbed import cpio, debian, kernels, machine, modules, processor, script
 from seekwise.lab.testbed.backend import LabBackend
 from seekwise.lab.testbed.cpio import Entry
-from seekwise.study import parse
+from seekwise.simulate.protocol import Options
+from seekwise.workload.study import parse
 
 STUDY = """
 name = "small"
@@ -106,7 +106,7 @@ def test_a_bfq_trial_on_a_raid5_sets_members_first_and_takes_everything_down():
     storage = script.Storage("wd2500ys", 3, 31, True, {}, "raid5", 64)
     made = parse.loads(STUDY.format(more=""), "here")
     facts = LabBackend(Options()).describe(made)
-    from seekwise.study import plan
+    from seekwise.workload.study import plan
 
     cell = plan.make(made, facts).cells[0]
     text, files = script.trial(4, storage, cell.load, {"scheduler": "bfq", "iosched.low_latency": 0}, seed=7)
@@ -121,7 +121,7 @@ def test_a_bfq_trial_on_a_raid5_sets_members_first_and_takes_everything_down():
 def test_files_are_laid_out_on_a_file_system_and_each_phase_finds_an_empty_cache():
     storage = script.Storage("wd2500ys", 1, 31, True, {}, filesystem="ext4")
     made = parse.loads(STUDY.format(more='options = { filesystem = "ext4" }'), "here")
-    from seekwise.study import plan
+    from seekwise.workload.study import plan
 
     cell = plan.make(made, LabBackend(Options()).describe(made)).cells[0]
     text, files = script.trial(2, storage, cell.load, {"scheduler": "bfq"}, seed=7)
@@ -185,7 +185,7 @@ def test_a_scheduler_that_the_kernel_does_not_have_is_refused_with_the_one_meant
     ],
 )
 def test_a_direct_load_on_flash_runs_ahead_of_the_kernels_threads_with_the_usual_priority(more, rotational, starter):
-    from seekwise.study import plan
+    from seekwise.workload.study import plan
 
     made = parse.loads(STUDY.format(more="") + more, "here")
     load = plan.make(made, LabBackend(Options()).describe(made)).cells[0].load

@@ -9,7 +9,7 @@ import pytest
 import samples
 
 from seekwise.errors import SeekwiseError
-from seekwise.run import whatif
+from seekwise.measure import whatif
 from seekwise.trace import load as loads
 from seekwise.trace.columns import REQUEST, Flag, Kind, Notes, TraceError
 from seekwise.trace.order import Late, ordered

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from seekwise.analysis import judge
-from seekwise.analysis.calibration.noise import Design, mixture, study
-from seekwise.analysis.calibration.suite import calibrate, judged_score
-from seekwise.analysis.model import Observation
 from seekwise.cli.verify import command
+from seekwise.judge import judge
+from seekwise.judge.calibration.noise import Design, mixture, study
+from seekwise.judge.calibration.suite import calibrate, judged_score
+from seekwise.judge.model import Observation
 from seekwise.lab.validate import judgement
 
 KEYS = (

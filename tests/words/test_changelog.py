@@ -10,7 +10,7 @@ import pytest
 from tests.words.test_words import OLD
 
 from seekwise import _core
-from seekwise.analysis.rule import RULE_VERSION
+from seekwise.judge.rule import RULE_VERSION
 
 ROOT = Path(__file__).resolve().parents[2]
 HISTORY = ROOT / "docs" / "history"

@@ -16,9 +16,9 @@ from tests.words.test_words import OLD
 
 from seekwise.cli.main import cli
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.run.live import also
-from seekwise.study import starters, uses
-from seekwise.study.factors import factor
+from seekwise.measure.live import also
+from seekwise.workload.study import starters, uses
+from seekwise.workload.study.factors import factor
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])

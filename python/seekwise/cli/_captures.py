@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from seekwise.advise import history, status
-from seekwise.advise.status import DeviceStatus, Value
 from seekwise.cli import _shown
 from seekwise.errors import NotMetError
 from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import open_tree
 from seekwise.report import terminal
+from seekwise.settings import history, status
+from seekwise.settings.status import DeviceStatus, Value
 
 SCHEMA = "seekwise.compare-captures/1"
 

@@ -28,8 +28,8 @@ def pairing(store: Store, base: Run, new: Run) -> Pairing:
     """One run against another, by the rule of `seekwise compare`."""
     if _live_runs.both_live(base, new):
         return _live_pairing(store, base, new)
-    from seekwise.analysis import compare as comparing
     from seekwise.cli.compare import judged, sides_of
+    from seekwise.judge import compare as comparing
     from seekwise.report.comparison import Pairing, of_studies
 
     sides = sides_of(store, (base, new))

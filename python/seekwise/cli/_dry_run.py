@@ -9,12 +9,12 @@ from typing import Literal
 
 import click
 
-from seekwise.backend.protocol import Options
 from seekwise.cli import _job, _shown
 from seekwise.errors import SeekwiseError
-from seekwise.run.kernel import user_job
+from seekwise.measure.kernel import user_job
+from seekwise.simulate.protocol import Options
 from seekwise.store.database import Store
-from seekwise.study.model import Study
+from seekwise.workload.study.model import Study
 
 SETUP_SCHEMA = "seekwise.setup/1"
 
@@ -32,7 +32,7 @@ def show(
     made, _ = _job.planned(study, options, seed=seed, budget_s=budget_s, until=until)
     for path in dict.fromkeys(cell.load.job for cell in made.cells if cell.load.job is not None):
         user_job.read(Path(path))  # what a run would refuse
-    from seekwise.run import early  # judging loads half a second of libraries
+    from seekwise.measure import early  # judging loads half a second of libraries
 
     noise = None
     # Earlier runs tell the noise; without any, nothing is wrong.
@@ -48,7 +48,7 @@ def show(
 
 def show_setup(study: Study, *, as_json: bool) -> None:
     """Prints the lines that build the study's systems: boot line, mdadm, tw_cli, LVM, mkfs, sysfs, fstrim, tiotest, fio."""
-    from seekwise.backend import setup_lines
+    from seekwise.simulate import setup_lines
 
     found = setup_lines.lines(study)
     if as_json:

@@ -9,12 +9,12 @@ from dataclasses import asdict
 
 import click
 
-from seekwise.advise import apply as applying
-from seekwise.advise import guard_log, history
-from seekwise.advise.asked import Asked
-from seekwise.advise.guard import launch, worker
 from seekwise.control import settings
 from seekwise.errors import NotMetError, SeekwiseError, UsageError
+from seekwise.settings import apply as applying
+from seekwise.settings import guard_log, history
+from seekwise.settings.asked import Asked
+from seekwise.settings.guard import launch, worker
 
 LOOK_S = 0.5
 SECONDS_MIN = 10

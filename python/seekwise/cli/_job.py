@@ -11,17 +11,17 @@ from typing import Literal
 
 import click
 
-from seekwise import backend as backends
-from seekwise.backend.protocol import Backend, Options
+from seekwise import simulate as backends
 from seekwise.cli import _live, _output, _shown
 from seekwise.errors import UsageError
-from seekwise.run import execute as run
+from seekwise.measure import execute as run
+from seekwise.simulate.protocol import Backend, Options
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
-from seekwise.study import budget as budgets
-from seekwise.study import plan
-from seekwise.study.model import Study
-from seekwise.study.plan import Plan
+from seekwise.workload.study import budget as budgets
+from seekwise.workload.study import plan
+from seekwise.workload.study.model import Study
+from seekwise.workload.study.plan import Plan
 
 
 def planned(
@@ -35,7 +35,7 @@ def planned(
     """The plan of a study on what its backend finds. With `until` it has as many blocks as the last look needs."""
     backend = backends.get(study.backend, options)
     if until is not None:
-        from seekwise.run import early  # judging loads half a second of libraries
+        from seekwise.measure import early  # judging loads half a second of libraries
 
         study = study.model_copy(update={"design": study.design.model_copy(update={"blocks": early.BLOCKS_MAX})})
     facts = backend.describe(study)

@@ -13,8 +13,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
 from seekwise.cli import _output
-from seekwise.run.execute import Progress as Told
-from seekwise.study.quantity import time_text
+from seekwise.measure.execute import Progress as Told
+from seekwise.workload.study.quantity import time_text
 
 if TYPE_CHECKING:
     from rich.console import Console

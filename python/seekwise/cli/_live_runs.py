@@ -10,11 +10,11 @@ import click
 
 from seekwise.cli import _shown
 from seekwise.errors import NotMetError, RefusedError
-from seekwise.run.live.plan import is_live
+from seekwise.measure.live.plan import is_live
 from seekwise.store.database import Run, Store
 
 if TYPE_CHECKING:
-    from seekwise.analysis.decision.runs import Change
+    from seekwise.judge.decision.runs import Change
     from seekwise.report.live import LiveOutcome
 
 COMPARE_SCHEMA = "seekwise.compare-live/1"
@@ -38,9 +38,9 @@ def results(store: Store, run: Run, *, as_json: bool, everything: bool = False) 
 
 def advise(store: Store, run: Run, purpose: str | None, *, as_json: bool) -> None:
     """What to set for one group of uses, or for whatever may come."""
-    from seekwise.advise import live as for_live
-    from seekwise.analysis.decision.document import decision_document
+    from seekwise.judge.decision.document import decision_document
     from seekwise.report import answer, live
+    from seekwise.settings import live as for_live
 
     found, choice = for_live.asked(live.of(store, run), purpose)
     if as_json:
@@ -80,8 +80,8 @@ def pairs_of(store: Store, base: str, new: str) -> list[tuple[Run, Run]]:
 
 def changes_of(store: Store, pairs: Sequence[tuple[Run, Run]]) -> tuple[list[Change], list[LiveOutcome]]:
     """(changes over all pairs, the newest pair); RefusedError when a pair measured no use in common."""
-    from seekwise.analysis.decision.records import entries
-    from seekwise.analysis.decision.runs import changes, over_pairs
+    from seekwise.judge.decision.records import entries
+    from seekwise.judge.decision.runs import changes, over_pairs
     from seekwise.report import live
 
     found = []

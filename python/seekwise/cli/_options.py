@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from seekwise.backend import BACKENDS
-from seekwise.study.quantity import TIME_FORM, parse_seconds
+from seekwise.simulate import BACKENDS
+from seekwise.workload.study.quantity import TIME_FORM, parse_seconds
 
 
 class Duration(click.ParamType):
@@ -81,7 +81,7 @@ def printed(function: Callable) -> Callable:
 
 def style(mean: str, acceptable: float | None):
     """What those two options ask for."""
-    from seekwise.analysis.printed import Style
+    from seekwise.judge.printed import Style
 
     return Style("high" if mean == "high" else "plain", acceptable)
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from seekwise.errors import SeekwiseError
 from seekwise.store.database import Run, Store
-from seekwise.study.quantity import time_text
+from seekwise.workload.study.quantity import time_text
 
 SCHEMA = "seekwise.watch/1"
 SHOWN_MOST = 14

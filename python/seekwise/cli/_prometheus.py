@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from seekwise.errors import SeekwiseError
 
 if TYPE_CHECKING:
-    from seekwise.advise.status import Status
+    from seekwise.settings.status import Status
 
 Sample = tuple[Mapping[str, str], float]
 

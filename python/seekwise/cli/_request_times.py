@@ -17,7 +17,7 @@ from seekwise.linux.model import BlockDevice
 from seekwise.linux.resolve import resolve_path
 from seekwise.linux.stack import read_stack
 from seekwise.report.metric_words import value_text
-from seekwise.study.quantity import time_text
+from seekwise.workload.study.quantity import time_text
 
 if TYPE_CHECKING:
     from seekwise.trace.in_queue import Level

@@ -14,15 +14,15 @@ import click
 
 from seekwise.cli import _output
 from seekwise.errors import SeekwiseError
-from seekwise.study.quantity import bytes_text, size_word, time_text
+from seekwise.workload.study.quantity import bytes_text, size_word, time_text
 
 if TYPE_CHECKING:
+    from seekwise.measure.early import Noise
     from seekwise.report.answered import Question
     from seekwise.report.content import ReportContent
     from seekwise.report.of_run import Reading
     from seekwise.report.outcome import Outcome
-    from seekwise.run.early import Noise
-    from seekwise.study.plan import Plan
+    from seekwise.workload.study.plan import Plan
 
 # Drawing and judging load half a second of libraries: imported where they are used, so that `--help` and errors are prompt.
 
@@ -124,7 +124,7 @@ def figure(value: object) -> str:
 
 
 def results_document(outcome: Outcome, report: Path | None = None) -> dict[str, object]:
-    from seekwise.analysis.document import document
+    from seekwise.judge.document import document
     from seekwise.store import codec
 
     content = outcome.content
@@ -157,7 +157,7 @@ def results_document(outcome: Outcome, report: Path | None = None) -> dict[str, 
 
 def _decision(asked: Question | None) -> dict[str, object]:
     """In the shape of `tune --json`."""
-    from seekwise.analysis.decision import document as made
+    from seekwise.judge.decision import document as made
 
     if asked is None:
         return {"decision": None, "purposes": [], "uses": []}
@@ -230,7 +230,7 @@ def write_page(found: Reading, path: Path) -> Path:
 
 def plan_text(plan: Plan, noise: Noise | None = None) -> list[str]:
     """The plan in lines: what, in which order, how long, how much, what is touched."""
-    from seekwise.run import early
+    from seekwise.measure import early
 
     lines = [f"study {plan.study}, backend {plan.backend}, seed {plan.seed}"]
     for facts in plan.systems:

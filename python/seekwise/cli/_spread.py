@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from seekwise.errors import UsageError
-from seekwise.run.cluster import where as places
+from seekwise.measure.cluster import where as places
 
 if TYPE_CHECKING:
-    from seekwise.backend.protocol import Backend
+    from seekwise.simulate.protocol import Backend
 
 
 def check(backend: str, place: places.Where | None) -> None:
@@ -28,6 +28,6 @@ def over(chosen: Backend, backend: str, place: places.Where | None) -> Backend:
     check(backend, place)
     if place is None:
         return chosen
-    from seekwise.run.cluster.spread import SpreadBackend  # loads the simulator
+    from seekwise.measure.cluster.spread import SpreadBackend  # loads the simulator
 
     return SpreadBackend(chosen, place)

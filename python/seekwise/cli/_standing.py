@@ -14,11 +14,11 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from seekwise.analysis.decision.verdicts import Judged
 from seekwise.cli import _output
-from seekwise.run.live.plan import LivePlan
-from seekwise.run.live.session import Watch
-from seekwise.study.quantity import time_text
+from seekwise.judge.decision.verdicts import Judged
+from seekwise.measure.live.plan import LivePlan
+from seekwise.measure.live.session import Watch
+from seekwise.workload.study.quantity import time_text
 
 REFRESHES_PER_S = 4
 LINE_EVERY_S = 20.0

@@ -18,14 +18,14 @@ from seekwise.cli import _standing, tune
 from seekwise.control import child
 from seekwise.control.switching import switching
 from seekwise.errors import MissingError, SeekwiseError, UsageError
-from seekwise.run.live import execute, latencies, own, passive, planning
-from seekwise.run.live.plan import LivePlan
-from seekwise.run.live.session import Watch
+from seekwise.measure.live import execute, latencies, own, passive, planning
+from seekwise.measure.live.plan import LivePlan
+from seekwise.measure.live.session import Watch
 from seekwise.store.database import Run, Store
-from seekwise.study.quantity import time_text
+from seekwise.workload.study.quantity import time_text
 
 if TYPE_CHECKING:
-    from seekwise.run.live.planning import Request
+    from seekwise.measure.live.planning import Request
 
 BUDGET_LEAST_S = 15.0
 END_S = 2.0
@@ -33,7 +33,7 @@ END_S = 2.0
 
 def answer(request: Request) -> None:
     """Switches under the load that runs now, or under COMMAND; prints the answer."""
-    from seekwise.run.kernel.target import find
+    from seekwise.measure.kernel.target import find
 
     guard = guard_factor(request.guard)
     _check_options(request)
@@ -84,7 +84,7 @@ def guard_factor(text: str | None) -> float | None:
 
 
 def _carry_out(request: Request, store: Store, run: Run, plan: LivePlan, target, guard: float | None) -> None:
-    from seekwise.run.kernel import prepared_target
+    from seekwise.measure.kernel import prepared_target
 
     deadline = request.began_s + plan.budget_s - END_S
     store.add_run(run)

@@ -10,12 +10,12 @@ from rich.progress import BarColumn, Progress, TimeRemainingColumn
 
 from seekwise.cli import _output, tune
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.run.live import candidates, planning, simulated
+from seekwise.measure.live import candidates, planning, simulated
 from seekwise.store.database import Store
-from seekwise.study import uses as use_files
+from seekwise.workload.study import uses as use_files
 
 if TYPE_CHECKING:
-    from seekwise.run.live.planning import Request
+    from seekwise.measure.live.planning import Request
 
 NEAREST = "nearest"
 FLASH = "crucial_mx500_1tb"
@@ -71,7 +71,7 @@ def progress(what: str, *, quiet: bool) -> Iterator[Callable[[str, float], None]
 def nearest_model_here() -> str:
     """A shipped model like the drive below the current folder; a common SSD where there is none."""
     from seekwise.cli._tune_unprivileged import nearest_model
-    from seekwise.run.kernel.target import find
+    from seekwise.measure.kernel.target import find
 
     try:
         return nearest_model(find("."))

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from seekwise.errors import MissingError
-from seekwise.run.live import candidates
+from seekwise.measure.live import candidates
 
 if TYPE_CHECKING:
-    from seekwise.run.kernel.target import Target
-    from seekwise.run.live.planning import Request
+    from seekwise.measure.kernel.target import Target
+    from seekwise.measure.live.planning import Request
 
 
 def answer(request: Request, target: Target) -> None:

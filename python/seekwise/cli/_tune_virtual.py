@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from seekwise.cli import _output, _tune_simulated, tune
 from seekwise.lab.testbed import tune as virtual
-from seekwise.run.live import candidates, planning
+from seekwise.measure.live import candidates, planning
 from seekwise.store.database import Store
-from seekwise.study import uses as use_files
+from seekwise.workload.study import uses as use_files
 
 if TYPE_CHECKING:
-    from seekwise.run.live.planning import Request
+    from seekwise.measure.live.planning import Request
 
 
 def answer(request: Request) -> None:

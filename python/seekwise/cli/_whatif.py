@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from seekwise.analysis.percentiles import percentile_ns
+from seekwise.judge.percentiles import percentile_ns
+from seekwise.measure import whatif
+from seekwise.measure.whatif import FOREGROUND, Asked, members
 from seekwise.report.predicted import Row, as_good, sentence, time_word
-from seekwise.run import whatif
-from seekwise.run.whatif import FOREGROUND, Asked, members
 from seekwise.trace.load import Group, Load, recorded_percentile_ns
 
 SCHEMA = "seekwise.whatif/1"

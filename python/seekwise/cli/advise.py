@@ -11,10 +11,9 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from seekwise.advise import drive_class, recommend
-from seekwise.analysis import workloads
 from seekwise.cli import _live_runs, _options, _shown
 from seekwise.errors import UsageError
+from seekwise.judge import workloads
 from seekwise.linux.resolve import resolve_path
 from seekwise.linux.stack import read_stack
 from seekwise.report import answer, outcome, terminal
@@ -22,9 +21,10 @@ from seekwise.report.content import Advice
 from seekwise.report.insights.answer import OVERALL
 from seekwise.report.number_text import three
 from seekwise.report.rows import OPERATION_NAMES, trial_rows
+from seekwise.settings import drive_class, recommend
 from seekwise.store.database import Store
 from seekwise.store.record import Record
-from seekwise.study.plan import Plan
+from seekwise.workload.study.plan import Plan
 
 SCHEMA = "seekwise.advice/1"
 SYSTEMS_SCHEMA = "seekwise.advice.systems/1"

@@ -8,10 +8,6 @@ from pathlib import Path
 
 import click
 
-from seekwise.advise import apply as applying
-from seekwise.advise import asked, conflicts, controllers, forms, history, ncq
-from seekwise.advise import persist as persisting
-from seekwise.advise.asked import Asked
 from seekwise.cli import _options
 from seekwise.control import attributes
 from seekwise.control.settings import SettingRefused
@@ -19,6 +15,10 @@ from seekwise.errors import RefusedError, SeekwiseError, UsageError
 from seekwise.linux.model import Stack
 from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import open_tree
+from seekwise.settings import apply as applying
+from seekwise.settings import asked, conflicts, controllers, forms, history, ncq
+from seekwise.settings import persist as persisting
+from seekwise.settings.asked import Asked
 
 SCHEMA = "seekwise.apply/1"
 

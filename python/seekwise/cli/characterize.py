@@ -23,8 +23,8 @@ def command(device: Path, output: Path | None, as_json: bool) -> None:
     Rotation, zones, seeks, read-ahead, cache, and latency by size and depth. Only reads; needs root for a device. Other programs that use the drive at the same time disturb the measurement. What reading cannot
     show is listed as not seen.
     """
-    from seekwise.run.probe import characterize
-    from seekwise.run.probe.drives import BlockDevice
+    from seekwise.measure.probe import characterize
+    from seekwise.measure.probe.drives import BlockDevice
 
     if not device.exists():
         raise UsageError(f"{device}: there is no such device", "`seekwise devices` lists the devices")

@@ -16,10 +16,10 @@ from seekwise.errors import NotMetError, RefusedError, UsageError
 from seekwise.store import damage
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
-from seekwise.study.plan import Plan
+from seekwise.workload.study.plan import Plan
 
 if TYPE_CHECKING:
-    from seekwise.analysis import compare as comparing
+    from seekwise.judge import compare as comparing
 
 # Judging loads half a second of libraries: imported where it is used, so that `--help` and errors are prompt.
 
@@ -65,7 +65,7 @@ def command(
 
         _captures.compare(Path(base), Path(new), fail_if, as_json=as_json)
         return
-    from seekwise.analysis import compare as comparing
+    from seekwise.judge import compare as comparing
 
     with Store.open(db, create=False) as store:
         pairs = _live_runs.pairs_of(store, base, new)
@@ -103,7 +103,7 @@ def sides_of(store: Store, runs: Sequence[Run]) -> list[comparing.Side]:
 
 def judged(pairs: Sequence[Sequence[comparing.Side]]) -> comparing.Comparison:
     """Pairs of runs, the newest last; earlier ones count where they compare."""
-    from seekwise.analysis import compare as comparing
+    from seekwise.judge import compare as comparing
 
     badges = [side.badge for side in pairs[-1]]
     like = [
@@ -121,7 +121,7 @@ def _show_judged(
     as_json: bool,
 ) -> None:
     """Runs of one study on one backend."""
-    from seekwise.analysis import compare as comparing
+    from seekwise.judge import compare as comparing
     from seekwise.report.comparison import Pairing, lines, of_studies
 
     found, sides = judged(pairs), pairs[-1]
@@ -144,8 +144,8 @@ def _is_capture(path: Path) -> bool:
 
 def _show_raid_kind(array: comparing.Side, unit: comparing.Side, as_json: bool) -> None:
     """Runs on other devices, which is the point; the loads must be the same."""
-    from seekwise.analysis import compare as comparing
-    from seekwise.analysis.raid_kind import Pair, raid_kind
+    from seekwise.judge import compare as comparing
+    from seekwise.judge.raid_kind import Pair, raid_kind
 
     if against := comparing.reasons_against(array, unit, same_devices=False):
         raise RefusedError(
@@ -191,7 +191,7 @@ def _side(run: Run, records: list[Record]) -> comparing.Side:
 
 
 def _read_side(run: Run, records: list[Record]) -> comparing.Side:
-    from seekwise.analysis import compare as comparing
+    from seekwise.judge import compare as comparing
 
     plan = Plan.from_document(run.plan)
     environment: dict[str, Any] = next((dict(r.environment) for r in records if r.environment), {})
@@ -239,7 +239,7 @@ def _device(facts: dict[str, Any]) -> str:
 def _show_agreement(
     runs: Sequence[Run], base: comparing.Side, new: comparing.Side, everything: bool, as_json: bool
 ) -> None:
-    from seekwise.analysis import compare as comparing
+    from seekwise.judge import compare as comparing
     from seekwise.report import terminal
     from seekwise.report.comparison import Pairing
 
@@ -305,8 +305,8 @@ def _show_pairs(pairs: list[comparing.Pair]) -> None:
 
 
 def _document(found: comparing.Comparison, sides: Sequence[comparing.Side]) -> dict[str, object]:
-    from seekwise.analysis.document import document
-    from seekwise.analysis.rule import RULE_VERSION
+    from seekwise.judge.document import document
+    from seekwise.judge.rule import RULE_VERSION
 
     return {
         "schema": SCHEMA,

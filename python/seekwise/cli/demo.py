@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from seekwise.backend.protocol import Options
 from seekwise.cli import _job, _options
-from seekwise.study import starters
+from seekwise.simulate.protocol import Options
+from seekwise.workload.study import starters
 
 
 @click.command("demo")

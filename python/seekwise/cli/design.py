@@ -12,7 +12,7 @@ from seekwise.cli import _options, _output
 from seekwise.errors import UsageError
 
 if TYPE_CHECKING:
-    from seekwise.advise.design.space import Array
+    from seekwise.settings.design.space import Array
 
 
 class Size(click.ParamType):
@@ -21,7 +21,7 @@ class Size(click.ParamType):
     name = "size"
 
     def convert(self, value: object, param: click.Parameter | None, context: click.Context | None) -> int:
-        from seekwise.study.quantity import SIZE_FORM, parse_bytes
+        from seekwise.workload.study.quantity import SIZE_FORM, parse_bytes
 
         try:
             found = parse_bytes(str(value))
@@ -87,12 +87,12 @@ def command(
     Simulated: DRIVE is a drive model (`seekwise explain models`). RAID level, number of drives, chunk, scheduler, queue depth and read-ahead are searched
     in stages, not tried one by one.
     """
-    from seekwise.advise.design import answer, search
-    from seekwise.advise.design import space as spaces
     from seekwise.cli import _shown, _spread
-    from seekwise.run.cluster import cells, where
-    from seekwise.run.live import simulated
-    from seekwise.study import uses as use_files
+    from seekwise.measure.cluster import cells, where
+    from seekwise.measure.live import simulated
+    from seekwise.settings.design import answer, search
+    from seekwise.settings.design import space as spaces
+    from seekwise.workload.study import uses as use_files
 
     if rate is not None and not math.isfinite(rate):
         raise UsageError(f"`--rate {rate}` is no rate", hint="MB/s, for example: --rate 400")
@@ -138,7 +138,7 @@ def _failures(levels: tuple[str, ...], survives: int | None) -> int:
 
 def _that_hold(arrays: tuple[Array, ...], capacity: int | None, data: int | None) -> tuple[Array, ...]:
     """The arrays that hold what is asked for; UsageError when none does, or one less than the data."""
-    from seekwise.advise.design.answer import capacity_text
+    from seekwise.settings.design.answer import capacity_text
 
     most = max(array.capacity_bytes for array in arrays)
     arrays = tuple(array for array in arrays if array.capacity_bytes >= (capacity or 0))
@@ -164,7 +164,7 @@ class _Told:
         self._began, self._said_at = time.monotonic(), 0.0
 
     def __call__(self, done: int, of: int, stage: str) -> None:
-        from seekwise.study.quantity import time_text
+        from seekwise.workload.study.quantity import time_text
 
         now = self._clock()
         if now - self._said_at < 5 or done >= of:
@@ -176,7 +176,7 @@ class _Told:
 
 def _levels(words: tuple[str, ...]) -> tuple[str, ...]:
     """`raid10`, `10`, `RAID 10` and lists of them; UsageError for what is no level."""
-    from seekwise.advise.design.space import LEVELS
+    from seekwise.settings.design.space import LEVELS
 
     found = []
     for word in (part for each in words for part in each.split(",")):

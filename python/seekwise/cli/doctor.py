@@ -11,10 +11,10 @@ from pathlib import Path
 
 import click
 
-from seekwise.advise.doctor import CHECKS, Finding, examine, gather
 from seekwise.cli import _options, _shown
 from seekwise.errors import Exit, UsageError
 from seekwise.linux.tree import open_tree
+from seekwise.settings.doctor import CHECKS, Finding, examine, gather
 
 SCHEMA = "seekwise.doctor/1"
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from seekwise.backend.protocol import Options
 from seekwise.cli import _job, _options, _output
 from seekwise.errors import UsageError
-from seekwise.study import starters
+from seekwise.simulate.protocol import Options
+from seekwise.workload.study import starters
 
 
 @click.command("lab")

@@ -193,7 +193,7 @@ def cli(quiet: bool) -> None:
     temporary.remove_left_behind()
     if kernel_left():
         from seekwise.control import tracefs
-        from seekwise.run.kernel import memory
+        from seekwise.measure.kernel import memory
 
         tracefs.remove_left_behind()
         memory.remove_left_behind()

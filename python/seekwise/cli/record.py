@@ -11,7 +11,7 @@ import click
 
 from seekwise.cli import _output
 from seekwise.errors import MissingError, UsageError
-from seekwise.study.quantity import parse_seconds
+from seekwise.workload.study.quantity import parse_seconds
 
 
 @click.command()

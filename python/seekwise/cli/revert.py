@@ -6,11 +6,11 @@ import json
 
 import click
 
-from seekwise.advise import history
-from seekwise.advise.guard import ending
 from seekwise.control import recovery
 from seekwise.control.journal import Journal
 from seekwise.errors import SeekwiseError
+from seekwise.settings import history
+from seekwise.settings.guard import ending
 
 SCHEMA = "seekwise.revert/1"
 

@@ -7,16 +7,16 @@ from typing import Literal
 
 import click
 
-from seekwise import backend as backends
-from seekwise.backend.protocol import Options
+from seekwise import simulate as backends
 from seekwise.cli import _dry_run, _job, _options, _spread
 from seekwise.errors import UsageError
-from seekwise.run import execute as runs
-from seekwise.run.cluster import where
+from seekwise.measure import execute as runs
+from seekwise.measure.cluster import where
+from seekwise.simulate.protocol import Options
 from seekwise.store.database import Store
-from seekwise.study import parse, starters
-from seekwise.study.model import Study
-from seekwise.study.shown import SUCCESSORS
+from seekwise.workload.study import parse, starters
+from seekwise.workload.study.model import Study
+from seekwise.workload.study.shown import SUCCESSORS
 
 
 @click.command("run")

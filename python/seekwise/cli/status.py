@@ -11,9 +11,6 @@ from pathlib import Path
 
 import click
 
-from seekwise.advise import controllers, guard_log, status
-from seekwise.advise.history import Application
-from seekwise.advise.status import DeviceStatus, Status, Value
 from seekwise.cli import _shown
 from seekwise.errors import Exit
 from seekwise.linux.describe import identity
@@ -22,6 +19,9 @@ from seekwise.linux.resolve import resolve_path
 from seekwise.linux.setters import Setter
 from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import open_tree
+from seekwise.settings import controllers, guard_log, status
+from seekwise.settings.history import Application
+from seekwise.settings.status import DeviceStatus, Status, Value
 
 SCHEMA = "seekwise.status/1"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from seekwise.advise.system import completions, install, manager, manual, restore, units
 from seekwise.control.state import SYSTEM_STATE
+from seekwise.settings.system import completions, install, manager, manual, restore, units
 
 SCHEMA = "seekwise.system/1"
 

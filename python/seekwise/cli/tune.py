@@ -17,9 +17,9 @@ from seekwise.errors import UsageError
 from seekwise.store.database import Store
 
 if TYPE_CHECKING:
-    from seekwise.run.kernel.target import Target
-    from seekwise.run.live.plan import LivePlan
-    from seekwise.run.live.planning import Request
+    from seekwise.measure.kernel.target import Target
+    from seekwise.measure.live.plan import LivePlan
+    from seekwise.measure.live.planning import Request
 
 BUDGET_S = 120.0
 STAGED_BUDGET_S = 300.0
@@ -63,7 +63,7 @@ def command(
     began = time.monotonic()
     if budget is None:
         budget = STAGED_BUDGET_S if options["also"] is not None else BUDGET_S
-    from seekwise.run.live.planning import Request
+    from seekwise.measure.live.planning import Request
 
     answer(Request(target=target, uses=uses, db=db, as_json=as_json, began_s=began, budget=budget, **options))
 
@@ -96,8 +96,8 @@ def answer(request: Request) -> None:
             raise UsageError(
                 f"{name} is for a load that is not ours", hint="add --live, or a program of yours after `--`"
             )
-    from seekwise.run.kernel.target import find
-    from seekwise.study import uses as use_files
+    from seekwise.measure.kernel.target import find
+    from seekwise.workload.study import uses as use_files
 
     target = find(request.target)
     use_files.chosen(request.uses)  # what is misspelt is said before root is asked for
@@ -106,14 +106,14 @@ def answer(request: Request) -> None:
 
         _tune_unprivileged.answer(request, target)
         return
-    from seekwise.run.live import planning
+    from seekwise.measure.live import planning
 
     measure(request, planning.make_plan(request, target), target)
 
 
 def measure(request: Request, plan: LivePlan, target: Target) -> None:
     """Runs the plan; prints the answer or one JSON document."""
-    from seekwise.run.live import execute, planning
+    from seekwise.measure.live import execute, planning
 
     run = planning.run_of(plan, request.target)
     with Store.open(request.db) as store:

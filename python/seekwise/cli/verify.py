@@ -12,7 +12,7 @@ import click
 
 from seekwise.errors import Exit, UsageError
 from seekwise.lab.validate import frame
-from seekwise.study.quantity import time_text
+from seekwise.workload.study.quantity import time_text
 
 # A line of progress is due after this long, and then each time.
 QUIET_S = 2.0

@@ -14,7 +14,7 @@ import click
 from seekwise.cli import _options, _output, _shown
 from seekwise.cli._progress import SCHEMA, Progress, progress, read
 from seekwise.store.database import Store
-from seekwise.study.quantity import time_text
+from seekwise.workload.study.quantity import time_text
 
 WAIT_S = 2.0
 SILENT_S = 600.0

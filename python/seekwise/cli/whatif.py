@@ -18,7 +18,7 @@ from seekwise.errors import UsageError
 if TYPE_CHECKING:
     import numpy as np
 
-    from seekwise.run.whatif import Asked
+    from seekwise.measure.whatif import Asked
     from seekwise.trace.columns import Notes
 
 REQUESTS_REPEATED = 3_000_000
@@ -54,7 +54,7 @@ def command(
     TRACE is a recording of `seekwise record` or any format that `seekwise trace show` reads. Requests that waited for earlier ones wait
     for them on the new storage too, with the recorded think times.
     """
-    from seekwise.run import whatif
+    from seekwise.measure import whatif
     from seekwise.trace.readers import open_trace
 
     wanted = whatif.parse_vary(vary)
@@ -88,8 +88,8 @@ def _play(
     folder: Path,
 ) -> None:
     from seekwise.cli import _shown, _whatif
+    from seekwise.measure import whatif
     from seekwise.report import predicted
-    from seekwise.run import whatif
     from seekwise.store.database import Store
     from seekwise.trace import load as loads
 

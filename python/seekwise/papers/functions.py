@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from seekwise.backend.setups.queries import (
+from seekwise.papers.helpers import HELPERS
+from seekwise.simulate.setups.queries import (
     METRICS,
     NUMBER_OPTIONS,
     OPERATIONS,
@@ -21,8 +22,7 @@ from seekwise.backend.setups.queries import (
     Query,
     ResultSource,
 )
-from seekwise.backend.setups.value import Argument, ClaimError, Value, is_number, kind
-from seekwise.papers.helpers import HELPERS
+from seekwise.simulate.setups.value import Argument, ClaimError, Value, is_number, kind
 
 ALL = "all"
 THREADS_MAX = 4096

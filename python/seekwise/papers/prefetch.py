@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from seekwise.backend.setups.queries import Defaults, Option, Query, ResultSource
+from seekwise.simulate.setups.queries import Defaults, Option, Query, ResultSource
 
 
 class Listener:

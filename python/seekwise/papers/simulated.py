@@ -18,10 +18,10 @@ from collections.abc import Sequence
 from functools import cache
 
 from seekwise import _core
-from seekwise.backend.setups import cells
-from seekwise.backend.setups.queries import OPERATIONS, Defaults, Option, Query
-from seekwise.backend.setups.setup import MIB, Setup, drive_model, setup_of
-from seekwise.backend.setups.value import NotModelled
+from seekwise.simulate.setups import cells
+from seekwise.simulate.setups.queries import OPERATIONS, Defaults, Option, Query
+from seekwise.simulate.setups.setup import MIB, Setup, drive_model, setup_of
+from seekwise.simulate.setups.value import NotModelled
 
 # libata keeps one of the drive's 32 commands for itself: `NCQ (depth 31/32)` in the kernel's log.
 NCQ_KEPT_BACK = 1

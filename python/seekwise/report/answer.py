@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from seekwise.analysis.decision.verdicts import Judged, Standing
+from seekwise.judge.decision.verdicts import Judged, Standing
 from seekwise.report import answered, stages
 from seekwise.report.answered import Question, Row, log_loss
 from seekwise.report.live import LiveOutcome, no_verdict, notes, seconds_more

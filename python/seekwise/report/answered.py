@@ -9,9 +9,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from seekwise.analysis.decision import choose as rule
-from seekwise.analysis.decision.choose import Choice
-from seekwise.analysis.decision.verdicts import Judged, share
+from seekwise.judge.decision import choose as rule
+from seekwise.judge.decision.choose import Choice
+from seekwise.judge.decision.verdicts import Judged, share
 from seekwise.report.metric_words import (
     FACTOR_FROM,
     both_texts,
@@ -22,7 +22,7 @@ from seekwise.report.metric_words import (
     times_text,
     within,
 )
-from seekwise.study.uses import LIMITS, Purpose
+from seekwise.workload.study.uses import LIMITS, Purpose
 
 PURPOSES: dict[Purpose, str] = {"responsive": "responsive while busy", "throughput": "most work done"}
 

@@ -14,7 +14,7 @@ from seekwise.report.arrays import ArrayRow, long_text, rows, with_states
 from seekwise.report.content import Advice
 from seekwise.report.number_text import natural, three
 from seekwise.store.record import Record
-from seekwise.study.quantity import time_text
+from seekwise.workload.study.quantity import time_text
 
 WORDS = {
     "seq_read": "sequential read",

@@ -7,11 +7,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from seekwise.backend import degraded
 from seekwise.report.number_text import natural
 from seekwise.report.rows import OPERATION_ORDER, trial_row
+from seekwise.simulate import degraded
 from seekwise.store.record import Record
-from seekwise.study.quantity import bytes_text, capacity_text, parse_bytes, time_text
+from seekwise.workload.study.quantity import bytes_text, capacity_text, parse_bytes, time_text
 
 
 @dataclass(frozen=True)

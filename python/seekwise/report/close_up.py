@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 from markupsafe import Markup, escape
 
-from seekwise.analysis.rule import CONTROL_SUFFIX
-from seekwise.backend import close_up as again
+from seekwise.judge.rule import CONTROL_SUFFIX
+from seekwise.measure.live.traced import Traced
 from seekwise.report import waits
 from seekwise.report.arrays import load_words
 from seekwise.report.charts import close_up_svg
@@ -23,7 +23,7 @@ from seekwise.report.looks import Look, Looks
 from seekwise.report.number_text import three
 from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER
 from seekwise.report.waits import Waits
-from seekwise.run.live.traced import Traced
+from seekwise.simulate import close_up as again
 from seekwise.store.record import Record
 from seekwise.trace.close_up import CloseUp, cut, threads_of
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from seekwise.analysis import compare as comparing
-from seekwise.analysis.decision.runs import Change as LiveChange
-from seekwise.analysis.rule import more_is_better
+from seekwise.judge import compare as comparing
+from seekwise.judge.decision.runs import Change as LiveChange
+from seekwise.judge.rule import more_is_better
 from seekwise.report.answer import columns, joined, metric_name, wrapped
 from seekwise.report.arrays import load_words
 from seekwise.report.losses import shown_setting

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from seekwise.analysis.printed import Printed
+from seekwise.judge.printed import Printed
 from seekwise.report.arrays import ArrayRow
 from seekwise.report.insights.answer import Choice
 from seekwise.report.insights.model import Finding
 from seekwise.store.record import Record
-from seekwise.study.model import System
-from seekwise.study.shown import Figure
+from seekwise.workload.study.model import System
+from seekwise.workload.study.shown import Figure
 
 if TYPE_CHECKING:
     from seekwise.report.answered import Question
     from seekwise.store.database import Run
-    from seekwise.study.model import Study
-    from seekwise.study.plan import Plan
+    from seekwise.workload.study.model import Study
+    from seekwise.workload.study.plan import Plan
 
 
 @dataclass(frozen=True)

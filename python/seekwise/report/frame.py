@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from seekwise.analysis.rule import CONTROL_SUFFIX
+from seekwise.judge.rule import CONTROL_SUFFIX
 from seekwise.report.insights.answer import kind_of
 from seekwise.report.rows import OPERATION_ORDER, summary_rows, trial_rows
 from seekwise.store.record import Record
-from seekwise.study.model import System
-from seekwise.study.quantity import bytes_text
+from seekwise.workload.study.model import System
+from seekwise.workload.study.quantity import bytes_text
 
 OPERATION = "operation"
 CHUNK = "chunk"

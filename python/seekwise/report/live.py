@@ -5,23 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from seekwise.analysis import believable
-from seekwise.analysis.decision import seen
-from seekwise.analysis.decision.choose import Choice
-from seekwise.analysis.decision.document import SCHEMA, decision_document, purpose_documents, use_documents
-from seekwise.analysis.decision.found_load import found_load
-from seekwise.analysis.decision.records import Decided, decided
-from seekwise.analysis.decision.verdicts import Judged
-from seekwise.analysis.rule import RULE_VERSION
 from seekwise.control.lines import Lines, shell_lines
 from seekwise.errors import UsageError
-from seekwise.run.live import progress
-from seekwise.run.live.plan import LivePlan
+from seekwise.judge import believable
+from seekwise.judge.decision import seen
+from seekwise.judge.decision.choose import Choice
+from seekwise.judge.decision.document import SCHEMA, decision_document, purpose_documents, use_documents
+from seekwise.judge.decision.found_load import found_load
+from seekwise.judge.decision.records import Decided, decided
+from seekwise.judge.decision.verdicts import Judged
+from seekwise.judge.rule import RULE_VERSION
+from seekwise.measure.live import progress
+from seekwise.measure.live.plan import LivePlan
 from seekwise.store import codec, damage
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
-from seekwise.study import uses
-from seekwise.study.uses import Purpose
+from seekwise.workload.study import uses
+from seekwise.workload.study.uses import Purpose
 
 PURPOSES: dict[str, Purpose] = {"responsive": "responsive", "throughput": "throughput"}
 DISTURBED_SHARE = 0.25

@@ -9,20 +9,20 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from seekwise.analysis.decision.periods import dense, quantile_ns
-from seekwise.analysis.decision.records import job_of, period_of
-from seekwise.analysis.decision.verdicts import Judged, Standing
 from seekwise.files import write_product
+from seekwise.judge.decision.periods import dense, quantile_ns
+from seekwise.judge.decision.records import job_of, period_of
+from seekwise.judge.decision.verdicts import Judged, Standing
+from seekwise.measure.live import traced
 from seekwise.report import answer, close_up, site, stages, terms, tested
 from seekwise.report.charts import files, live_svg, panels
 from seekwise.report.live import LiveOutcome, notes
 from seekwise.report.looks import Look, Looks
 from seekwise.report.metric_words import loss_cell
 from seekwise.report.number_text import one_line
-from seekwise.run.live import traced
 from seekwise.store.record import Record
-from seekwise.study import load_words
-from seekwise.study.quantity import bytes_text, time_text
+from seekwise.workload.study import load_words
+from seekwise.workload.study.quantity import bytes_text, time_text
 
 USES_IN_FULL = 3
 """With more uses the first screen has one row for each, with what decides there."""

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from seekwise.analysis.rule import CONTROL_SUFFIX, THRESHOLD_SHARE, more_is_better
-from seekwise.analysis.workloads import Standing, Weighed, Workload, weigh
 from seekwise.errors import UsageError
+from seekwise.judge.rule import CONTROL_SUFFIX, THRESHOLD_SHARE, more_is_better
+from seekwise.judge.workloads import Standing, Weighed, Workload, weigh
 from seekwise.report.charts import live_svg
 from seekwise.report.charts.figures import panel_title
 from seekwise.report.content import ReportContent

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from seekwise.analysis.decision.choose import STARVED_FACTOR
-from seekwise.analysis.decision.verdicts import Judged
+from seekwise.judge.decision.choose import STARVED_FACTOR
+from seekwise.judge.decision.verdicts import Judged
 from seekwise.report.number_text import three
 
 FACTOR_FROM = 2.0

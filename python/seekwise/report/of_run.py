@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from seekwise.analysis.printed import Style
 from seekwise.errors import UsageError
+from seekwise.judge.printed import Style
+from seekwise.measure.live.plan import is_live
 from seekwise.report import answer, live, outcome
-from seekwise.run.live.plan import is_live
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
 

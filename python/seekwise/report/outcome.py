@@ -7,31 +7,31 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from seekwise.analysis import believable, printed, tables
-from seekwise.analysis.control import judge_control
-from seekwise.analysis.decision.observed import METRICS
-from seekwise.analysis.decision.observed import verdicts as pair_verdicts
-from seekwise.analysis.decision.records import made
-from seekwise.analysis.decision.verdicts import Judged
-from seekwise.analysis.model import Verdict, repetitions_text
-from seekwise.analysis.observe import POOLED_FACTOR, cell_without, observations
-from seekwise.analysis.records import judge_records, remarks
-from seekwise.analysis.rule import ROUNDS_MIN, RULE_VERSION
 from seekwise.control.lines import Lines, shell_lines
 from seekwise.errors import UsageError
+from seekwise.judge import believable, printed, tables
+from seekwise.judge.control import judge_control
+from seekwise.judge.decision.observed import METRICS
+from seekwise.judge.decision.observed import verdicts as pair_verdicts
+from seekwise.judge.decision.records import made
+from seekwise.judge.decision.verdicts import Judged
+from seekwise.judge.model import Verdict, repetitions_text
+from seekwise.judge.observe import POOLED_FACTOR, cell_without, observations
+from seekwise.judge.records import judge_records, remarks
+from seekwise.judge.rule import ROUNDS_MIN, RULE_VERSION
+from seekwise.measure import early
+from seekwise.measure import execute as runs
 from seekwise.report import answered, array_choice, arrays, insights, predicted
 from seekwise.report.answered import Question
 from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
 from seekwise.report.insights import answer as answers
-from seekwise.run import early
-from seekwise.run import execute as runs
 from seekwise.store import damage
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
-from seekwise.study import parse
-from seekwise.study.factors import factor
-from seekwise.study.model import Study
-from seekwise.study.plan import Plan, Setting, SystemFacts
+from seekwise.workload.study import parse
+from seekwise.workload.study.factors import factor
+from seekwise.workload.study.model import Study
+from seekwise.workload.study.plan import Plan, Setting, SystemFacts
 
 RULE_TEXT = (
     "95 % intervals of ratios over repetitions, corrected for multiple comparisons; "

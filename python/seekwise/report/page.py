@@ -8,8 +8,8 @@ from pathlib import Path
 from altair.utils.schemapi import debug_mode
 from markupsafe import Markup
 
-from seekwise.analysis.printed import MEANS
 from seekwise.files import make_folders, write_product
+from seekwise.judge.printed import MEANS
 from seekwise.report import (
     answered,
     array_choice,

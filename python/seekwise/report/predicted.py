@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from seekwise.analysis.percentiles import percentile_ns
+from seekwise.judge.percentiles import percentile_ns
+from seekwise.measure.whatif import FOREGROUND, RECORDED_P99
 from seekwise.report.content import Advice
-from seekwise.run.whatif import FOREGROUND, RECORDED_P99
 from seekwise.store.record import Record
 
 TIE = 0.05

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from seekwise.analysis.printed import Cell, Printed
+from seekwise.judge.printed import Cell, Printed
 
 METRICS = {"rate": "rate", "access_time": "access time", "cpu_efficiency": "CPU efficiency"}
 NEAR = 0.25

@@ -9,13 +9,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from seekwise.analysis.printed import MEANS, Cell, GridCell, PrintedGrid, PrintedTable
-from seekwise.analysis.published_rule import RULE
+from seekwise.judge.printed import MEANS, Cell, GridCell, PrintedGrid, PrintedTable
+from seekwise.judge.published_rule import RULE
 from seekwise.report import answer, arrays
 from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.number_text import plain_settings, three
 from seekwise.report.rows import OPERATION_NAMES
-from seekwise.study.shown import RESERVED
+from seekwise.workload.study.shown import RESERVED
 
 
 def print_winners(content: ReportContent, console: Console) -> None:

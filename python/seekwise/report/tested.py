@@ -10,9 +10,9 @@ from seekwise.report.insights.answer import kind_of
 from seekwise.report.number_text import one_line
 from seekwise.report.rows import OPERATION_NAMES
 from seekwise.store.record import Record
-from seekwise.study.model import System
-from seekwise.study.plan import Load
-from seekwise.study.quantity import bytes_text, time_text
+from seekwise.workload.study.model import System
+from seekwise.workload.study.plan import Load
+from seekwise.workload.study.quantity import bytes_text, time_text
 
 PROVENANCE = {
     "measured": "Measured on a real machine, with real requests to the real device.",

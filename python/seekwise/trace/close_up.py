@@ -1,6 +1,6 @@
 """A short stretch of one drive's work, request by request: who asked, where it waited, what the drive did. For pictures.
 
-The same shape from a simulated trial (`seekwise.backend.close_up`) and from a recorded trace (`of_rows`).
+The same shape from a simulated trial (`seekwise.simulate.close_up`) and from a recorded trace (`of_rows`).
 """
 
 from __future__ import annotations

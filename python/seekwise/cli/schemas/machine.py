@@ -6,12 +6,12 @@ from typing import Literal
 
 from pydantic import Field
 
-from seekwise.advise.doctor.model import Finding
-from seekwise.advise.guard.compare import Comparison
-from seekwise.advise.guard.ending import Ended
 from seekwise.cli.schemas.base import Map, Part, part_of
 from seekwise.linux.kernel_log import NcqState
 from seekwise.linux.setters import model as setters
+from seekwise.settings.doctor.model import Finding
+from seekwise.settings.guard.compare import Comparison
+from seekwise.settings.guard.ending import Ended
 
 Values = dict[str, dict[str, str | None]]
 """{device: {attribute: value}}."""

@@ -7,10 +7,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from seekwise.analysis import compare, model, quantiles, raid_kind, workloads
 from seekwise.cli._progress import Progress
 from seekwise.cli.schemas.base import Map, Number, Part, part_of
 from seekwise.cli.schemas.decision import Decision, PurposeDecision, Use
+from seekwise.judge import compare, model, quantiles, raid_kind, workloads
 from seekwise.report.arrays import ArrayRow
 from seekwise.report.content import Advice, WinnerRow
 from seekwise.report.insights.answer import Choice

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from seekwise.cli.schemas.base import Map, Number, Part
-from seekwise.run.probe.measure import Figure
+from seekwise.measure.probe.measure import Figure
 from seekwise.trace.depend import Process
 
 

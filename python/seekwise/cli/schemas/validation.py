@@ -6,9 +6,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from seekwise.analysis.calibration.score import Score
-from seekwise.analysis.compare import Agreement
 from seekwise.cli.schemas.base import Counted, Map, Number, Part, part_of
+from seekwise.judge.calibration.score import Score
+from seekwise.judge.compare import Agreement
 
 
 class Basis(Part):

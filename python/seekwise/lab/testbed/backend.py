@@ -15,21 +15,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from seekwise import _core
-from seekwise.backend import arrays, room
-from seekwise.backend.options import drive_parameters
-from seekwise.backend.protocol import Options, Say, origin
-from seekwise.backend.trial_spec import HOST_OPTIONS, QUEUE_OPTIONS, REGION_OPTIONS, REGIONS_OWN
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.lab.testbed import filesystem, image, kernels, machine, script
 from seekwise.lab.testbed.cpio import Entry
 from seekwise.lab.testbed.image import Image
 from seekwise.lab.testbed.script import Storage
+from seekwise.simulate import arrays, room
+from seekwise.simulate.options import drive_parameters
+from seekwise.simulate.protocol import Options, Say, origin
+from seekwise.simulate.trial_spec import HOST_OPTIONS, QUEUE_OPTIONS, REGION_OPTIONS, REGIONS_OWN
 from seekwise.store import fio_result
 from seekwise.store.database import now
 from seekwise.store.record import Phase, Record
-from seekwise.study.factors import Value
-from seekwise.study.model import Study, System
-from seekwise.study.plan import Cell, Plan, SystemFacts, Trial
+from seekwise.workload.study.factors import Value
+from seekwise.workload.study.model import Study, System
+from seekwise.workload.study.plan import Cell, Plan, SystemFacts, Trial
 
 NOT_PARAMETERS = (*HOST_OPTIONS, *REGION_OPTIONS, *QUEUE_OPTIONS, *arrays.OPTIONS, "trace_events_max", "filesystem")
 """Options of a system that are not the drive's."""

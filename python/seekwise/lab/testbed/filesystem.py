@@ -10,7 +10,7 @@ from pathlib import Path
 from seekwise.lab.testbed import debian
 from seekwise.lab.testbed.cpio import Entry
 from seekwise.lab.testbed.debian import Package, Say
-from seekwise.run.kernel import fio_job
+from seekwise.measure.kernel import fio_job
 
 KNOWN = ("ext4",)
 FOLDER = Path("/tmp/data")

@@ -16,10 +16,10 @@ from seekwise import schedulers
 from seekwise.errors import UsageError
 from seekwise.lab.testbed import filesystem
 from seekwise.lab.testbed.cpio import Entry
-from seekwise.run.kernel import fio_job
-from seekwise.study import factors
-from seekwise.study.factors import Value
-from seekwise.study.plan import Load, Phase
+from seekwise.measure.kernel import fio_job
+from seekwise.workload.study import factors
+from seekwise.workload.study.factors import Value
+from seekwise.workload.study.plan import Load, Phase
 
 LEVELS = {"raid0": 2, "raid1": 2, "raid4": 3, "raid5": 3, "raid6": 4, "raid10": 2}
 """Arrays that the guest makes, and the fewest drives of each."""

@@ -15,16 +15,16 @@ from seekwise.errors import SeekwiseError, UsageError
 from seekwise.lab.testbed import backend, image, kernels, machine, script
 from seekwise.lab.testbed import tune_programs as virtual_programs
 from seekwise.lab.testbed.cpio import Entry
-from seekwise.run.live import jobs, logs, record, simulated
-from seekwise.run.live.candidates import Candidate, Candidates
-from seekwise.run.live.fio_load import FioLoad
-from seekwise.run.live.prepare import MIB, PreparedTarget
-from seekwise.run.live.simulated import Model
-from seekwise.run.live.stretch import Counters, Period, Stretch
+from seekwise.measure.live import jobs, logs, record, simulated
+from seekwise.measure.live.candidates import Candidate, Candidates
+from seekwise.measure.live.fio_load import FioLoad
+from seekwise.measure.live.prepare import MIB, PreparedTarget
+from seekwise.measure.live.simulated import Model
+from seekwise.measure.live.stretch import Counters, Period, Stretch
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
-from seekwise.study.factors import Value
-from seekwise.study.uses import Use
+from seekwise.workload.study.factors import Value
+from seekwise.workload.study.uses import Use
 
 PREFIX = "lab:"
 ROUNDS = 3

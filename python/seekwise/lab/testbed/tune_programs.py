@@ -10,9 +10,9 @@ from seekwise.errors import SeekwiseError
 from seekwise.lab.testbed import filesystem, host_programs, machine
 from seekwise.lab.testbed.cpio import Entry
 from seekwise.lab.testbed.debian import Say
-from seekwise.run.live import logs, team_load
-from seekwise.study.uses import Use
+from seekwise.measure.live import logs, team_load
 from seekwise.workload import team
+from seekwise.workload.study.uses import Use
 
 MEMORY_MIB = 3072
 """Programs, data, the drive's content and the page cache."""

@@ -15,15 +15,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from seekwise import temporary
-from seekwise.backend.trial_spec import KERNEL_DEFAULT
 from seekwise.files import make_folders, write_product
 from seekwise.lab.testbed import backend, filesystem, image, kernels, machine, script
 from seekwise.lab.testbed.cpio import Entry
 from seekwise.lab.testbed.debian import Package, Say, fetch, files
-from seekwise.study.factors import Value
-from seekwise.study.model import System
+from seekwise.simulate.trial_spec import KERNEL_DEFAULT
 from seekwise.trace.columns import Notes
 from seekwise.trace.record import recorder, ring
+from seekwise.workload.study.factors import Value
+from seekwise.workload.study.model import System
 
 DISKS = ("wd2500ys", "st3250620ns")
 DRIVES = (*DISKS, "crucial_mx500_1tb", "samsung_970_evo_plus")

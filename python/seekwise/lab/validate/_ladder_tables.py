@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
-from seekwise.analysis.observe import cell_of
-from seekwise.analysis.percentiles import percentile_ns
 from seekwise.files import make_folders, write_product
+from seekwise.judge.observe import cell_of
+from seekwise.judge.percentiles import percentile_ns
 from seekwise.store.database import Store
 from seekwise.store.record import Record
 

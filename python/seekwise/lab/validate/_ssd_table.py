@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
 
-from seekwise.backend.setups.queries import OPERATIONS, Option, Query, ResultSource
-from seekwise.backend.setups.setup import setup_of
-from seekwise.backend.setups.value import ClaimError, NotModelled
 from seekwise.lab.validate._basis import marking
 from seekwise.lab.validate.frame import FileReport, unreadable
+from seekwise.simulate.setups.queries import OPERATIONS, Option, Query, ResultSource
+from seekwise.simulate.setups.setup import setup_of
+from seekwise.simulate.setups.value import ClaimError, NotModelled
 
 HEADER = "pattern,array,chunk_kib,bs_kib,mb_per_s,tool"
 ROW_TOLERANCE = 0.20

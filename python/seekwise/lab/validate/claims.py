@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from seekwise import bounds
-from seekwise.backend.setups.queries import ResultSource
-from seekwise.backend.setups.value import ClaimError, NotModelled
 from seekwise.files import read_text
 from seekwise.lab.validate._basis import marking
 from seekwise.lab.validate.frame import FileReport, Report, files_below, unreadable
@@ -23,6 +21,8 @@ from seekwise.papers.expression import evaluate
 from seekwise.papers.functions import Functions
 from seekwise.papers.prefetch import prepare
 from seekwise.papers.simulated import SimulatedResults
+from seekwise.simulate.setups.queries import ResultSource
+from seekwise.simulate.setups.value import ClaimError, NotModelled
 
 SUMMARY = "claims of published articles against the simulator"
 REQUIRES_FILES = False

@@ -22,12 +22,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from seekwise.analysis.calibration.score import EQUAL, Score
-from seekwise.analysis.calibration.suite import calibrate
-from seekwise.analysis.control import judge_control
-from seekwise.analysis.decision.observed import judge_observations, verdicts
-from seekwise.analysis.model import Observation, Verdict
-from seekwise.analysis.rule import threshold_log
+from seekwise.judge.calibration.score import EQUAL, Score
+from seekwise.judge.calibration.suite import calibrate
+from seekwise.judge.control import judge_control
+from seekwise.judge.decision.observed import judge_observations, verdicts
+from seekwise.judge.model import Observation, Verdict
+from seekwise.judge.rule import threshold_log
 from seekwise.lab.validate import frame, period_tables
 from seekwise.lab.validate._basis import Basis, Count, marking
 from seekwise.lab.validate.frame import FileReport, Report, unreadable

@@ -16,17 +16,17 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from seekwise.analysis.compare import P99_OPERATIONS_MIN, Agreement, Pair, Side, agreement, pairs
-from seekwise.backend.protocol import Options
-from seekwise.backend.simulated import SimulatedBackend
 from seekwise.errors import SeekwiseError
 from seekwise.files import read_text
+from seekwise.judge.compare import P99_OPERATIONS_MIN, Agreement, Pair, Side, agreement, pairs
 from seekwise.lab.validate import _ladder_tables as ladder
 from seekwise.lab.validate._basis import marking
 from seekwise.lab.validate.frame import FileReport, Report, files_below, unreadable
 from seekwise.lab.validate.frame import text as frame_text
-from seekwise.study import parse, plan, starters
-from seekwise.study.model import Study
+from seekwise.simulate.protocol import Options
+from seekwise.simulate.simulated import SimulatedBackend
+from seekwise.workload.study import parse, plan, starters
+from seekwise.workload.study.model import Study
 
 SUMMARY = "the simulator against a real kernel over the same drives"
 BLOCKS = 3

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from seekwise import _core
-from seekwise.backend.setups.queries import ResultSource
 from seekwise.files import read_text
 from seekwise.lab.validate import _core_table as core_table
 from seekwise.lab.validate import _ssd_table as ssd_table
 from seekwise.lab.validate._basis import marking
 from seekwise.lab.validate.frame import FileReport, Report, files_below, unreadable
 from seekwise.papers.simulated import SimulatedResults
+from seekwise.simulate.setups.queries import ResultSource
 
 SUMMARY = "simulated rates against recorded rates of real machines"
 SHARE_ROWS = 0.90

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from seekwise import bounds
-from seekwise.analysis.published_rule import METRICS, RULE, decide
-from seekwise.backend.setups.queries import OPERATIONS, SCHEDULERS, Query, ResultSource
-from seekwise.backend.setups.value import ClaimError, NotModelled
 from seekwise.files import read_text
+from seekwise.judge.published_rule import METRICS, RULE, decide
 from seekwise.lab.validate._basis import marking
 from seekwise.lab.validate.frame import FileReport, Report, files_below, unreadable
 from seekwise.papers.prefetch import prepare
 from seekwise.papers.simulated import SimulatedResults
+from seekwise.simulate.setups.queries import OPERATIONS, SCHEDULERS, Query, ResultSource
+from seekwise.simulate.setups.value import ClaimError, NotModelled
 
 SUMMARY = "winners of published tables against the simulator"
 REQUIRES_FILES = False

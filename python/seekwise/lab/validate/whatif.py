@@ -25,14 +25,14 @@ from typing import Any
 import numpy as np
 
 from seekwise import _core, temporary
-from seekwise.analysis.percentiles import percentile_ns
 from seekwise.errors import SeekwiseError
 from seekwise.files import read_text, write_product
+from seekwise.judge.percentiles import percentile_ns
 from seekwise.lab.testbed import whatif as testbed
 from seekwise.lab.validate._basis import marking
 from seekwise.lab.validate.frame import FileReport, Report, files_below, unreadable
 from seekwise.lab.validate.frame import text as frame_text
-from seekwise.run import whatif
+from seekwise.measure import whatif
 from seekwise.trace import load as loads
 from seekwise.trace.columns import Kind
 from seekwise.trace.readers import open_trace

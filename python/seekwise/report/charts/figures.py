@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from seekwise.analysis.printed import mean_of, repeats
+from seekwise.judge.printed import mean_of, repeats
 from seekwise.report.charts import panels as multiples
 from seekwise.report.charts.style import configured, scales
 from seekwise.report.insights.answer import kind_of
@@ -14,8 +14,8 @@ from seekwise.report.looks import Looks
 from seekwise.report.number_text import natural, three
 from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER
 from seekwise.store.record import Record
-from seekwise.study.model import System
-from seekwise.study.shown import Figure
+from seekwise.workload.study.model import System
+from seekwise.workload.study.shown import Figure
 
 Y_TITLES = {
     "rate": "rate [MB/s]",

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from seekwise import command_tree, environment
-from seekwise.study import factors
+from seekwise.workload.study import factors
 
 GROUP = re.compile(r'^group = "([a-z-]+)"$', re.MULTILINE)
 Entry = tuple[str, str, tuple[str, ...]]
@@ -48,7 +48,7 @@ def commands() -> dict[str, click.Command]:
 
 def words() -> list[str]:
     """Names of commands, settings, uses, profiles and studies, for suggestions."""
-    from seekwise.study import profiles, starters, uses
+    from seekwise.workload.study import profiles, starters, uses
 
     named = [name for each in uses.shipped() for name in (each.name, each.group)]
     return [*commands(), *factors.FACTORS, *named, *profiles.names(), *starters.names()]
@@ -143,7 +143,7 @@ def use_names() -> frozenset[str]:
 
 def use(name: str) -> Entry | None:
     """A use or a group of uses that ships with the program: its jobs, what is compared, and how to measure it."""
-    from seekwise.study import load_words, uses
+    from seekwise.workload.study import load_words, uses
 
     wanted = name.replace(" ", "-")
     found = [each for each in uses.shipped() if wanted in (each.name, each.group)]
@@ -166,7 +166,7 @@ def use(name: str) -> Entry | None:
 
 
 def _profile(name: str) -> Entry | None:
-    from seekwise.study import profiles  # loads the models of studies
+    from seekwise.workload.study import profiles  # loads the models of studies
 
     if name not in profiles.names():
         return None
@@ -175,7 +175,7 @@ def _profile(name: str) -> Entry | None:
 
 
 def _study(name: str) -> Entry | None:
-    from seekwise.study import starters
+    from seekwise.workload.study import starters
 
     if name not in starters.names():
         return None

@@ -13,8 +13,8 @@ from typing import Literal
 
 import numpy as np
 
-from seekwise.analysis.rule import more_is_better
 from seekwise.errors import MissingError
+from seekwise.judge.rule import more_is_better
 from seekwise.report.fleet.rows import METRICS, Summary, Sums, Unit
 
 UNITS_LEAST = 3

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from seekwise.analysis.observe import values
+from seekwise.judge.observe import values
 from seekwise.store.record import Record
 
 METRICS = ("rate", "p99")

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from seekwise.analysis.rule import more_is_better
 from seekwise.errors import MissingError
+from seekwise.judge.rule import more_is_better
 from seekwise.report.fleet import two_groups
 from seekwise.report.fleet.figures import Figure, figures, over_loads
 from seekwise.report.fleet.rows import Summary, Unit

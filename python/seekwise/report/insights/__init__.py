@@ -16,7 +16,7 @@ from seekwise.report.insights import controllers, loads, locks, pairs, protects,
 from seekwise.report.insights.means import Means
 from seekwise.report.insights.model import Finding
 from seekwise.store.record import Record
-from seekwise.study.model import System
+from seekwise.workload.study.model import System
 
 SHOWN_MOST = 12
 OF_A_KIND_MOST = {"groups": 4, "lock": 6, "pair": 3}

@@ -1,6 +1,6 @@
 """The answer of a study to its own question: which setting for each system, overall, by use and by number of threads.
 
-Every choice is judged by the one rule of `seekwise.analysis` (through `workloads.weigh`): the settings of one system compete by their rates,
+Every choice is judged by the one rule of `seekwise.judge` (through `workloads.weigh`): the settings of one system compete by their rates,
 weighed over the operations. Of those that the best does not beat the fastest is named, unless it loses much more than another one in the cell where it is worst.
 
 A chunk size competes like a setting. Systems that differ in their chunk alone are one family, and a study that varies `chunk_kib` in its
@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from seekwise.analysis.rule import ROUNDS_MIN, THRESHOLD_SHARE
-from seekwise.analysis.workloads import Weighed, Workload, find, weigh
 from seekwise.errors import UsageError
+from seekwise.judge.rule import ROUNDS_MIN, THRESHOLD_SHARE
+from seekwise.judge.workloads import Weighed, Workload, find, weigh
 from seekwise.report.insights.means import NAMES, listed
 from seekwise.store.record import Record
-from seekwise.study.model import Study, System
-from seekwise.study.shown import Answer
+from seekwise.workload.study.model import Study, System
+from seekwise.workload.study.shown import Answer
 
 OVERALL = Workload(
     "overall",

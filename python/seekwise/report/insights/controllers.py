@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from seekwise.analysis.raid_kind import Pair, RaidKind, raid_kind
+from seekwise.judge.raid_kind import Pair, RaidKind, raid_kind
 from seekwise.report.insights.means import Means, listed, span
 from seekwise.report.insights.model import Finding
-from seekwise.study.model import System
+from seekwise.workload.study.model import System
 
 WORDS = {
     "hardware": "does its own work, as hardware RAID does",

@@ -12,7 +12,7 @@ from itertools import combinations
 from seekwise.report.insights.means import NAMES, Means, Place, span
 from seekwise.report.insights.model import Finding
 from seekwise.store.record import Record
-from seekwise.study.quantity import size_word
+from seekwise.workload.study.quantity import size_word
 
 
 def parted(records: Sequence[Record]) -> dict[str, list[Record]]:

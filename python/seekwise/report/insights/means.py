@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from seekwise.analysis.printed import PRINTED_MB, metric_error, repeats
+from seekwise.judge.printed import PRINTED_MB, metric_error, repeats
 from seekwise.store.record import Record
 
 METRICS = ("rate", "access_time", "cpu_efficiency")

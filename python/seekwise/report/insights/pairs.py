@@ -11,8 +11,8 @@ from itertools import combinations
 
 from seekwise.report.insights.means import NAMES, Means, listed, number
 from seekwise.report.insights.model import Finding
-from seekwise.study.model import System
-from seekwise.study.quantity import size_word
+from seekwise.workload.study.model import System
+from seekwise.workload.study.quantity import size_word
 
 TITLES = {
     "drive": "drive",

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from seekwise.analysis.percentiles import percentile_ns
+from seekwise.judge.percentiles import percentile_ns
 from seekwise.report.explain.caps import WITHOUT
 from seekwise.report.insights.means import number
 from seekwise.report.insights.model import Finding, means

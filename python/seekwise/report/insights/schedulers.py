@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from seekwise.analysis.naming import pieces
+from seekwise.judge.naming import pieces
 from seekwise.report.insights.means import NAMES, UNITS, Means, listed, number, span
 from seekwise.report.insights.model import Finding
-from seekwise.study.quantity import size_word
+from seekwise.workload.study.quantity import size_word
 
 Curve = dict[int, float]
 """Value by thread count."""

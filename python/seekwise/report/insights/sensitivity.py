@@ -17,18 +17,18 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from seekwise.analysis.printed import MISSING, Style, printed
-from seekwise.analysis.published_rule import METRICS, decide
-from seekwise.backend.simulated import SimulatedBackend
 from seekwise.errors import RefusedError, SeekwiseError, UsageError
+from seekwise.judge.printed import MISSING, Style, printed
+from seekwise.judge.published_rule import METRICS, decide
 from seekwise.report import insights
 from seekwise.report.insights import schedulers
 from seekwise.report.insights.means import NAMES, UNITS, Means, number
+from seekwise.simulate.simulated import SimulatedBackend
 from seekwise.store.record import Record
-from seekwise.study import parameters, plan
-from seekwise.study.model import Study
-from seekwise.study.parameters import Parameter
-from seekwise.study.quantity import size_word
+from seekwise.workload.study import parameters, plan
+from seekwise.workload.study.model import Study
+from seekwise.workload.study.parameters import Parameter
+from seekwise.workload.study.quantity import size_word
 
 POINTS = 3
 POINTS_MAX = 25

@@ -19,8 +19,8 @@ from seekwise.store.foreign import registry
 from seekwise.store.foreign.model import ForeignError, Format, Given, Result, Source
 from seekwise.store.record import Record
 from seekwise.store.run_id import new_run_id
-from seekwise.study.plan import Cell, Load, Phase, Plan, Setting, SystemFacts, Trial
-from seekwise.study.quantity import size_word
+from seekwise.workload.study.plan import Cell, Load, Phase, Plan, Setting, SystemFacts, Trial
+from seekwise.workload.study.quantity import size_word
 
 SYSTEM = "imported"
 FILE_BYTES_MAX = 2**30

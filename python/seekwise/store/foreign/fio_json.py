@@ -13,7 +13,7 @@ from seekwise.errors import SeekwiseError
 from seekwise.store import fio_result
 from seekwise.store.foreign.model import ForeignError, Format, Given, Result, Source
 from seekwise.store.record import Phase
-from seekwise.study.quantity import parse_bytes
+from seekwise.workload.study.quantity import parse_bytes
 
 
 def _recognises(source: Source) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.store.record import CpuSeconds, Operation, Phase
-from seekwise.study.quantity import SIZE_FORM, parse_bytes
+from seekwise.workload.study.quantity import SIZE_FORM, parse_bytes
 
 MIB = 2**20
 KIB = 2**10

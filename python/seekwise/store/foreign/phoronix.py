@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 from seekwise.store.foreign.model import MIB, Format, Given, Result, Source, phase_of_rate
 from seekwise.store.record import Operation, Phase
-from seekwise.study.quantity import parse_bytes
+from seekwise.workload.study.quantity import parse_bytes
 
 TYPES: dict[str, Operation] = {
     "random read": "rand_read",

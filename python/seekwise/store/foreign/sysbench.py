@@ -11,7 +11,7 @@ import re
 
 from seekwise.store.foreign.model import MIB, Format, Given, Result, Source, phase
 from seekwise.store.record import Operation
-from seekwise.study.quantity import parse_bytes
+from seekwise.workload.study.quantity import parse_bytes
 
 MODES: dict[str, Operation] = {
     "random read": "rand_read",

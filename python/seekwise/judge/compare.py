@@ -1,0 +1,316 @@
+"""Two runs of the same work on the same storage: what changed from one to the other.
+
+        base ──┐   same device, same load,          a cell × setting of the base against the same of the new run,
+        new  ──┴─  same cells and settings    →     judged by the one rule; first block with first block, and so on
+
+Blocks of two runs shared no hour and no temperature, so a difference is shown to exist, not what made it: only settings that
+met in one block are compared fairly. The report says so. What does not compare is refused with every reason.
+
+Runs of different backends (the same drives measured, virtual, simulated) are not before and after: for them `agreement` says
+how far the one predicts the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from seekwise.judge.decision.observed import judge_observations, verdicts
+from seekwise.judge.decision.runs import DIFFERENCES, PAIRS_LEAST, UNCONFIRMED
+from seekwise.judge.model import Observation, Verdict
+from seekwise.judge.observe import cell_of, observations, values
+from seekwise.judge.percentiles import merged, percentile_ns
+from seekwise.judge.quantiles import QuantileRatio, quantile_ratios
+from seekwise.judge.records import is_exact
+from seekwise.judge.rule import ALPHA, CONTROL_SUFFIX, more_is_better
+from seekwise.store.record import Record
+
+GAP_SHARE = 0.05
+"""Cells whose best and worst setting are closer than this do not count for "the same best setting"."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One run, as far as comparing needs it."""
+
+    run_id: str
+    records: Sequence[Record]
+    loads: Mapping[str, Mapping[str, Any]]
+    """By cell: everything that defines the work, as plain data."""
+    devices: tuple[str, ...]
+    """What the work ran on, most specific name first known: model and serial, or drive model; empty when not known."""
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """What may differ, but is said: kernel, fio, filesystem …"""
+
+    @property
+    def badge(self) -> str:
+        return self.records[0].badge if self.records else "measured"
+
+    @property
+    def compared(self) -> list[Record]:
+        """Records that compete: no drift check, no second label of the A/A check."""
+        return [
+            r for r in self.records if r.conditions.get("role") != "sentinel" and not r.setting.endswith(CONTROL_SUFFIX)
+        ]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One cell and setting by one metric, new against base: a ratio above 1 is a higher value in the new run."""
+
+    cell: str
+    setting: str
+    verdict: Verdict
+    outcome: str
+    """regression, improvement, unconfirmed (shown by some pairs of runs only), small, tie or undecided."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    base: str
+    new: str
+    changes: tuple[Change, ...]
+    quantiles: Mapping[tuple[str, str, str], Sequence[QuantileRatio]]
+    """By cell, setting and operation: access time of the new run over the base, quantile by quantile."""
+    notes: tuple[str, ...]
+    pairs: int = 1
+    """Pairs of runs that it rests on; `base` and `new` are the newest."""
+
+    def count(self, outcome: str) -> int:
+        return sum(change.outcome == outcome for change in self.changes)
+
+
+def reasons_against(base: Side, new: Side, *, same_devices: bool = True) -> list[str]:
+    """Why two runs do not compare; empty if they do. `same_devices` False: other devices are what is compared."""
+    found = []
+    for side in (base, new):
+        if not any(record.valid for record in side.compared):
+            found.append(f"run {side.run_id} has no valid trial")
+        if not side.devices:
+            found.append(f"run {side.run_id} does not say which device it ran on")
+    if same_devices and base.devices and new.devices and base.devices != new.devices:
+        found.append(f"different devices: {', '.join(base.devices)} against {', '.join(new.devices)}")
+    shared = base.loads.keys() & new.loads.keys()
+    if not shared:
+        found.append("the runs have no combination of workload and configuration in common")
+    for cell in sorted(shared):
+        a, b = base.loads[cell], new.loads[cell]
+        for name in sorted(a.keys() | b.keys()):
+            if a.get(name) != b.get(name):
+                found.append(f"different load in {cell}: {name} {a.get(name)} against {b.get(name)}")
+    if shared and not {r.setting for r in base.compared} & {r.setting for r in new.compared}:
+        found.append("no setting in common")
+    return found
+
+
+def notes(base: Side, new: Side) -> list[str]:
+    """Differences that do not forbid comparing but must be said."""
+    said = ["the runs were not interleaved: something else may have changed between them"]
+    for name in sorted(base.facts.keys() | new.facts.keys()):
+        if base.facts.get(name) != new.facts.get(name):
+            said.append(f"{name}: {base.facts.get(name, 'unknown')} against {new.facts.get(name, 'unknown')}")
+    for side, other in ((base, new), (new, base)):
+        lone = sorted(side.loads.keys() - other.loads.keys())
+        if lone:
+            said.append(
+                f"only in run {side.run_id}: {len(lone)} combinations ({', '.join(lone[:3])}{' …' if len(lone) > 3 else ''})"
+            )
+    return said
+
+
+def compare(base: Side, new: Side, *, alpha: float = ALPHA) -> Comparison:
+    """Judges every cell and setting that both runs have."""
+    sides = {"base": base, "new": new}
+    made: list[Observation] = []
+    places: dict[str, tuple[str, str]] = {}
+    for label, side in sides.items():
+        of_side = observations(side.compared)
+        for o, block in zip(of_side, _block_ranks(of_side), strict=True):
+            cell = f"{o.cell} [{o.setting}]"
+            places[cell] = (o.cell, o.setting)
+            made.append(Observation("compare", cell, block, label, o.metric, o.value))
+    # Base first, whatever the order of cells: ratios are then base / new in every verdict.
+    found = verdicts(judge_observations(made, alpha=alpha, exact=is_exact([*base.records, *new.records])))
+    changes = [Change(*places[v.cell], _turned(v), _outcome(v)) for v in found]
+    return Comparison(base.run_id, new.run_id, tuple(changes), _quantiles(base, new), tuple(notes(base, new)))
+
+
+def over_pairs(found: Sequence[Comparison], *, needs_confirmation: bool) -> Comparison:
+    """One comparison of those of one or more pairs of runs, oldest first: ratio as a geometric mean, the widest interval, all else of the newest.
+
+    What differs from run to run whatever is set is not in the noise of one run. So a difference is a regression or an improvement where all of
+    at least `PAIRS_LEAST` pairs show it (one, without `needs_confirmation`), and `unconfirmed` where some do.
+    """
+    newest = found[-1]
+    changes = []
+    for change in newest.changes:
+        place = (change.cell, change.setting, change.verdict.metric)
+        same = [
+            each for one in found for each in one.changes if (each.cell, each.setting, each.verdict.metric) == place
+        ]
+        outcomes = {each.outcome for each in same}
+        if len(outcomes) == 1:
+            lone = needs_confirmation and len(same) < PAIRS_LEAST and change.outcome in DIFFERENCES
+            outcome = UNCONFIRMED if lone else change.outcome
+        elif outcomes & DIFFERENCES:
+            outcome = UNCONFIRMED
+        else:
+            outcome = "undecided" if "undecided" in outcomes else "small"
+        changes.append(replace(change, outcome=outcome, verdict=_together([each.verdict for each in same])))
+    return replace(newest, changes=tuple(changes), pairs=len(found))
+
+
+def _together(verdicts: Sequence[Verdict]) -> Verdict:
+    """The newest with the ratio of all."""
+    known = [v for v in verdicts if all(math.isfinite(x) and x > 0 for x in (v.ratio, v.ratio_low, v.ratio_high))]
+    if len(known) < 2:
+        return verdicts[-1]
+    ratio = math.exp(sum(math.log(v.ratio) for v in known) / len(known))
+    low, high = min(v.ratio_low for v in known), max(v.ratio_high for v in known)
+    return replace(verdicts[-1], ratio=ratio, ratio_low=low, ratio_high=high)
+
+
+def _block_ranks(rows: Sequence[Observation]) -> list[int]:
+    """Blocks counted from 0 in each run, so that first meets first."""
+    rank = {block: i for i, block in enumerate(sorted({o.block for o in rows}))}
+    return [rank[o.block] for o in rows]
+
+
+def _turned(v: Verdict) -> Verdict:
+    """The verdict with `new` as setting a: ratio = new / base."""
+    if v.setting_a == "new":
+        return v
+    inverse = [1 / x if x and math.isfinite(x) else math.nan for x in (v.ratio, v.ratio_high, v.ratio_low)]
+    return Verdict(
+        **{
+            **v.__dict__,
+            "setting_a": "new",
+            "setting_b": "base",
+            "ratio": inverse[0],
+            "ratio_low": inverse[1],
+            "ratio_high": inverse[2],
+        }
+    )
+
+
+def _outcome(v: Verdict) -> str:
+    if v.word == "clear":
+        return "improvement" if v.winner == "new" else "regression"
+    return v.word
+
+
+def _quantiles(base: Side, new: Side) -> dict[tuple[str, str, str], Sequence[QuantileRatio]]:
+    def histograms(side: Side) -> dict[tuple[str, str, str], dict[int, dict[int, int]]]:
+        ranks = {block: i for i, block in enumerate(sorted({r.block for r in side.compared}))}
+        found: dict[tuple[str, str, str], dict[int, dict[int, int]]] = {}
+        for record in side.compared:
+            for phase in record.phases if record.valid else ():
+                runs = found.setdefault((record.cell, record.setting, phase.operation), {})
+                block = ranks[record.block]
+                runs[block] = merged([runs.get(block, {}), phase.latency_bins])
+        return found
+
+    before, after = histograms(base), histograms(new)
+    return {
+        place: ratios for place in before if place in after and (ratios := quantile_ratios(after[place], before[place]))
+    }
+
+
+AGREE_METRICS = ("rate", "access_time", "cpu_efficiency", "p99")
+P99_OPERATIONS_MIN = 200
+"""One run beside another needs fewer operations in the tail than a verdict does: two of them are at or beyond the 99th percentile."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One cell and setting in both runs, by one metric: means over the blocks, in bytes/s, ns, or MB per CPU second."""
+
+    metric: str
+    cell: str
+    setting: str
+    base: float
+    new: float
+
+    @property
+    def error(self) -> float:
+        """|ratio − 1| as a share; which of the two is on top makes no difference."""
+        return math.expm1(abs(math.log(self.new / self.base)))
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How well one run predicts another, over all cells and settings that both have, by metric."""
+
+    metric: str
+    cells: int
+    """Combinations compared."""
+    median_error: float
+    """Median of |ratio − 1| as a share, on the log scale turned back: 0.03 is 3 %."""
+    p90_error: float
+    worst_error: float
+    worst_place: str
+    same_best: int
+    """Cells in which the new run's best setting is the base's best, or less than 5 % behind it there …"""
+    same_best_of: int
+    """… of those in which the base's best and worst setting are at least 5 % apart."""
+
+
+def pairs(base: Side, new: Side) -> list[Pair]:
+    """Everything that both runs have."""
+    a, b = (_means(side) for side in (base, new))
+    order = {metric: number for number, metric in enumerate(AGREE_METRICS)}
+    found = [Pair(*key, value, b[key]) for key, value in a.items() if key in b]
+    return sorted(found, key=lambda pair: (order.get(pair.metric, len(order)), pair.cell, pair.setting))
+
+
+def agreement(found: Sequence[Pair]) -> list[Agreement]:
+    """Means over blocks compared; no test, because a model is not expected to be equal but to be near."""
+    return [
+        _agreement(metric, [p for p in found if p.metric == metric])
+        for metric in dict.fromkeys(p.metric for p in found)
+    ]
+
+
+def _agreement(metric: str, found: list[Pair]) -> Agreement:
+    errors = np.array([abs(math.log(pair.new / pair.base)) for pair in found])
+    worst = found[int(errors.argmax())]
+    better = (lambda value: value) if more_is_better(metric) else (lambda value: -value)
+    same = of = 0
+    for cell in dict.fromkeys(pair.cell for pair in found):
+        there = [pair for pair in found if pair.cell == cell]
+        best, worst_there = (pick(there, key=lambda p: better(p.base)).base for pick in (max, min))
+        if abs(math.log(best / worst_there)) < math.log1p(GAP_SHARE):
+            continue
+        chosen = max(there, key=lambda p: better(p.new)).base
+        of += 1
+        same += abs(math.log(best / chosen)) < math.log1p(GAP_SHARE)
+    return Agreement(
+        metric,
+        len(found),
+        float(np.expm1(np.median(errors))),
+        float(np.expm1(np.quantile(errors, 0.9))),
+        float(np.expm1(errors.max())),
+        f"{worst.cell} [{worst.setting}]",
+        same,
+        of,
+    )
+
+
+def _means(side: Side) -> dict[tuple[str, str, str], float]:
+    """Mean over blocks (geometric) by (metric, cell, setting)."""
+    logs: dict[tuple[str, str, str], list[float]] = {}
+    for record in side.compared if side.records else ():
+        for phase in record.phases if record.valid else ():
+            found = values(phase)
+            if sum(phase.latency_bins.values()) >= P99_OPERATIONS_MIN:
+                found["p99"] = float(percentile_ns(phase.latency_bins, 99) or 0)
+            elif "99" in phase.reported_percentiles_ns and phase.ios >= P99_OPERATIONS_MIN:
+                found["p99"] = float(phase.reported_percentiles_ns["99"])
+            for metric, value in found.items():
+                if value > 0:
+                    logs.setdefault((metric, cell_of(record, phase), record.setting), []).append(math.log(value))
+    return {key: math.exp(sum(each) / len(each)) for key, each in logs.items()}

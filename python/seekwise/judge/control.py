@@ -1,0 +1,74 @@
+"""The A/A control: one setting under two labels. Whatever is found between them is false.
+
+Every study carries one. It says how large a difference chance alone produces here (and so raises the threshold of a win), and
+the share of cells in which the rule names a winner between a setting and itself is printed beside the results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from seekwise.judge.decision.observed import control_pairs, judge_observations, verdicts
+from seekwise.judge.model import Observation, Verdict
+from seekwise.judge.rule import ALPHA
+
+
+@dataclass(frozen=True)
+class ControlReport:
+    """What the A/A pairs of a study showed."""
+
+    comparisons: int
+    wins_false: int
+    undecided: int
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def wins_false_share(self) -> float:
+        return self.wins_false / self.comparisons if self.comparisons else 0.0
+
+    @property
+    def text(self) -> str:
+        """One line for a report."""
+        if not self.comparisons:
+            return "no A/A check in this study"
+        return (
+            f"A/A check {'passed' if not self.wins_false else 'not clean'}: {self.wins_false} false differences in "
+            f"{self.comparisons} comparisons of a setting with itself ({100 * self.wins_false_share:.0f} %)"
+        )
+
+
+def judge_control(
+    observations: Sequence[Observation],
+    *,
+    control: tuple[str, str] | None = None,
+    alpha: float = ALPHA,
+    sequential: bool = False,
+) -> ControlReport:
+    """Judges the two labels of each control against each other, by the same rule as everything else."""
+    found: list[Verdict] = []
+    for first, second in control_pairs(list(dict.fromkeys(o.setting for o in observations)), control):
+        # Without the suffix the second label is a setting like any other.
+        renamed = [
+            Observation(o.table, o.cell, o.block, "label A" if o.setting == first else "label B", o.metric, o.value)
+            for o in observations
+            if o.setting in (first, second)
+        ]
+        for v in verdicts(judge_observations(renamed, alpha=alpha, sequential=sequential)):
+            names = {"label A": first, "label B": second}
+            found.append(
+                Verdict(
+                    **{
+                        **v.__dict__,
+                        "setting_a": names[v.setting_a],
+                        "setting_b": names[v.setting_b],
+                        "winner": names[v.winner] if v.winner else None,
+                    }
+                )
+            )
+    return ControlReport(
+        comparisons=len(found),
+        wins_false=sum(v.winner is not None for v in found),
+        undecided=sum(v.word == "undecided" for v in found),
+        verdicts=tuple(found),
+    )

@@ -1,0 +1,131 @@
+"""Observations of a study judged: each repetition is a round, and a combination is a use.
+
+An operation's throughput says how much gets done, its p99 latency how responsive it is. What is particular about such values is a
+property of the data (`table.Conditions`): combinations of a table lend each other what they know of the noise, an A/A check says
+what a difference must exceed, and what was not steady never wins.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from seekwise.judge.decision.table import Conditions, Entry, Values
+from seekwise.judge.decision.verdicts import Judged, judge
+from seekwise.judge.grid import Grid, grids
+from seekwise.judge.model import Observation, Verdict
+from seekwise.judge.rule import (
+    ALPHA,
+    CONTROL_SUFFIX,
+    NOISE_FACTOR,
+    SHARE_PER_LOOK,
+    more_is_better,
+    threshold_loss,
+)
+from seekwise.workload.study.uses import Purpose
+
+METRICS: dict[str, tuple[Purpose, str, float]] = {
+    "rate": ("throughput", "MB/s", 1e-6),
+    "p99": ("responsive", "ms", 1e-6),
+    "access_time": ("throughput", "ms", 1e-6),
+}
+"""{metric: (purpose, unit, what a value is multiplied by)}."""
+
+Unsteady = Mapping[tuple[str, str], str]
+"""{(cell, setting): reason} of what did not reach steady state (`steady.py`)."""
+
+
+def judge_observations(
+    observations: Sequence[Observation],
+    *,
+    alpha: float = ALPHA,
+    control: tuple[str, str] | None = None,
+    sequential: bool = False,
+    unsteady: Unsteady | None = None,
+    exact: bool = False,
+) -> list[Judged]:
+    """Every cell by every metric.
+
+    `alpha` is what is promised: the share of false winners, and of tables without any difference that show a winner.
+    `sequential`: the run could have stopped at an earlier look (`--until decided`), so each look spends less of it.
+    `exact`: a deterministic simulation, whose single repetition decides.
+    `control` names the two labels of an A/A pair; by default any setting `X (control)` beside `X` is one. The second label
+    is only used to measure the noise: it takes part in no comparison (see `control.py` for its own verdicts).
+    """
+    tables: dict[str, list[Entry]] = {}
+    for grid in grids(observations):
+        made = entries_of(
+            grid, control, share=SHARE_PER_LOOK if sequential else 1.0, unsteady=unsteady or {}, exact=exact
+        )
+        tables.setdefault(grid.table, []).extend(made)
+    return [each for entries in tables.values() for each in judge(entries, alpha=alpha)]
+
+
+def verdicts(judged: Sequence[Judged]) -> list[Verdict]:
+    """Of every pair, in the order of tables, metrics and cells."""
+    return [verdict for each in judged for verdict in each.verdicts]
+
+
+def entries_of(
+    grid: Grid,
+    control: tuple[str, str] | None = None,
+    *,
+    share: float = 1.0,
+    unsteady: Unsteady | None = None,
+    exact: bool = False,
+) -> list[Entry]:
+    """One entry for each cell in which two settings or more were observed."""
+    pairs = control_pairs(grid.settings, control)
+    left_out = {second for _, second in pairs}
+    noise = NOISE_FACTOR * control_noise(grid, pairs)
+    purpose, unit, factor = METRICS.get(grid.metric, ("throughput", "", 1.0))
+    more = more_is_better(grid.metric)
+    found = []
+    for c, cell in enumerate(grid.cells):
+        asked = [s for s, name in enumerate(grid.settings) if grid.asked[c, s] and name not in left_out]
+        if len(asked) < 2:
+            continue
+        names = tuple(grid.settings[s] for s in asked)
+        conditions = Conditions(
+            grid.metric,
+            share,
+            exact,
+            noise,
+            {name: reason for (where, name), reason in (unsteady or {}).items() if where == cell},
+            {grid.settings[s]: int(grid.unusable[c, s]) for s in asked if grid.unusable[c, s]},
+        )
+        figures = Values(names, {grid.settings[s]: _logs(grid, c, s, math.log(factor)) for s in asked})
+        found.append(
+            Entry(
+                cell, grid.metric, unit, more, threshold_loss(grid.metric), figures, title=cell, purpose=purpose,
+                kind=grid.metric, table=grid.table, conditions=conditions,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _logs(grid: Grid, cell: int, setting: int, log_factor: float) -> dict[int, float]:
+    """{block: logarithm of the value in the unit that is shown}."""
+    values = grid.log_values[cell, :, setting]
+    return {grid.blocks[b]: float(values[b]) + log_factor for b in np.flatnonzero(~np.isnan(values))}
+
+
+def control_pairs(settings: Sequence[str], control: tuple[str, str] | None) -> list[tuple[str, str]]:
+    """A/A pairs among these settings."""
+    if control is not None:
+        return [control] if control[0] in settings and control[1] in settings else []
+    return [(name, name + CONTROL_SUFFIX) for name in settings if name + CONTROL_SUFFIX in settings]
+
+
+def control_noise(grid: Grid, pairs: Sequence[tuple[str, str]]) -> float:
+    """A/A noise: standard deviation, about its true value zero, of the difference of means between a control's two labels."""
+    squares: list[float] = []
+    for first, second in pairs:
+        a, b = grid.setting_index(first), grid.setting_index(second)
+        for row in grid.log_values[:, :, a] - grid.log_values[:, :, b]:
+            present = row[~np.isnan(row)]
+            if len(present):
+                squares.append(float(present.mean()) ** 2)
+    return math.sqrt(sum(squares) / len(squares)) if squares else 0.0

@@ -1,0 +1,65 @@
+"""Drift: what the reference cell did at both ends of each block.
+
+        block 1: S … … … S   block 2: S … … … S   …        S = drift check: the reference setting in one cell, always the same
+
+Candidates are compared inside their block, so slow drift does not choose a winner. It is said nevertheless, because it says
+whether the machine was itself: ln value against the drift check's place in the run, a straight line, and the change from the first
+to the last drift check with its 95 % interval (least squares; drift checks of one cell and operation).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from seekwise.judge.observe import cell_of, values
+from seekwise.judge.rule import threshold_log
+from seekwise.store.record import Record
+
+SENTINELS_MIN = 4
+
+
+@dataclass(frozen=True)
+class Drift:
+    """Change from the first to the last drift check of one cell by one metric."""
+
+    cell: str
+    metric: str
+    ratio: float
+    ratio_low: float
+    ratio_high: float
+    sentinels: int
+    counts: bool
+    """Shown (the interval excludes 1) and at least as large as what counts as a difference."""
+
+
+def drifts(records: Sequence[Record], metrics: Sequence[str] = ("rate", "access_time")) -> list[Drift]:
+    """Of every cell that has drift checks; `records` may hold anything else as well."""
+    series: dict[tuple[str, str], list[tuple[int, float]]] = {}
+    for record in records:
+        if record.conditions.get("role") != "sentinel" or not record.valid:
+            continue
+        for phase in record.phases:
+            for metric, value in values(phase).items():
+                if metric in metrics and value > 0:
+                    series.setdefault((cell_of(record, phase), metric), []).append((record.trial, math.log(value)))
+    found = []
+    for (cell, metric), points in series.items():
+        if len(points) < SENTINELS_MIN:
+            continue
+        places, logs = zip(*sorted(points), strict=True)
+        span = places[-1] - places[0]
+        if span == 0:
+            continue
+        (slope, _), covariance = np.polyfit(places, logs, 1, cov=True)
+        half = float(special.stdtrit(len(points) - 2, 0.975)) * math.sqrt(covariance[0, 0]) * span
+        change = float(slope) * span
+        shown = abs(change) > half and abs(change) >= threshold_log(metric)
+        found.append(
+            Drift(cell, metric, math.exp(change), math.exp(change - half), math.exp(change + half), len(points), shown)
+        )
+    return found

@@ -1,0 +1,70 @@
+"""From the records of a run to its verdicts and the remarks that belong beside them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from seekwise.judge.decision.observed import judge_observations
+from seekwise.judge.decision.verdicts import Judged
+from seekwise.judge.drift import drifts
+from seekwise.judge.observe import observations
+from seekwise.judge.outliers import outliers
+from seekwise.judge.rule import ALPHA, threshold_log
+from seekwise.judge.steady import unsteady
+from seekwise.store.record import Record
+
+NAMED_MAX = 3
+
+
+def judge_records(records: Sequence[Record], *, sequential: bool = False, alpha: float = ALPHA) -> list[Judged]:
+    """Judges the trials that compete (drift checks are left out). `sequential`: the run could stop when decided."""
+    compared = competing(records)
+    return judge_observations(
+        observations(compared),
+        alpha=alpha,
+        sequential=sequential,
+        unsteady=unsteady(compared),
+        exact=is_exact(compared),
+    )
+
+
+def is_exact(records: Sequence[Record]) -> bool:
+    """Whether no chance touched the values: the same simulation gives the same numbers again."""
+    return bool(records) and all(record.badge == "simulated" for record in records)
+
+
+def competing(records: Sequence[Record]) -> list[Record]:
+    """Without the drift checks."""
+    return [record for record in records if record.conditions.get("role") != "sentinel"]
+
+
+def remarks(records: Sequence[Record]) -> list[str]:
+    """Sentences that a reader of the verdicts must know: drift, unsteady combinations, outliers."""
+    said = [
+        f"drift: {d.metric} of the drift check ended at {d.ratio:.2f} times its first value "
+        f"({d.ratio_low:.2f} to {d.ratio_high:.2f}); settings are compared within each repetition"
+        for d in drifts(records)
+        if d.counts
+    ]
+    compared = competing(records)
+    if restless := unsteady(compared):
+        named = ", ".join(f"{setting} in {cell}" for cell, setting in list(restless)[:NAMED_MAX])
+        said.append(f"not steady, so never a winner: {named}{_more(len(restless))}")
+    # In a simulator values agree to a hair, and what stands apart of them by less than counts is nothing to look for.
+    flagged = [
+        outlier
+        for outlier in outliers(observations(compared, over_threads=False))
+        if abs(math.log(outlier.ratio)) >= threshold_log(outlier.metric)
+    ]
+    if flagged:
+        named = ", ".join(
+            f"{o.metric} of {o.setting} in {o.cell}, repetition {o.block}, {o.ratio:.2f} times the median"
+            for o in flagged[:NAMED_MAX]
+        )
+        said.append(f"outliers (kept): {named}{_more(len(flagged))}")
+    return said
+
+
+def _more(count: int) -> str:
+    return f" and {count - NAMED_MAX} more" if count > NAMED_MAX else ""

@@ -1,0 +1,221 @@
+"""Which setting for which work: the cells of a run, weighed by what the machine does.
+
+    score(setting, block) = product over cells of value ^ weight        a weighted geometric mean, per metric
+
+Within a block every setting meets the same conditions, so the scores of one block are compared like the values of any
+other cell, by the same rule (`decision`): the same intervals, thresholds and words.
+
+Pareto: a setting is on the front if no other is at least as good by rate, p99 and CPU efficiency, and better by one.
+Regret: what a setting costs, by rate, in the cell where it is furthest from that cell's best. Both are estimates, without
+an interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from seekwise.errors import UsageError
+from seekwise.judge.candidates import by_cell
+from seekwise.judge.decision.observed import judge_observations, verdicts
+from seekwise.judge.model import Observation, Verdict
+from seekwise.judge.observe import METRICS, observations
+from seekwise.judge.records import is_exact
+from seekwise.judge.rule import CONTROL_SUFFIX, more_is_better
+from seekwise.store.record import Record
+from seekwise.workload.study import uses
+
+THREAD_RULES = {"few": lambda n: 1 / n, "many": float, "all": lambda n: 1.0}
+PARETO_METRICS = ("rate", "p99", "cpu_efficiency")
+
+
+@dataclass(frozen=True)
+class Workload:
+    name: str
+    meaning: str
+    threads: str
+    operations: Mapping[str, float]
+
+    def weight(self, operation: str, threads: int) -> float:
+        return self.operations.get(operation, 0.0) * THREAD_RULES[self.threads](threads)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One setting under one workload. Ratios are setting / reference, (estimate, low, high), by metric."""
+
+    setting: str
+    ratios: Mapping[str, tuple[float, float, float]]
+    on_front: bool
+    regret: float
+    """Share of the best rate that is lost in the worst cell: 0.1 is 10 %."""
+    regret_cell: str
+
+
+@dataclass(frozen=True)
+class Weighed:
+    workload: Workload
+    reference: str
+    standings: tuple[Standing, ...]
+    """Best rate first."""
+    best: tuple[str, ...]
+    """Settings that the best by rate does not beat, itself first; empty while nothing is decided."""
+    verdicts: tuple[Verdict, ...]
+    not_covered: float
+    """Share of the workload that no trial represents."""
+    blocks: int
+
+
+def shipped() -> dict[str, Workload]:
+    """The uses that say what requests they make, by name; those of a group by the group's."""
+    found: dict[str, Workload] = {}
+    for use in uses.shipped():
+        name = use.name if use.group == uses.LIMITS else use.group
+        if use.requests is not None and name not in found:
+            found[name] = _of(use, name)
+    return found
+
+
+def find(word: str) -> Workload:
+    """The use or group of that name, or the use in a TOML file, by its requests."""
+    is_file = word.endswith(".toml")
+    candidates = [uses.load(Path(word))] if is_file else uses.named(word)
+    use = next((each for each in candidates if each.requests is not None), None)
+    if use is None:
+        raise UsageError(
+            f"{word} does not say what requests it makes, so it weighs no study",
+            f"uses that do: {', '.join(shipped())}; or a TOML file with `[requests]`",
+        )
+    return _of(use, use.name if is_file else word)
+
+
+def _of(use: uses.Use, name: str) -> Workload:
+    assert use.requests is not None
+    return Workload(name, use.title, use.requests.threads, dict(use.requests.operations))
+
+
+def weigh(records: Sequence[Record], workload: Workload, reference: str) -> Weighed:
+    """Judges the settings of one run under a workload."""
+    single = observations(records, over_threads=False)
+    weights = {cell: workload.weight(operation, threads) for cell, operation, threads in _cells(records)}
+    weights = {cell: weight for cell, weight in weights.items() if weight > 0}
+    if not weights:
+        raise UsageError(
+            f"no trial of this run is of the kind that {workload.name} does",
+            f"it needs {', '.join(name for name, share in workload.operations.items() if share)}",
+        )
+    total = sum(workload.operations.values())
+    seen = {cell.split()[0] for cell in weights}
+    covered = sum(share for operation, share in workload.operations.items() if operation in seen)
+    scores = _scores(single, weights, workload.name)
+    found = verdicts(judge_observations(scores, exact=is_exact(records)))
+    settings = [name for name in dict.fromkeys(o.setting for o in single) if not name.endswith(CONTROL_SUFFIX)]
+    regrets = _regrets(single, weights)
+    ratios = {setting: _ratios(found, setting, reference) for setting in settings}
+    standings = [
+        Standing(setting, ratios[setting], _on_front(setting, ratios), *regrets.get(setting, (0.0, "")))
+        for setting in settings
+        if ratios[setting] or setting == reference
+    ]
+    standings.sort(key=lambda standing: -standing.ratios.get("rate", (1.0, 1.0, 1.0))[0])
+    deciding = by_cell([verdict for verdict in found if verdict.metric == "rate"])
+    best = deciding[0].best if deciding and deciding[0].decided else ()
+    return Weighed(
+        workload,
+        reference,
+        tuple(standings),
+        best,
+        tuple(found),
+        1 - covered / total,
+        len({o.block for o in scores}),
+    )
+
+
+def _cells(records: Sequence[Record]) -> list[tuple[str, str, int]]:
+    """(cell as observations name it, operation, threads)."""
+    found = {
+        (f"{phase.operation} {record.cell}".rstrip(), phase.operation, _threads(record))
+        for record in records
+        if record.valid
+        for phase in record.phases
+    }
+    return sorted(found)
+
+
+def _threads(record: Record) -> int:
+    threads = record.factors.get("threads", 1)
+    return threads if isinstance(threads, int) and threads > 0 else 1
+
+
+def _scores(single: Sequence[Observation], weights: Mapping[str, float], name: str) -> list[Observation]:
+    """One observation per block, setting and metric; only where every weighed cell has one."""
+    logs: dict[tuple[str, str, int, str], dict[str, list[float]]] = {}
+    members: dict[str, set[str]] = {}
+    for o in single:
+        if o.cell in weights and o.value > 0 and math.isfinite(o.value):
+            logs.setdefault((o.table, o.metric, o.block, o.setting), {}).setdefault(o.cell, []).append(
+                math.log(o.value)
+            )
+            members.setdefault(o.metric, set()).add(o.cell)
+    made = []
+    for (table, metric, block, setting), cells in logs.items():
+        # A metric that some kind of trial never gives (too few operations for p99) is weighed over the others.
+        if cells.keys() != members[metric]:
+            continue
+        total = sum(weights[cell] for cell in cells)
+        mean = sum(weights[cell] / total * sum(values) / len(values) for cell, values in cells.items())
+        made.append(Observation(table, name, block, setting, metric, math.exp(mean)))
+    return made
+
+
+def _ratios(verdicts: Sequence[Verdict], setting: str, reference: str) -> dict[str, tuple[float, float, float]]:
+    if setting == reference:
+        return {metric: (1.0, 1.0, 1.0) for metric in METRICS if any(v.metric == metric for v in verdicts)}
+    found = {}
+    for v in verdicts:
+        if (v.setting_a, v.setting_b) == (setting, reference):
+            found[v.metric] = (v.ratio, v.ratio_low, v.ratio_high)
+        elif (v.setting_a, v.setting_b) == (reference, setting) and v.ratio > 0:
+            found[v.metric] = (
+                1 / v.ratio,
+                1 / v.ratio_high if v.ratio_high else 0.0,
+                1 / v.ratio_low if v.ratio_low else math.inf,
+            )
+    return found
+
+
+def _on_front(setting: str, ratios: Mapping[str, Mapping[str, tuple[float, float, float]]]) -> bool:
+    def goodness(name: str) -> list[float]:
+        row = ratios[name]
+        return [
+            row[m][0] if more_is_better(m) else 1 / row[m][0]
+            for m in PARETO_METRICS
+            if m in row and m in ratios[setting]
+        ]
+
+    mine = goodness(setting)
+    for other in ratios:
+        theirs = goodness(other)
+        if other != setting and len(theirs) == len(mine):
+            pairs = list(zip(theirs, mine, strict=True))
+            if all(a >= b for a, b in pairs) and any(a > b for a, b in pairs):
+                return False
+    return True
+
+
+def _regrets(single: Sequence[Observation], weights: Mapping[str, float]) -> dict[str, tuple[float, str]]:
+    logs: dict[str, dict[str, list[float]]] = {}
+    for o in single:
+        if o.metric == "rate" and o.cell in weights and o.value > 0 and not o.setting.endswith(CONTROL_SUFFIX):
+            logs.setdefault(o.cell, {}).setdefault(o.setting, []).append(math.log(o.value))
+    worst: dict[str, tuple[float, str]] = {}
+    for cell, settings in logs.items():
+        means = {setting: sum(values) / len(values) for setting, values in settings.items()}
+        best = max(means.values())
+        for setting, mean in means.items():
+            loss = 1 - math.exp(mean - best)
+            if loss > worst.get(setting, (-1.0, ""))[0]:
+                worst[setting] = (loss, cell)
+    return worst

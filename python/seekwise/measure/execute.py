@@ -1,0 +1,209 @@
+"""Carries out a plan: block by block, a committed record per trial, resumable at any point."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import itertools
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from seekwise import files
+from seekwise.control.state import state_folder
+from seekwise.errors import RefusedError, SeekwiseError, UsageError
+from seekwise.release import release
+from seekwise.simulate.protocol import Backend, Say, SpreadSession
+from seekwise.store.codec import Row
+from seekwise.store.database import Run, Store, now
+from seekwise.store.record import Record
+from seekwise.store.run_id import new_run_id
+from seekwise.workload.study.plan import Plan, Trial
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run is, told after each trial."""
+
+    done: int
+    total: int
+    left_s: float
+    last: Record | Row | None
+    workers: int | None = None
+    """Processors that trials are spread over, which then end in any order."""
+
+
+def new_run(plan: Plan, study_text: str, target: str | None) -> Run:
+    """A run of this plan that begins now, not yet in the database."""
+    return Run(
+        run_id=new_run_id(),
+        created_at=now(),
+        seekwise_version=release(),
+        name=plan.study,
+        backend=plan.backend,
+        target=target,
+        seed=plan.seed,
+        study=study_text,
+        plan=plan.to_document(),
+        ended_at=None,
+        outcome=None,
+    )
+
+
+def carry_out(
+    store: Store,
+    run: Run,
+    plan: Plan,
+    backend: Backend,
+    *,
+    say: Say = lambda _: None,
+    tell: Callable[[Progress], None] = lambda _: None,
+) -> None:
+    """Does what is still to be done of a run. Whatever ends it, the records so far stay and the outcome is written.
+
+    A run that is refused before its first trial is not written down.
+    """
+    with going(run.run_id):
+        _carry_out(store, run, plan, backend, say, tell)
+
+
+@contextlib.contextmanager
+def going(run_id: str) -> Iterator[None]:
+    """Held while a run goes on, and by nobody else: two processes that finish one run would do its trials twice."""
+    folder = state_folder() / "runs"
+    try:
+        files.make_private(folder)
+        path = folder / f"{_file_name(run_id)}.lock"
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError:
+        yield  # no place for a lock: the journal will say so, if anything is to be changed
+        return
+    try:
+        if files.try_lock(descriptor, fcntl.LOCK_EX) is False:
+            raise RefusedError(f"run {run_id} is still going on", "wait for it, or end it")
+        yield
+        with contextlib.suppress(OSError):
+            path.unlink()
+    finally:
+        os.close(descriptor)
+
+
+def _file_name(run_id: str) -> str:
+    return "".join(each if each.isalnum() or each in "-_." else "_" for each in run_id)[:100]
+
+
+def _carry_out(
+    store: Store, run: Run, plan: Plan, backend: Backend, say: Say, tell: Callable[[Progress], None]
+) -> None:
+    run_id = run.run_id
+    known = any(each.run_id == run_id for each in store.runs())
+    done = store.attempts(run_id) if known else {}
+    open_trials = [trial for trial in plan.trials if not _is_done(done.get(trial.index), plan.attempts)]
+    attempts = {index: count for index, (count, _) in done.items()}
+    try:
+        with backend.session(plan, run_id, say) as session:
+            if not known:
+                store.add_run(run)
+                known = True
+            pace = Pace(plan, open_trials)
+            tell(Progress(pace.done, len(plan.trials), pace.left_s(), None))
+            spread = session if isinstance(session, SpreadSession) else None
+            # Trials that run anywhere wait for a whole repetition only where its outcome says which ones come next.
+            portions = [open_trials] if spread and plan.until is None else _blocks(open_trials)
+            for block in portions:
+                trials = block
+                if plan.until is not None:
+                    from seekwise.measure import early  # judging loads half a second of libraries
+
+                    trials, state = early.still_needed(plan, block, list(store.records(run_id)))
+                    if state.blocks_done in early.LOOKS or len(trials) < len(block):
+                        say(state.text)
+                    if len(trials) < len(block):
+                        # What is not needed takes no time: the pace is measured anew.
+                        later = [each for each in open_trials if each.block > block[0].block]
+                        pace = Pace(plan, [*trials, *later])
+                if spread is not None:
+                    for rows in spread.run_spread(trials, attempts):
+                        store.add_rows(rows)
+                        pace.ended(*(row.trial for row in rows))
+                        tell(Progress(pace.done, len(plan.trials), pace.left_s(), rows[-1], spread.workers))
+                    continue
+                for record in session.run(trials, attempts):
+                    store.add(record)
+                    pace.ended_until(record.trial)
+                    left_s = pace.left_s(session.ended_ahead)
+                    tell(Progress(pace.done, len(plan.trials), left_s, record))
+    except BaseException as error:
+        if known:
+            with contextlib.suppress(SeekwiseError):
+                store.end_run(run_id, _ending(error))
+        raise
+    store.end_run(run_id, "complete")
+
+
+def _ending(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    return f"failed: {error.message if isinstance(error, SeekwiseError) else error!r}"
+
+
+def _is_done(state: tuple[int, bool] | None, attempts: int) -> bool:
+    return state is not None and (state[1] or state[0] >= attempts)
+
+
+def _blocks(trials: list[Trial]) -> Iterator[list[Trial]]:
+    for _, group in itertools.groupby(trials, key=lambda trial: trial.block):
+        yield list(group)
+
+
+class Pace:
+    """Time left: the plan's estimate, corrected by how the trials so far compare with it. A trial costs the same however many there are."""
+
+    def __init__(self, plan: Plan, todo: Sequence[Trial]) -> None:
+        self._started = time.monotonic()
+        self._total = len(plan.trials)
+        self._estimates = {trial.index: plan.trial_s[trial.cell] for trial in todo}
+        """Of the trials still to be done, in their order."""
+        self._left_s = self._all_s = sum(self._estimates.values())
+
+    @property
+    def done(self) -> int:
+        return self._total - len(self._estimates)
+
+    def ended(self, *indices: int) -> None:
+        for index in indices:
+            self._left_s -= self._estimates.pop(index, 0.0)
+
+    def ended_until(self, index: int) -> None:
+        """Trials came in order: what stands before this one is done, valid or given up."""
+        while self._estimates and (first := next(iter(self._estimates))) <= index:
+            self.ended(first)
+
+    def left_s(self, ended_ahead: int = 0) -> float:
+        """`ended_ahead`: trials that have ended, too, and will be told of at once."""
+        left = max(self._left_s - sum(itertools.islice(self._estimates.values(), ended_ahead)), 0.0)
+        done = self._all_s - left
+        return left if done <= 0 else left * (time.monotonic() - self._started) / done
+
+
+def to_resume(store: Store, name: str) -> tuple[Run, Plan]:
+    """A run that is not complete, with the plan it was begun with; `last` is the newest of them."""
+    open_runs = [run for run in store.runs() if run.outcome != "complete"] if name == "last" else []
+    run = open_runs[-1] if open_runs else store.run(name)
+    if run.outcome == "complete":
+        raise UsageError(f"run {run.run_id} is complete", hint=f"`seekwise results {run.run_id}` shows it")
+    return run, Plan.from_document(run.plan)
+
+
+def invalid_note(records: list[Record]) -> str | None:
+    """One sentence about trials that did not count, or None."""
+    invalid = [record for record in records if not record.valid]
+    if not invalid:
+        return None
+    causes: dict[str, int] = {}
+    for record in invalid:
+        cause = (record.invalid_reason or "").split(":")[0]
+        causes[cause] = causes.get(cause, 0) + 1
+    listed = ", ".join(f"{count} × {cause}" for cause, count in sorted(causes.items(), key=lambda each: -each[1]))
+    return f"{len(invalid)} of {len(records)} trials discarded, and repeated where possible ({listed})"

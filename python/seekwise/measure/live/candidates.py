@@ -1,0 +1,177 @@
+"""What is compared: settings by label, each with the values it puts in force on every device it touches.
+
+The values in force are always a candidate. A setting that a load cannot feel is refused with the reason.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from seekwise import suggestion
+from seekwise.control import attributes, settings, sysfs
+from seekwise.errors import UsageError
+from seekwise.measure.kernel.target import Target
+from seekwise.workload.study.factors import FACTORS, Factor, Value, factor
+
+AGAIN = " (again)"
+"""Label of a candidate that repeats another one: the self-check."""
+Changes = dict[str, dict[str, str]]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One configuration. `changes`: {device: {attribute: value}}; empty for what is in force."""
+
+    label: str
+    values: dict[str, Value] = field(default_factory=dict)
+    changes: Changes = field(default_factory=dict)
+    in_force: bool = False
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """All that are compared; the one in force first."""
+
+    all: tuple[Candidate, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def in_force(self) -> Candidate:
+        return next(each for each in self.all if each.in_force)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(each.label for each in self.all)
+
+    def of(self, label: str) -> Candidate:
+        return next(each for each in self.all if each.label == label)
+
+
+def offered_schedulers(target: Target) -> list[str]:
+    """Schedulers that every drive below the target offers, whether or not we have a model of them."""
+    lists = [device.schedulers_offered for device in target.leaves if device.schedulers_offered]
+    if not lists:
+        return []
+    return [name for name in lists[0] if all(name in offered for offered in lists)]
+
+
+def in_force_values(target: Target, names: Sequence[str]) -> dict[str, Value]:
+    """Values of these settings as they are now; those that nothing below the target has are left out."""
+    found: dict[str, Value] = {}
+    for name in names:
+        row = factor(name)
+        for device in target.places(row):
+            text = attributes.current(row.attribute, sysfs.device_folder(device))
+            if text is not None:
+                found[name] = int(text) if row.kind == "number" and text.lstrip("-").isdigit() else text
+                break
+    return found
+
+
+def devices_of(target: Target, found: Iterable[Candidate]) -> tuple[str, ...]:
+    """The devices below the target, and whatever else these candidates change: the limits of the whole machine."""
+    names = [device.name for device in target.resolved.chain()]
+    return tuple(dict.fromkeys([*names, *(device for each in found for device in each.changes)]))
+
+
+def of_schedulers(target: Target, *, again: bool = False) -> Candidates:
+    """Every scheduler that the drives offer."""
+    return of_factors(target, {"scheduler": list(offered_schedulers(target))}, again=again)
+
+
+def of_factors(target: Target, wanted: Mapping[str, Sequence[Value]], *, again: bool = False) -> Candidates:
+    """The product of these values, the configuration in force added if it is not among them.
+
+    A value that is named twice becomes a self-check: the same setting under a second label.
+    """
+    for name in wanted:
+        _check_name(name, target)
+    names = list(wanted)
+    current = in_force_values(target, names)
+    found: list[Candidate] = []
+    notes: list[str] = []
+    for combination in itertools.product(*wanted.values()):
+        values = dict(zip(names, combination, strict=True))
+        label = label_of(values)
+        first = not any(each.label == label for each in found)
+        in_force = first and all(str(values[name]) == str(current.get(name)) for name in names)
+        while any(each.label == label for each in found):
+            label += AGAIN
+        found.append(Candidate(label, values, {} if in_force else target.changes(values), in_force))
+    if not any(each.in_force for each in found):
+        found.insert(0, Candidate(label_of(current) if current else "as it is", dict(current), {}, True))
+        if wanted:
+            notes.append(f"{label_of(current)} is in force and takes part as well")
+    now = next(each for each in found if each.in_force)
+    if again:
+        found.append(Candidate(now.label + AGAIN, now.values, target.changes(now.values)))
+    found.sort(key=lambda each: not each.in_force)
+    if len(found) < 2:
+        raise UsageError(
+            f"only {now.label} can be measured: there is nothing to compare it with",
+            hint="`seekwise devices PATH` shows what the drives offer; --vary NAME=VALUE,… names values to try",
+        )
+    settings_checked(found)
+    return Candidates(tuple(found), tuple(notes))
+
+
+def settings_checked(found: Sequence[Candidate]) -> None:
+    """Raises for whatever of these values can be known to be refused."""
+    for each in found:
+        settings.check_values(each.changes)
+
+
+def label_of(values: Mapping[str, Value]) -> str:
+    """`mq-deadline`, `read_ahead_kb=128`, `bfq nr_requests=64`."""
+    parts = [str(value) if name == "scheduler" else f"{name}={value}" for name, value in values.items()]
+    return " ".join(parts)
+
+
+def parse_vary(texts: Sequence[str]) -> dict[str, list[Value]]:
+    """{name: values} of `read_ahead_kb=128,1024`; UsageError names what is wrong and what there is."""
+    found: dict[str, list[Value]] = {}
+    for text in texts:
+        name, equals, listed = text.partition("=")
+        name = name.strip()
+        words = [word.strip() for word in listed.split(",") if word.strip()]
+        if not equals or not words:
+            raise UsageError(
+                f"--vary takes NAME=VALUE,VALUE and got {text!r}", hint="for example --vary read_ahead_kb=128,1024"
+            )
+        row = _row(name)
+        values: list[Value] = []
+        for word in words:
+            value: Value = int(word) if row.kind == "number" and word.lstrip("-").isdigit() else word
+            try:
+                row.check(value)
+            except ValueError as error:
+                raise UsageError(f"--vary {name}={word}: {error}") from None
+            values.append(value)
+        found.setdefault(name, []).extend(values)
+    return found
+
+
+def _row(name: str) -> Factor:
+    row = factor(name)
+    if row is None:
+        known = [row.name for row in FACTORS.values() if row.where != "build"]
+        raise UsageError(
+            f"no setting is called `{name}`", hint=suggestion.hint(name, known, f"settings: {', '.join(known)}")
+        )
+    return row
+
+
+def _check_name(name: str, target: Target) -> None:
+    row = _row(name)
+    if row.where == "build":
+        raise UsageError(
+            f"{name} cannot be changed while the storage is in use",
+            hint="a study compares such systems: `seekwise explain study`",
+        )
+    if not target.places(row):
+        raise UsageError(
+            f"nothing below {target.path} has the setting {name}",
+            hint=f"`seekwise devices {target.path}` shows what each device has",
+        )

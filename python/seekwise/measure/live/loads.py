@@ -1,0 +1,103 @@
+"""Loads under which settings are switched: each kind is started, told where a period begins, and ended, and then tells its operations.
+
+fio runs on through every switch. Programs do units: those of the foreground begin after a switch and end before the next one, the
+background goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from seekwise.measure.live import logs
+
+
+class Running(Protocol):
+    """A load that runs."""
+
+    def wait_running(self) -> None:
+        """Returns once it does what it is to do. Raises SeekwiseError when it does not begin."""
+        ...
+
+    def period(self, seconds: float, patience_s: float) -> float:
+        """Lets a period go by; seconds of it after which what is measured began. Shorter when the load ends early.
+
+        `patience_s`: so long a unit under way is waited for at its end.
+        """
+        ...
+
+    def ended(self) -> str | None:
+        """Why it ended by itself; None while it runs."""
+        ...
+
+    def finish(self) -> str | None:
+        """Ends it in order; what it then said of a failure."""
+        ...
+
+
+class Load(Protocol):
+    """What a use asks for, on a target that is prepared."""
+
+    text: str
+    """As it is recorded."""
+    buffered: bool
+    """fio writes through the page cache and needs a limit on its memory."""
+
+    def started(
+        self, work: Path, leaves: tuple[str, ...], cgroup_files: Sequence[Path]
+    ) -> AbstractContextManager[Running]: ...
+
+    def operations(self, work: Path) -> dict[str, logs.Operations]:
+        """Of each job, once it has ended."""
+        ...
+
+
+@dataclass(frozen=True)
+class Several:
+    """Loads of several kinds at once; the last one leads, which is the one with the foreground's units."""
+
+    loads: tuple[Load, ...]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(each.text for each in self.loads)
+
+    @property
+    def buffered(self) -> bool:
+        return any(each.buffered for each in self.loads)
+
+    @contextlib.contextmanager
+    def started(self, work: Path, leaves: tuple[str, ...], cgroup_files: Sequence[Path]) -> Iterator[Running]:
+        with ExitStack() as stack:
+            yield _Together(
+                [
+                    stack.enter_context(load.started(work, leaves, cgroup_files if load.buffered else ()))
+                    for load in self.loads
+                ]
+            )
+
+    def operations(self, work: Path) -> dict[str, logs.Operations]:
+        return {name: each for load in self.loads for name, each in load.operations(work).items()}
+
+
+class _Together:
+    def __init__(self, parts: Sequence[Running]) -> None:
+        self._parts = parts
+
+    def wait_running(self) -> None:
+        for each in self._parts:
+            each.wait_running()
+
+    def period(self, seconds: float, patience_s: float) -> float:
+        return self._parts[-1].period(seconds, patience_s)
+
+    def ended(self) -> str | None:
+        return next((reason for each in self._parts if (reason := each.ended())), None)
+
+    def finish(self) -> str | None:
+        said = [each.finish() for each in reversed(self._parts)]
+        return next((reason for reason in said if reason), None)

@@ -1,0 +1,289 @@
+"""The load that is already there: settings are switched under it, and the kernel's own counters tell the difference.
+
+No I/O is added. Rate and mean time per request come from /proc/diskstats (Linux Documentation/admin-guide/iostats.rst), sampled ten
+times a second so that each candidate's carry-over can be cut; percentiles come from the kernel's block events where it offers them. Loads change by themselves, so the order is random and balanced, and an
+uneven load is said to be one. A guard ends a period at once when requests take several times as long as under the setting in force.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seekwise.control.switching import switching
+from seekwise.judge.decision.found_load import FOUND
+from seekwise.judge.decision.periods import histogram, upper_bound_ns
+from seekwise.measure.live import carry, latencies
+from seekwise.measure.live.candidates import Candidate
+from seekwise.measure.live.plan import LivePlan
+from seekwise.store.record import CpuSeconds, Phase, Record
+from seekwise.workload.study.rounds import Order
+from seekwise.workload.study.uses import Job, Use
+
+SAMPLE_S = 0.1
+PERIOD_S = 2.0
+PERIOD_LEAST_S = 1.0
+ROUNDS_AIM = 12
+GUARD_WINDOW_S = 0.5
+GUARD_OPS_MIN = 4
+GUARD_EVENTS_MOST = 2
+
+
+def load_use(*, percentiles: bool) -> Use:
+    """The load that runs here, as a use: judged by what the kernel counts."""
+    judge = ("rate", "mean", "p99") if percentiles else ("rate", "mean")
+    job = Job(name="load", role="foreground", pattern="random read/write", judge=judge)
+    return Use(name="live", title="The load that runs here", group="live", job=[job])
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Counters of the drives together, at one instant."""
+
+    at_s: float
+    ops: int
+    bytes: int
+    wait_ms: int
+    in_flight: int
+
+
+@dataclass
+class Found:
+    """What a run under a live load brought."""
+
+    records: list[Record] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+    guard_events: dict[str, int] = field(default_factory=dict)
+
+
+def sample(leaves: tuple[str, ...], root: Path = Path("/")) -> Sample:
+    """Reads and writes of all drives; discards and flushes are left out."""
+    ops = moved = wait = flying = 0
+    for line in (root / "proc/diskstats").read_text().splitlines():
+        words = line.split()
+        if words[2] in leaves:
+            numbers = [int(word) for word in words[3:14]]
+            ops += numbers[0] + numbers[4]
+            moved += 512 * (numbers[2] + numbers[6])
+            wait += numbers[3] + numbers[7]
+            flying += numbers[8]
+    return Sample(time.time(), ops, moved, wait, flying)
+
+
+def requests_per_s(leaves: tuple[str, ...]) -> float:
+    """How many requests the drives end now, from half a second."""
+    before = sample(leaves)
+    time.sleep(RATE_LOOK_S)
+    after = sample(leaves)
+    return (after.ops - before.ops) / max(after.at_s - before.at_s, 1e-6)
+
+
+RATE_LOOK_S = 0.5
+
+
+def period_seconds(budget_s: float, candidates: int) -> float:
+    """Long enough for the carry-over, short enough for a dozen rounds."""
+    return min(10.0, max(PERIOD_LEAST_S, min(PERIOD_S, budget_s / (ROUNDS_AIM * candidates)), budget_s / 400))
+
+
+@dataclass(frozen=True)
+class Span:
+    """One period as it was seen."""
+
+    label: str
+    round: int
+    switch_s: float
+    samples: list[Sample]
+    ends_s: NDArray[np.float64]
+    """Ends of the requests whose latency is known, seconds since 1970."""
+    latencies_ns: NDArray[np.float64]
+    pressure: float | None
+    """Share of the time in which some task waited for I/O, on the whole machine."""
+
+
+def under_load(
+    plan: LivePlan,
+    run_id: str,
+    switch: switching,
+    deadline_s: float,
+    found: Found,
+    *,
+    guard: float | None = None,
+    sampler: latencies.Sampler | None = None,
+    tell: Callable[[str, float], None] = lambda *_: None,
+) -> None:
+    """Switches until the deadline (monotonic), a period per candidate and round. However it ends, `found` has what was seen."""
+    spans: list[Span] = []
+    origin = time.time()
+    try:
+        _switch_on(plan, switch, deadline_s, found, spans, guard, sampler, tell)
+    finally:
+        by_label = {each.label: each for each in plan.candidates}
+        cuts = {
+            name: carry.cut_s([_profile(each.samples) for each in spans if each.label == name]) for name in by_label
+        }
+        found.records = [
+            _record(plan, run_id, index, each, cuts[each.label], origin, by_label[each.label])
+            for index, each in enumerate(each for each in spans if len(each.samples) > 2)
+        ]
+        if sampler is not None and sampler.dropped:
+            found.said.append(f"{sampler.dropped} events were dropped by the kernel: percentiles miss some requests")
+
+
+def _switch_on(
+    plan: LivePlan,
+    switch: switching,
+    deadline_s: float,
+    found: Found,
+    spans: list[Span],
+    guard: float | None,
+    sampler: latencies.Sampler | None,
+    tell: Callable[[str, float], None],
+) -> None:
+    turns = Order(plan.seed)
+    names = [each.label for each in plan.candidates]
+    by_label = {each.label: each for each in plan.candidates}
+    length = period_seconds(max(1.0, deadline_s - time.monotonic()), len(names))
+    baseline: list[float] = []
+    number = 0
+    while time.monotonic() + length * len(names) <= deadline_s or number == 0:
+        for label in turns.round(names):
+            took = put(switch, by_label[label])
+            tell(label, max(0.0, deadline_s - time.monotonic()))
+            limit = guard * statistics.median(baseline) if guard is not None and len(baseline) >= 2 else None
+            waited = _pressure_us()
+            samples, stopped = _watch(plan.leaves, length, limit)
+            ends, waits = sampler.taken() if sampler is not None else (NOTHING, NOTHING)
+            spans.append(Span(label, number, took, samples, ends, waits, _pressure(waited, samples)))
+            if stopped:
+                put(switch, plan.in_force)
+                turns.interrupted()
+                found.guard_events[label] = found.guard_events.get(label, 0) + 1
+                found.said.append(
+                    f"Guard: {label} made requests wait {stopped:.3g} times as long; its period was ended at once"
+                )
+                if found.guard_events[label] >= GUARD_EVENTS_MOST and label != plan.in_force.label:
+                    names = [each for each in names if each != label]
+            elif label == plan.in_force.label and (wait := _mean_wait_ms(samples)) is not None:
+                baseline.append(wait)
+        number += 1
+        if len(names) < 2:
+            found.said.append("Guard: no candidate is left but the setting in force")
+            break
+
+
+NOTHING = np.zeros(0)
+PRESSURE = Path("/proc/pressure/io")
+
+
+def _pressure_us() -> int | None:
+    """Microseconds in which some task waited for I/O since boot (Linux Documentation/accounting/psi.rst); None without PSI."""
+    try:
+        match = re.search(r"^some .*total=(\d+)", PRESSURE.read_text(), re.MULTILINE)
+    except OSError:
+        return None
+    return int(match[1]) if match else None
+
+
+def _pressure(before_us: int | None, samples: list[Sample]) -> float | None:
+    now = _pressure_us()
+    if before_us is None or now is None:
+        return None
+    return min(1.0, (now - before_us) / 1e6 / max(samples[-1].at_s - samples[0].at_s, 1e-6))
+
+
+def put(switch: switching, candidate: Candidate) -> float:
+    """Switches to a setting, or back to what was in force; seconds that it took."""
+    return switch.to_original() if candidate.in_force else switch.to(candidate.changes)
+
+
+def _watch(leaves: tuple[str, ...], seconds: float, limit_ms: float | None) -> tuple[list[Sample], float]:
+    """(samples, factor at which the guard ended the period or 0)."""
+    samples = [sample(leaves)]
+    end = time.monotonic() + seconds
+    window = max(2, round(GUARD_WINDOW_S / SAMPLE_S))
+    while (left := end - time.monotonic()) > 0:
+        time.sleep(min(SAMPLE_S, left))
+        samples.append(sample(leaves))
+        if limit_ms is not None and len(samples) > window:
+            first, last = samples[-1 - window], samples[-1]
+            ops, wait = last.ops - first.ops, last.wait_ms - first.wait_ms
+            mean = wait / ops if ops >= GUARD_OPS_MIN else 0.0
+            # Nothing ends while requests wait: their age is at least the window.
+            if ops < GUARD_OPS_MIN and min(each.in_flight for each in samples[-window:]) > 0:
+                mean = 1e3 * GUARD_WINDOW_S
+            if mean > limit_ms:
+                return samples, mean / max(limit_ms, 1e-9)
+    return samples, 0.0
+
+
+def _mean_wait_ms(samples: list[Sample]) -> float | None:
+    ops = samples[-1].ops - samples[0].ops
+    return max(0.02, (samples[-1].wait_ms - samples[0].wait_ms) / ops) if ops >= GUARD_OPS_MIN else None
+
+
+def _profile(samples: list[Sample]) -> list[float]:
+    """Bytes per second in bins of `carry.BIN_S`: each sample interval stands for the bins it covers."""
+    repeat = max(1, round(SAMPLE_S / carry.BIN_S))
+    rates = [
+        (after.bytes - before.bytes) / max(after.at_s - before.at_s, 1e-6)
+        for before, after in itertools.pairwise(samples)
+    ]
+    return [rate for rate in rates for _ in range(repeat)]
+
+
+def _record(
+    plan: LivePlan, run_id: str, index: int, span: Span, cut: float, origin: float, candidate: Candidate
+) -> Record:
+    samples = span.samples
+    begin = samples[0].at_s
+    length = samples[-1].at_s - begin
+    cut = min(cut, carry.CUT_SHARE_MAX * length)
+    first = next((each for each in samples if each.at_s >= begin + cut), samples[-2])
+    last = samples[-1]
+    ops, moved = last.ops - first.ops, last.bytes - first.bytes
+    wait_ns = (last.wait_ms - first.wait_ms) * 1e6
+    low, high = np.searchsorted(span.ends_s, [first.at_s, last.at_s])
+    bins = histogram(span.latencies_ns[low:high])
+    phase = Phase(
+        operation="mixed",
+        elapsed_s=max(0.0, last.at_s - first.at_s),
+        bytes=moved,
+        ios=ops,
+        latency_bins={upper_bound_ns(number): count for number, count in bins.items()},
+        latency_mean_ns=wait_ns / ops if ops else 0.0,
+        latency_max_ns=upper_bound_ns(max(bins)) if bins else 0,
+        cpu=CpuSeconds(0.0, 0.0),
+        windows=tuple((rate, 0.0) for rate in _profile(samples)[:: max(1, round(SAMPLE_S / carry.BIN_S))]),
+        details={"job": "load", "role": "foreground", "profile_bin_s": SAMPLE_S},
+    )
+    return Record(
+        run_id=run_id,
+        trial=index,
+        block=span.round,
+        cell=f"use={FOUND}",
+        setting=span.label,
+        factors={**candidate.values, "use": FOUND},
+        badge="measured",
+        seed=plan.seed,
+        started_at=datetime.fromtimestamp(begin, UTC).isoformat(timespec="milliseconds"),
+        phases=(phase,),
+        load={"what": "the load that was there"},
+        conditions={
+            "stretch": 0,
+            "start_s": round(begin - origin, 3),
+            "length_s": round(length, 3),
+            "cut_s": round(cut, 3),
+            "switch_s": round(span.switch_s, 4),
+            "io_pressure": None if span.pressure is None else round(span.pressure, 4),
+        },
+    )

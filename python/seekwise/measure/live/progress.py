@@ -1,0 +1,402 @@
+"""What is measured next, and when everything is decided.
+
+First every use gets a stretch of its own; then time goes to the use in which it decides most. Candidates that are shown to be far
+behind in everything that a use judges run there no more. A candidate's periods are as long as its carry-over and enough
+operations need.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from scipy import special
+
+from seekwise.judge.decision import choose
+from seekwise.judge.decision.statistics import Ahead
+from seekwise.judge.decision.verdicts import BOUND_FACTOR, Judged, log_of_share
+from seekwise.measure.live import carry
+from seekwise.measure.live.candidates import Candidate
+from seekwise.workload.study.uses import Use
+
+PERIOD_FIRST_S = 0.75
+COUNTED_S = 0.35
+"""What is left of a period after its cut where a job writes through the page cache: writers pause for up to 200 ms (Linux v6.12
+mm/page-writeback.c, MAX_PAUSE)."""
+QUICK_COUNTED_S = 0.045
+"""The same where every request reaches the device at once. Seen on a virtio disk: rates of neighbouring periods differ by 5 to 7 %
+whether they last 25 or 400 ms (the Allan deviation is level from 25 to 800 ms), so that ten short periods tell as much as ten long ones."""
+QUICK_CUT_S = 0.02
+"""Least cut there. Seen on the same disk: none, mq-deadline and kyber are at their level within 20 ms of the switch."""
+TAIL_FACTOR = 10.0
+"""A period counts for so many of its slow (99 %) requests at least."""
+PERIOD_MOST_S = 6.0
+OPERATIONS_MIN = 40
+"""In the counted part of a period, of every job that is judged."""
+UNITS_MIN = 10
+"""The same of units of programs."""
+LONG_COUNTED_S = 1.0
+"""A period holds as many long units as take this time under the fastest candidate, the same number for all."""
+UNITS_MOST = 9
+ROUNDS_FIRST = 4
+"""Long enough to see how long a switch is felt."""
+ROUNDS_FIRST_QUICK = 3
+"""The same where shorter ones follow in the same stretch."""
+PERIOD_LOOK_S = 0.3
+"""First periods there of a candidate that is expected to settle at once: long enough to see when it does not."""
+ROUNDS_QUICK = 33
+SHORT_S = 0.2
+LONG_EVERY = 10
+SWITCH_S = 0.03
+"""Of one switch: measured 24 to 32 ms."""
+STRETCH_MOST_S = 12.0
+"""Then it is asked again what time decides most."""
+STRETCH_OVERHEAD_S = 1.6
+"""Starting fio, its first I/O, ending it and reading its logs: measured 1.2 to 1.7 s on two cores."""
+FIRST_PASS_SHARE = 0.8
+FIT_SHARE = 0.55
+"""Uses are chosen so that their first stretches fit into this share: what is left decides. Few uses answered beat many left open."""
+HOPELESS_THRESHOLDS = 3.0
+ROUNDS_SURE = 6
+"""Who is far behind after fewer rounds may have met a stall in each of them: it is asked for again later, in another stretch."""
+ROUNDS_AGAIN = 4
+LIKELY_SHARE = 0.8
+"""Of a gain that was picked as the largest of several, what is likely to be true."""
+ROUNDS_LOOK_AHEAD = 200
+PAIR_MOST_S = 24.0
+"""Then it is asked again what the time is for: one pair that needs many rounds would take all of it."""
+ROUNDS_OF_A_CHANGE = 8
+"""Fewer know their own noise so badly that what they show may be gone after the next one."""
+CHANCE_FACTOR = 2
+"""Few rounds know their own noise badly: what seems to need twice the time that is left is tried."""
+WORSE_EFFORT = 0.7
+"""A loss is shown against nothing at a stricter level than a tie within the threshold."""
+
+
+@dataclass
+class UseState:
+    """What is known about measuring one use."""
+
+    use: Use
+    candidates: tuple[Candidate, ...]
+    """Those that still run here."""
+    lengths: dict[str, float] = field(default_factory=dict)
+    cuts: dict[str, float] = field(default_factory=dict)
+    rounds: int = 0
+    stretches: int = 0
+    failed: str | None = None
+    decided: bool = False
+    doubted: dict[str, int] = field(default_factory=dict)
+    """Who looked hopeless after few rounds, and after how many stretches that was."""
+    units: int = 0
+    """Of long ones, per period and worker."""
+
+    def __post_init__(self) -> None:
+        if not self.units:
+            self.units = _units_in_a_period(self.long_unit_s or LONG_COUNTED_S)
+
+    @property
+    def long_unit_s(self) -> float | None:
+        """Seconds that a unit of the foreground is expected to take where it is as long as a period; None elsewhere."""
+        programs = [job.runs for job in self.use.foreground]
+        long = [program.expected_s for program in programs if program is not None and program.long_units]
+        return max(long) if long and len(long) == len(programs) else None
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether every request reaches the device at once: nothing that lies in memory outlasts a switch."""
+        return all(
+            job.pattern is not None and (job.direct or not job.writes or job.sync_every == 1) for job in self.use.job
+        ) and not any(job.feels_read_ahead for job in self.use.job)
+
+    def is_short(self, candidate: Candidate) -> bool:
+        """Whether its shortest periods tell of it."""
+        return self.is_quick and carry.settles_at_once(candidate)
+
+    def can_be_quick(self, operations_per_s: float) -> bool:
+        """Whether the shortest periods hold enough operations of every job at this rate of all together."""
+        jobs = sum(job.jobs for job in self.use.job)
+        return self.is_quick and operations_per_s * QUICK_COUNTED_S >= jobs * OPERATIONS_MIN
+
+    def quick_length_s(self, candidate: Candidate) -> float:
+        """Of a period in a stretch whose longer periods were fast."""
+        return QUICK_CUT_S + QUICK_COUNTED_S if self.is_short(candidate) else PERIOD_FIRST_S
+
+    def length_s(self, candidate: Candidate) -> float:
+        first = PERIOD_LOOK_S if self.is_short(candidate) else PERIOD_FIRST_S
+        unit_s = self.long_unit_s
+        if unit_s is not None:
+            first = carry.LEARNING_CUT_S + unit_s * self.units
+        return self.lengths.get(candidate.label, first)
+
+    def cut_least_s(self, candidate: Candidate) -> float:
+        if not self.is_quick:
+            return carry.CUT_LEAST_S
+        return QUICK_CUT_S if carry.settles_at_once(candidate) else carry.LEARNING_CUT_S
+
+    def cut_s(self, candidate: Candidate) -> float:
+        """Seconds at the start of its periods that do not count; one that has not run alone has its scheduler's."""
+        kin = str(candidate.values.get("scheduler", ""))
+        return self.cuts.get(candidate.label, self.cuts.get(kin, self.cut_least_s(candidate)))
+
+    def counted_s(self, candidate: Candidate, length_s: float, cut_s: float) -> float:
+        """Seconds of a period that count. Where periods became short, the long first ones weigh no more than they."""
+        rest = length_s - cut_s
+        if not self.is_quick or candidate.label not in self.lengths:
+            return rest
+        return min(rest, self.lengths[candidate.label] - self.cuts[candidate.label])
+
+    def in_round(self, number: int) -> tuple[Candidate, ...]:
+        """Who runs in a round: where most have short periods, those with long ones only in every few."""
+        short = [each for each in self.candidates if self.length_s(each) < SHORT_S]
+        if len(short) < 2 or number % LONG_EVERY == 0:
+            return self.candidates
+        return tuple(short)
+
+    def round_s(self) -> float:
+        """On average, with the switches."""
+        rounds = [self.in_round(number) for number in range(LONG_EVERY)]
+        return sum(self.length_s(each) + SWITCH_S for who in rounds for each in who) / LONG_EVERY
+
+
+def uses_that_fit(uses: Sequence[Use], candidates: int, seconds: float) -> tuple[list[Use], list[Use]]:
+    """(uses measured, uses left out) in their order: the first stretches of those measured leave time to decide."""
+    count, spent_s = 0, 0.0
+    for use in uses:
+        spent_s += first_stretch_s(use, candidates)
+        if count and spent_s > FIT_SHARE * seconds:
+            break
+        count += 1
+    if count == len(uses) - 1 and spent_s <= seconds:
+        count = len(uses)
+    return list(uses[:count]), list(uses[count:])
+
+
+def first_stretch_s(use: Use, candidates: int) -> float:
+    """With short periods where the use allows them for all candidates but one."""
+    state = UseState(use, ())
+    if not state.is_quick:
+        period_s = (
+            PERIOD_FIRST_S if state.long_unit_s is None else carry.LEARNING_CUT_S + state.long_unit_s * state.units
+        )
+        return STRETCH_OVERHEAD_S + ROUNDS_FIRST * candidates * (period_s + SWITCH_S)
+    short = candidates - 1
+    look_s = ROUNDS_FIRST_QUICK * (PERIOD_FIRST_S + short * PERIOD_LOOK_S)
+    quick_s = ROUNDS_QUICK * (PERIOD_FIRST_S / LONG_EVERY + short * (QUICK_CUT_S + QUICK_COUNTED_S))
+    return STRETCH_OVERHEAD_S + look_s + quick_s + (ROUNDS_FIRST_QUICK + ROUNDS_QUICK) * candidates * SWITCH_S
+
+
+def least_s(candidates: int) -> float:
+    """The least measuring time that can decide anything."""
+    return STRETCH_OVERHEAD_S + 3 * candidates * PERIOD_FIRST_S
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the longer periods of one candidate showed in a stretch."""
+
+    candidate: Candidate
+    profiles: tuple[list[float], ...]
+    """Values per bin of `carry.BIN_S` of each period."""
+    operations_per_s: float
+    """Of the slowest judged job."""
+    tail_s: float = 0.0
+    """The 99 % latency of the slowest one."""
+    unit_s: float = 0.0
+    """What a period took for each of its long units."""
+
+
+def learn(state: UseState, seen: Sequence[Seen]) -> None:
+    """Cuts and lengths of periods from what a stretch showed."""
+    if state.long_unit_s is not None:
+        _learn_units(state, seen)
+        return
+    units_min = OPERATIONS_MIN if any(job.program is None for job in state.use.foreground) else UNITS_MIN
+    least = {each.candidate.label: state.cut_least_s(each.candidate) for each in seen}
+    cuts = carry.cuts_s({each.candidate.label: each.profiles for each in seen}, least)
+    for each in seen:
+        name = each.candidate.label
+        counted = COUNTED_S
+        if state.is_short(each.candidate):
+            counted = min(COUNTED_S, max(QUICK_COUNTED_S, TAIL_FACTOR * each.tail_s))
+        if each.operations_per_s > 0:
+            counted = max(counted, units_min / each.operations_per_s)
+        length = cuts[name] + counted
+        longest = max((len(values) for values in each.profiles), default=0) * carry.BIN_S
+        if carry.too_short(cuts[name], longest):
+            length = max(length, 2 * longest)
+        state.cuts[name] = cuts[name]
+        state.lengths[name] = min(PERIOD_MOST_S, length)
+
+
+def _units_in_a_period(unit_s: float) -> int:
+    return max(1, min(UNITS_MOST, round(LONG_COUNTED_S / unit_s)))
+
+
+def _learn_units(state: UseState, seen: Sequence[Seen]) -> None:
+    """How many long units a period holds, and how long it then is under each candidate."""
+    took = {each.candidate.label: each.unit_s for each in seen if each.unit_s > 0}
+    if not took:
+        return
+    state.units = _units_in_a_period(min(took.values()))
+    for label, unit_s in took.items():
+        state.cuts[label] = carry.LEARNING_CUT_S
+        state.lengths[label] = carry.LEARNING_CUT_S + unit_s * state.units
+
+
+def drop_hopeless(state: UseState, judged: Sequence[Judged]) -> list[str]:
+    """Candidates that run here no more: each judged metric has them far behind, or is decided for everybody; at least two stay.
+
+    After few rounds of one stretch they are doubted first: `to_ask_again` names the use, and they go if they are far behind once more.
+    """
+    mine = [each for each in judged if each.use == state.use.name]
+    some_open = any(each.open for each in mine)
+
+    def rests(label: str, each: Judged) -> bool:
+        return _is_far(label, each) or (some_open and not each.open)
+
+    gone = [c.label for c in state.candidates if mine and all(rests(c.label, each) for each in mine)]
+    behind = {label for label in gone if any(_is_far(label, each) for each in mine)}
+    few = {label for label in behind if max(each.of(label).rounds for each in mine if each.of(label)) < ROUNDS_SURE}
+    state.doubted = {label: state.doubted.get(label, state.stretches) for label in state.doubted.keys() & behind | few}
+    gone = [label for label in gone if state.doubted.get(label, -1) < state.stretches]
+    gone = gone[: max(0, len(state.candidates) - 2)]
+    state.candidates = tuple(each for each in state.candidates if each.label not in gone)
+    return gone
+
+
+def _is_far(label: str, each: Judged) -> bool:
+    standing = each.of(label)
+    return standing is not None and standing.verdict == "worse" and standing.low > HOPELESS_THRESHOLDS * each.threshold
+
+
+def to_ask_again(states: Sequence[UseState], left_s: float) -> tuple[UseState, int] | None:
+    """(use, rounds) of the next stretch for a candidate that is doubted and has not run since; None without one, or without time."""
+    for state in states:
+        waiting = any(stretches == state.stretches for stretches in state.doubted.values())
+        affordable = int((left_s - STRETCH_OVERHEAD_S) / state.round_s()) if state.candidates else 0
+        if waiting and not state.failed and affordable >= 1:
+            return state, min(ROUNDS_AGAIN, affordable)
+    return None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two candidates of a use on whose difference a choice hangs, and further rounds of them alone that would show it."""
+
+    state: UseState
+    labels: tuple[str, str]
+    rounds: int
+
+
+def pair_at_stake(states: Sequence[UseState], judged: Sequence[Judged], in_force: str, left_s: float) -> Pair | None:
+    """The setting in force and the one that seems better by so much that it would take its place, where the time that is left can show it.
+
+    A round of two takes half the time of a round of four. `judged`: as if nothing followed.
+    """
+    found: list[tuple[bool, float, Pair]] = []
+    for state in states:
+        labels = [each.label for each in state.candidates]
+        if state.failed or in_force not in labels:
+            continue
+        for each in choose.deciding([one for one in judged if one.use == state.use.name]):
+            leader = challenger(each, labels, in_force)
+            if leader is None:
+                continue
+            ahead, level = each.ahead[leader, in_force], _level_of_a_change(each)
+            pair_s = sum(state.length_s(one) + SWITCH_S for one in state.candidates if one.label in (leader, in_force))
+            affordable = int((left_s - STRETCH_OVERHEAD_S) / pair_s)
+            needed = _rounds_to_show(ahead, level)
+            if affordable >= 2 and needed <= CHANCE_FACTOR * affordable:
+                most = min(affordable, max(2, int(PAIR_MOST_S / pair_s)))
+                pair = Pair(state, (in_force, leader), min(most, max(2, needed)))
+                # What people wait for before what goes on behind it, then what is shown soonest.
+                found.append((each.role != "foreground", needed * pair_s, pair))
+    return min(found, key=lambda one: one[:2])[2] if found else None
+
+
+def challenger(each: Judged, labels: Sequence[str], in_force: str) -> str | None:
+    """The setting that seems better than the one in force by so much that it would take its place, and is not yet shown to be."""
+    ahead = {label: found for label in labels if (found := each.ahead.get((label, in_force))) is not None}
+    leader = max(ahead, key=lambda label: ahead[label].mean, default=None)
+    if leader is None or ahead[leader].mean < choose.WORTH_LOG:
+        return None
+    surely = ahead[leader].rounds >= ROUNDS_OF_A_CHANGE and ahead[leader].low_alone(_level_of_a_change(each)) > 0
+    return None if surely and choose.is_better(each, leader, in_force) else leader
+
+
+def _level_of_a_change(each: Judged) -> float:
+    return choose.GAIN_ALPHA / max(1, len(each.standings) - 1)
+
+
+def _rounds_to_show(ahead: Ahead, level: float) -> int:
+    """Further rounds after which the lower bound at `level` is above zero, if the true gain is `LIKELY_SHARE` of the one seen."""
+    sd_log, have = ahead.se * math.sqrt(ahead.rounds), ahead.rounds
+    for more in range(max(1, ROUNDS_OF_A_CHANGE - have), ROUNDS_LOOK_AHEAD):
+        count = have + more
+        if special.stdtrit(count - 1, 1 - level) * sd_log / math.sqrt(count) <= LIKELY_SHARE * ahead.mean:
+            return more
+    return ROUNDS_LOOK_AHEAD
+
+
+def rounds_to_decide(each: Judged) -> int | None:
+    """Further rounds that would decide the easiest open candidate, if its estimate is right; None when nothing is open."""
+    return min((to_decide for to_decide, _ in _needs(each)), default=None)
+
+
+def _needs(each: Judged) -> list[tuple[int, int]]:
+    """Further rounds that would (decide, bound) each open candidate, if its estimate is right; 0 where it is bounded well."""
+    limit = log_of_share(each.threshold, each.more_is_better)
+    needs = []
+    for standing in each.open:
+        if standing.loss is None or standing.high is None or standing.rounds == 0:
+            needs.append((3, 3))
+            continue
+        loss = log_of_share(min(standing.loss, 0.999), each.more_is_better)
+        high = log_of_share(min(standing.high, 0.999) if each.more_is_better else standing.high, each.more_is_better)
+        half = max(high - loss, 1e-6)
+        # Shown to be within the threshold, or shown to be behind; halfway between the two no time decides.
+        gap = max(limit - loss, WORSE_EFFORT * loss, limit / 3)
+        room = max(BOUND_FACTOR * limit - loss, gap)
+        # In rounds of the use: one with long periods runs in every tenth of them.
+        needs.append((max(1, _further(each.rounds, half / gap)), _further(each.rounds, half / room)))
+    return needs
+
+
+def _further(rounds: int, shrink: float) -> int:
+    """Rounds beyond these until the interval is `shrink` times narrower."""
+    return max(0, math.ceil(rounds * (shrink**2 - 1)))
+
+
+def seconds_to_decide(each: Judged, round_s: float) -> float | None:
+    """Measuring time until a use is decided, at `round_s` seconds a round; None where no time would do."""
+    more = rounds_to_decide(each)
+    return None if more is None else more * round_s
+
+
+def next_use(states: Sequence[UseState], judged: Sequence[Judged], left_s: float) -> tuple[UseState, int] | None:
+    """(use, rounds) for the next stretch; None when nothing is open or no time is left.
+
+    `judged`: as if nothing followed.
+    """
+    best: tuple[float, UseState, int] | None = None
+    for state in states:
+        if state.failed or state.decided:
+            continue
+        affordable = int((left_s - STRETCH_OVERHEAD_S) / state.round_s()) if state.candidates else 0
+        if affordable < 1:
+            continue
+        both = [need for each in judged if each.use == state.use.name for need in _needs(each)]
+        # A loss that nothing bounds counts twice: until it is bounded, and until it is decided.
+        needs = [need for pair in both for need in pair if need]
+        if not needs:
+            continue
+        # Many short stretches would be many looks, and each of them has its part of the error rate.
+        rounds = min(affordable, max(2, int(STRETCH_MOST_S / state.round_s())))
+        # What is likely to be decided, for the time it takes; half of what it needs decides less than half of the cases.
+        gain = sum(min(1.0, rounds / need) ** 2 for need in needs)
+        score = gain / (STRETCH_OVERHEAD_S + rounds * state.round_s())
+        if best is None or score > best[0]:
+            best = (score, state, rounds)
+    return None if best is None else best[1:]

@@ -1,0 +1,256 @@
+"""What a live-switched run has at hand while it measures, and one stretch of it: run, learn from it, write every period down."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from seekwise.control.switching import switching
+from seekwise.errors import SeekwiseError
+from seekwise.judge.decision.periods import dense, quantile_ns
+from seekwise.judge.decision.verdicts import Judged
+from seekwise.measure.kernel import disk, fio, memory
+from seekwise.measure.kernel.target import Target
+from seekwise.measure.live import carry, jobs, logs, prepare, progress, record, stretch
+from seekwise.measure.live.candidates import Candidate
+from seekwise.measure.live.plan import LivePlan
+from seekwise.store.database import Run, Store
+from seekwise.store.record import Record
+from seekwise.workload.study.rounds import Order
+
+FOREIGN_PROGRAM_BYTES = 16 * 2**20
+LOAD_MARGIN_S = 60.0
+"""The load runs this much longer than its schedule; it is ended by a signal."""
+
+
+@dataclass
+class Watch:
+    """What a person who watches is told; every member may be replaced."""
+
+    say: Callable[[str], None] = lambda _: None
+    laying_out: Callable[[float], None] = lambda _: None
+    """Share of the test files that is written."""
+    measuring: Callable[[str, str, float], None] = lambda *_: None
+    """(use, candidate now in force, seconds left)."""
+    standing: Callable[[list[Judged]], None] = lambda _: None
+    """After each stretch: what is known so far."""
+
+
+@dataclass
+class Session:
+    """A run while it measures. `deadline_s` is monotonic."""
+
+    store: Store
+    run: Run
+    plan: LivePlan
+    target: Target
+    watch: Watch
+    program: fio.Fio | None
+    """None where no use needs it."""
+    place: prepare.PreparedTarget
+    switch: switching
+    home: Path
+    environment: dict[str, object]
+    deadline_s: float
+    records: list[Record] = field(default_factory=list)
+    orders: dict[str, Order] = field(default_factory=dict)
+    origin_s: float = field(default_factory=time.time)
+
+    @property
+    def left_s(self) -> float:
+        return self.deadline_s - time.monotonic()
+
+    def candidate(self, label: str) -> Candidate:
+        return next(each for each in self.plan.candidates if each.label == label)
+
+    def order_of(self, use: str) -> Order:
+        if use not in self.orders:
+            self.orders[use] = Order(self.plan.seed + len(self.orders))
+        return self.orders[use]
+
+    def rounds(
+        self, each: progress.UseState, rounds: int, quick: int = 0, *, among: Sequence[str] | None = None
+    ) -> None:
+        """Measures a use for some rounds of its candidates, and learns cuts and lengths of periods from them.
+
+        `among`: labels of those that run, where not all of them do. `quick`: so many rounds of the shortest periods follow under the same load where it is fast enough for them.
+        """
+        turns = self.order_of(each.use.name)
+        turns.interrupted()
+
+        def drawn(candidates: Sequence[Candidate]) -> list[Candidate]:
+            by_label = {each.label: each for each in candidates}
+            return [by_label[label] for label in turns.round(list(by_label))]
+
+        schedule = [
+            (candidate, turn, each.length_s(candidate))
+            for turn in range(rounds)
+            for candidate in drawn(each.in_round(turn) if among is None else self._named(each, among))
+        ]
+
+        def more(periods: Sequence[stretch.Period]) -> Sequence[stretch.Turn]:
+            short = [candidate for candidate in each.candidates if each.is_short(candidate)]
+            if not quick or len(short) < 2 or not each.can_be_quick(_operations_per_s(periods)):
+                return ()
+            return [
+                (candidate, rounds + turn, each.quick_length_s(candidate))
+                for turn in range(quick)
+                for candidate in drawn(short if turn % progress.LONG_EVERY else each.candidates)
+            ]
+
+        self.stretch(each, schedule, learn=True, more=more)
+
+    @staticmethod
+    def _named(each: progress.UseState, labels: Sequence[str]) -> list[Candidate]:
+        return [candidate for candidate in each.candidates if candidate.label in labels]
+
+    def stretch(
+        self,
+        each: progress.UseState,
+        schedule: Sequence[stretch.Turn],
+        *,
+        learn: bool,
+        more: Callable[[Sequence[stretch.Period]], Sequence[stretch.Turn]] = lambda _: (),
+    ) -> list[Record]:
+        """Measures a use under a schedule; the records of its periods, none when the load did not run."""
+        length = sum(seconds for _, _, seconds in schedule)
+        seed = self.plan.seed + len(self.records)
+        load = jobs.of_use(each.use, self.place, seed, length + LOAD_MARGIN_S, self.program, each.units)
+        title = each.use.title
+
+        def tell(candidate: str) -> None:
+            self.watch.measuring(title, candidate, max(0.0, self.left_s))
+
+        limited = load.buffered and memory.controller() is not None
+        before = disk.read_program_io()
+        try:
+            done = stretch.run(
+                load,
+                schedule,
+                self.switch,
+                self.home,
+                self.target.leaf_names,
+                memory_limit_bytes=self.place.memory_limit_bytes if limited else None,
+                tell=tell,
+                deadline_s=self.deadline_s,
+                more=more,
+            )
+        except SeekwiseError as error:
+            each.failed = error.message
+            self.watch.say(f"{title}: {error.message}")
+            if not self.records and error.hint:
+                self.watch.say(error.hint)
+            return []
+        others = disk.other_programs(before, disk.read_program_io(), {os.getpid()}, least=FOREIGN_PROGRAM_BYTES)
+        others = [each for each in others if each.name not in ("fio", "seekwise")]
+        if done.ended_early:
+            self.watch.say(f"{title}: the load ended early ({done.ended_early}); what was measured before counts")
+            each.failed = done.ended_early
+        if learn:
+            _learn(self, each, done)
+        return self._keep(each, done, {candidate.label: candidate for candidate, _, _ in schedule}, others)
+
+    def _keep(
+        self,
+        each: progress.UseState,
+        done: stretch.Stretch,
+        by_label: dict[str, Candidate],
+        others: list[disk.Program],
+    ) -> list[Record]:
+        kept = []
+        for period in done.periods:
+            candidate = by_label[period.candidate]
+            cut = each.cut_s(candidate) if each.long_unit_s is None else period.lead_s
+            if each.long_unit_s is None and cut > carry.CUT_SHARE_MAX * period.length_s:
+                if period.length_s < progress.SHORT_S:
+                    # Made before it was known how long this switch is felt: nothing in it tells of the setting.
+                    continue
+                cut = carry.CUT_SHARE_MAX * period.length_s
+            made = record.of_period(
+                period,
+                done,
+                each.use,
+                run_id=self.run.run_id,
+                index=len(self.records),
+                stretch_number=each.stretches,
+                round_offset=each.rounds,
+                cut_s=cut,
+                counted_s=period.length_s
+                if each.long_unit_s is not None
+                else each.counted_s(candidate, period.length_s, cut),
+                values=candidate.values,
+                seed=self.plan.seed,
+                environment=self.environment,
+                fio_version=self.program.version if self.program else "",
+                origin_s=self.origin_s,
+            )
+            if others:
+                made.conditions["other_programs"] = [asdict(each) for each in others]
+            self.store.add(made)
+            self.records.append(made)
+            kept.append(made)
+        each.stretches += 1
+        each.rounds += max((period.round for period in done.periods), default=-1) + 1
+        return kept
+
+
+def _operations_per_s(periods: Sequence[stretch.Period]) -> float:
+    """Requests per second of the devices together under the slowest of the candidates; one stalled period is not its speed."""
+    by_candidate: dict[str, list[float]] = {}
+    for each in periods:
+        by_candidate.setdefault(each.candidate, []).append(_requests(each) / max(each.length_s, 1e-9))
+    return min((float(np.median(each)) for each in by_candidate.values()), default=0.0)
+
+
+def _requests(period: stretch.Period) -> int:
+    moved = disk.total({name: after - period.before.devices[name] for name, after in period.after.devices.items()})
+    return moved.reads + moved.writes
+
+
+def _learn(session: Session, each: progress.UseState, done: stretch.Stretch) -> None:
+    if each.long_unit_s is not None:
+        _learn_units(session, each, done)
+        return
+    longest = max((period.length_s for period in done.periods), default=0.0)
+    if each.is_quick and each.lengths and longest < progress.PERIOD_LOOK_S:
+        # Periods that were cut to what is needed show no more than that.
+        return
+    # A background that a setting starves has few operations however long one waits.
+    judged = [job.name for job in each.use.job if job.judge and job.role == "foreground"]
+    judged = judged or [job.name for job in each.use.job]
+    seen = []
+    for label in dict.fromkeys(period.candidate for period in done.periods):
+        # Short ones show nothing of how a period begins and goes on.
+        mine = [p for p in done.periods if p.candidate == label and p.length_s >= progress.SHORT_S]
+        if not mine:
+            continue
+        spans = [(period.before.clock_s, period.after.clock_s) for period in mine]
+        speeds, tails = [], []
+        for name in judged:
+            operations = done.operations.get(name, logs.EMPTY)
+            counted = [logs.within(operations, start, end) for start, end in spans]
+            speeds.append(float(np.median([one.ops / max(one.seconds, 1e-9) for one in counted])))
+            tails.append(float(np.median([quantile_ns(dense(one.bins), 0.99) for one in counted if one.bins] or [0.0])))
+        first = done.operations.get(judged[0], logs.EMPTY)
+        profiles = tuple(logs.profile(first, start, end, carry.BIN_S)[0] for start, end in spans)
+        seen.append(progress.Seen(session.candidate(label), profiles, min(speeds), max(tails) / 1e9))
+    progress.learn(each, seen)
+
+
+def _learn_units(session: Session, each: progress.UseState, done: stretch.Stretch) -> None:
+    """What a period takes for each of its units, with what lies between them."""
+    by_label: dict[str, list[float]] = {}
+    for period in done.periods:
+        by_label.setdefault(period.candidate, []).append((period.length_s - period.lead_s) / each.units)
+    progress.learn(
+        each,
+        [
+            progress.Seen(session.candidate(label), (), 0.0, unit_s=float(np.median(took)))
+            for label, took in by_label.items()
+        ],
+    )

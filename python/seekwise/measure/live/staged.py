@@ -1,0 +1,308 @@
+"""Staged racing over settings that multiply: schedulers first, then everything else beside the best of them, then the best
+combinations against one another.
+
+    schedulers ── the best two ── screening of all further values at once ── combinations of what gains ── judged like any others
+
+What was pruned on the way is written down with its reason.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from seekwise.errors import SeekwiseError
+from seekwise.judge.decision import choose
+from seekwise.judge.decision.periods import Merged
+from seekwise.judge.decision.records import Decided, decided, job_of, period_of
+from seekwise.judge.decision.verdicts import log_of_share
+from seekwise.measure.live import also, progress, race, screen
+from seekwise.measure.live.candidates import Candidate
+from seekwise.measure.live.session import Session
+from seekwise.store.record import Record
+from seekwise.workload.study.factors import ISCHED_PREFIX, Value
+from seekwise.workload.study.uses import Use
+
+LEAST_BUDGET_S = 60.0
+SCHEDULERS_SHARE = 0.35
+"""Of the time, for the schedulers alone."""
+SCREENING_SHARE = 0.6
+"""Of what is left then, for the further values."""
+KEPT_MOST = 2
+FINAL_MOST = 6
+PERIODS_PER_TERM = 2.5
+PERIODS_LEAST = 10
+OPEN_SHARE = 0.5
+"""An effect that is not known better than this is not known."""
+SWITCH_S = 0.15
+"""Of a switch that passes through another scheduler, so that the kernel's own values are there again."""
+
+
+def measure(session: Session) -> Decided:
+    """All three stages; the plan of the run ends with the candidates of the last one."""
+    levels, refused = _accepted(session)
+    states = race.states_of(session)
+    race.first_pass(session, states, session.left_s * SCHEDULERS_SHARE)
+    kept, pruned = _kept_schedulers(session)
+    stages: list[dict[str, object]] = [
+        {
+            "stage": "schedulers",
+            "tried": [each.label for each in session.plan.candidates],
+            "kept": kept,
+            "pruned": pruned,
+        }
+    ]
+    chosen, screened = _screened(session, states, kept, levels)
+    stages.append({**screened, "pruned": [*refused, *screened["pruned"]]})
+    final = _final(session, kept, chosen)
+    stages.append({"stage": "combinations", "tried": [each.label for each in final]})
+    session.plan = replace(session.plan, candidates=tuple(final), stages=tuple(stages))
+    session.store.change_plan(session.run.run_id, session.plan.to_document())
+    for each in states:
+        each.candidates = tuple(final)
+    race.first_pass(session, states, session.left_s * progress.FIRST_PASS_SHARE)
+    return race.to_the_end(session, states)
+
+
+def _accepted(session: Session) -> tuple[list[Candidate], list[dict[str, object]]]:
+    """(values that the kernel takes and that differ from its own, those that it refuses): tried without load."""
+    found, refused = [], []
+    plain: dict[str, dict[str, dict[str, str]]] = {}
+    for level in session.plan.levels:
+        name = also.scheduler_of(level)
+        if name not in plain:
+            session.switch.to_original()
+            session.switch.to(_plain_changes(session, name))
+            plain[name] = session.switch.read_back()
+        if all(
+            str(plain[name][device].get(key)) == value
+            for device, wanted in level.changes.items()
+            for key, value in wanted.items()
+            if key != "queue/scheduler"
+        ):
+            continue
+        try:
+            session.switch.to(level.changes)
+            found.append(level)
+        except SeekwiseError as error:
+            refused.append({"setting": level.label, "why": "refused", "said": error.message})
+    session.switch.to_original()
+    return found, refused
+
+
+def _plain_changes(session: Session, scheduler: str) -> dict[str, dict[str, str]]:
+    candidate = next((each for each in session.plan.candidates if also.scheduler_of(each) == scheduler), None)
+    return candidate.changes if candidate is not None else {}
+
+
+def _kept_schedulers(session: Session) -> tuple[list[str], list[dict[str, object]]]:
+    """The two whose worst loss is least, and why the others go."""
+    found = decided(session.records, session.plan.order(), final=False)
+    labels = [each.label for each in session.plan.candidates]
+    scores = {label: choose.worst_of(label, found.judged) for label in labels}
+    ranked = sorted(labels, key=lambda label: scores[label][0] if scores[label][0] >= 0 else math.inf)
+    in_force = session.plan.in_force.label
+    kept = ranked[:1] if ranked[0] == in_force else [ranked[0], in_force]
+    kept += [label for label in ranked if label not in kept]
+    kept = kept[:KEPT_MOST]
+    pruned = []
+    for label in labels:
+        loss = scores[label][1]
+        if label not in kept and loss is not None:
+            why = {"use": loss.use, "metric": loss.metric, "share": loss.share}
+            pruned.append({"setting": label, "why": "worse", **why})
+    return kept, pruned
+
+
+def _screened(
+    session: Session, states: Sequence[progress.UseState], kept: Sequence[str], levels: Sequence[Candidate]
+) -> tuple[dict[str, dict[str, Value]], dict[str, object]]:
+    """({scheduler label: values that gain}, what is written down of this stage)."""
+    by_scheduler = {
+        label: [each for each in levels if also.scheduler_of(each) == _name(session, label)] for label in kept
+    }
+    felt_by = {
+        state.use.name: {label: felt for label, each in by_scheduler.items() if (felt := _levels(each, state.use))}
+        for state in states
+        if not state.failed
+    }
+    todo = _in_turn(states, felt_by)
+    end_s = session.left_s * (1 - SCREENING_SHARE)
+    needed_s = sum(_seconds_wanted(session, state, felt_by[state.use.name]) for state in todo)
+    labels = list(kept)
+    if needed_s > session.left_s - end_s:
+        # Better one scheduler well than two badly.
+        labels = labels[:1]
+    found: dict[str, list[screen.Effect]] = {label: [] for label in kept}
+    measured, periods = [], 0
+    for number, state in enumerate(todo):
+        felt = {label: each for label, each in felt_by[state.use.name].items() if label in labels}
+        left_s = session.left_s - end_s
+        if not felt or left_s < PERIODS_LEAST * _period_s(session, state, felt) + progress.STRETCH_OVERHEAD_S:
+            continue
+        wanted = {label: _periods_wanted(each) for label, each in felt.items()}
+        affordable = int(
+            (left_s / (len(todo) - number) - progress.STRETCH_OVERHEAD_S) / _period_s(session, state, felt)
+        )
+        share = max(PERIODS_LEAST, affordable // len(felt))
+        rows = {
+            label: screen.design(each, min(share, 2 * wanted[label]), session.plan.seed + number)
+            for label, each in felt.items()
+        }
+        records = _run(session, state, rows)
+        measured.append(state.use.name)
+        periods += len(records)
+        for label, each in felt.items():
+            found[label] += _effects(session, state.use, label, records, each)
+    chosen = {label: screen.best_values(each) for label, each in found.items()}
+    return chosen, {
+        "stage": "further settings",
+        "tried": [each.label for label in labels for each in by_scheduler[label]],
+        "uses": measured,
+        "periods": periods,
+        "combinations": session.plan.extra.get("combinations"),
+        "seconds_wanted": round(needed_s),
+        "kept": [
+            f"{label} {_said(name)}={value}" for label, values in chosen.items() for name, value in values.items()
+        ],
+        "pruned": [
+            why for label in kept for why in _pruned(found[label], chosen[label], by_scheduler[label], label in labels)
+        ],
+    }
+
+
+def _period_s(session: Session, state: progress.UseState, felt: Iterable[str]) -> float:
+    return max(state.length_s(session.candidate(label)) for label in felt) + SWITCH_S
+
+
+def _seconds_wanted(
+    session: Session, state: progress.UseState, felt: dict[str, dict[str, list[Value | None]]]
+) -> float:
+    """Measuring time in which the further values of these schedulers can be told apart under one use."""
+    return progress.STRETCH_OVERHEAD_S + sum(_periods_wanted(each) for each in felt.values()) * _period_s(
+        session, state, felt
+    )
+
+
+def _in_turn(
+    states: Sequence[progress.UseState], felt_by: dict[str, dict[str, dict[str, list[Value | None]]]]
+) -> list[progress.UseState]:
+    """The first use for each setting that none before it feels: one use well tells more than many badly."""
+    first: list[progress.UseState] = []
+    seen: set[str] = set()
+    for state in states:
+        names = {name for each in felt_by.get(state.use.name, {}).values() for name in each}
+        if names and not names <= seen:
+            first.append(state)
+            seen |= names
+    return first
+
+
+def _periods_wanted(levels: dict[str, list[Value | None]]) -> int:
+    terms = 2 + sum(len(values) - 1 for values in levels.values())
+    return max(PERIODS_LEAST, math.ceil(PERIODS_PER_TERM * terms))
+
+
+def _levels(candidates: Sequence[Candidate], use: Use) -> dict[str, list[Value | None]]:
+    found: dict[str, list[Value | None]] = {}
+    for candidate in candidates:
+        name, value = also.further(candidate)
+        if also.is_felt(name, use):
+            found.setdefault(name, [None]).append(value)
+    return found
+
+
+def _run(session: Session, state: progress.UseState, rows: dict[str, list[dict[str, Value | None]]]) -> list[Record]:
+    """One stretch in which the schedulers alternate, each period with its own further values."""
+    schedule = []
+    for number in range(max(len(each) for each in rows.values())):
+        for label, each in rows.items():
+            if number < len(each):
+                values = {name: value for name, value in each[number].items() if value is not None}
+                made = also.combined(session.target, _name(session, label), values)
+                schedule.append((made, number, state.length_s(session.candidate(label))))
+    return session.stretch(state, schedule, learn=False)
+
+
+def _effects(
+    session: Session,
+    use: Use,
+    label: str,
+    records: Sequence[Record],
+    levels: dict[str, list[Value | None]],
+) -> list[screen.Effect]:
+    scheduler = _name(session, label)
+    mine = [each for each in records if each.valid and str(each.factors.get("scheduler", "")) == scheduler]
+    tried = [{name: each.factors.get(name) for name in levels} for each in mine]
+    found = []
+    for metric in use.metrics:
+        logs = [_log(each, metric) for each in mine]
+        limit = session.plan.threshold.of(metric.kind, metric.role)
+        found += screen.effects(
+            tried, logs, levels, metric=metric.name, use=use.name,
+            threshold=log_of_share(limit, metric.more_is_better), more_is_better=metric.more_is_better,
+        )  # fmt: skip
+    return found
+
+
+def _log(record: Record, metric) -> float:
+    """Logarithm of one metric in one period; NaN when nothing was counted."""
+    figures = Merged(("this",), metric.kind)
+    for phase in record.phases:
+        if job_of(phase) == metric.job:
+            figures.add("this", 0, period_of(phase))
+    return figures.log_value("this", [0]) if figures.rounds("this") else math.nan
+
+
+def _pruned(
+    found: Sequence[screen.Effect], chosen: dict[str, Value], tried: Sequence[Candidate], in_time: bool
+) -> list[dict[str, object]]:
+    """Why each further value goes: worse (with where and how much), less (than another value), alike (within), or open."""
+    reasons: list[dict[str, object]] = []
+    for candidate in tried:
+        name, value = also.further(candidate)
+        if chosen.get(name) == value:
+            continue
+        mine = [each for each in found if (each.setting, each.value) == (name, value)]
+        harm = max((each for each in mine if each.is_harm), key=lambda each: each.size / each.threshold, default=None)
+        if not in_time or not mine:
+            why: dict[str, object] = {"why": "no time"}
+        elif harm is not None:
+            share = math.expm1(harm.size) if not harm.more_is_better else -math.expm1(-harm.size)
+            why = {"why": "worse", "use": harm.use, "metric": harm.metric, "share": share}
+        elif name in chosen and any(each.is_gain for each in mine):
+            why = {"why": "less", "than": f"{_said(name)}={chosen[name]}"}
+        else:
+            bound = math.expm1(max(abs(each.size) + screen.SURE * each.error for each in mine))
+            why = {"why": "alike", "share": bound} if bound < OPEN_SHARE else {"why": "open"}
+        reasons.append({"setting": candidate.label, **why})
+    return reasons
+
+
+def _final(session: Session, kept: Sequence[str], chosen: dict[str, dict[str, Value]]) -> list[Candidate]:
+    """What is in force, the schedulers that were kept, and each with what gains beside it."""
+    plain = [
+        session.plan.in_force,
+        *(session.candidate(label) for label in kept if label != session.plan.in_force.label),
+    ]
+    found = list(plain)
+    for label in kept:
+        values = chosen.get(label, {})
+        if values:
+            found.append(also.combined(session.target, _name(session, label), values))
+    for label in kept:
+        values = chosen.get(label, {})
+        if len(values) > 1:
+            # One alone as well: what gains one by one may not gain together.
+            name, value = next(iter(values.items()))
+            found.append(also.combined(session.target, _name(session, label), {name: value}))
+    return found[:FINAL_MOST]
+
+
+def _name(session: Session, label: str) -> str:
+    return also.scheduler_of(session.candidate(label))
+
+
+def _said(name: str) -> str:
+    return name.removeprefix(ISCHED_PREFIX)

@@ -1,0 +1,249 @@
+"""Why settings differ, of a measured run: after the last period, a short stretch of each setting with the kernel's block events.
+
+    measuring … decided ─► fio once more ─┬─ switch ─ settle ─ stretch ─┬ … ─► everything restored
+                                          └── block events of the disk ─┘
+
+Nothing here counts in a verdict, and nothing is traced while periods are measured: taking an event costs about a microsecond of the load's
+processor time. Needs root and the kernel's tracefs; where it is missing the plan says so, and the page repeats it.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import math
+import time
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from seekwise.control import tracefs
+from seekwise.errors import SeekwiseError
+from seekwise.judge.decision.records import Decided
+from seekwise.judge.decision.verdicts import Judged
+from seekwise.measure.kernel import memory
+from seekwise.measure.live import jobs, progress, stretch
+from seekwise.measure.live.candidates import Candidate
+from seekwise.measure.live.plan import LivePlan
+from seekwise.measure.live.session import LOAD_MARGIN_S, Session
+from seekwise.trace.close_up import Served
+from seekwise.trace.columns import UNKNOWN, Kind
+from seekwise.trace.record import meanwhile, recorder
+from seekwise.workload.study.uses import Use
+
+KEY = "traced"
+SHARE_MOST = 0.06
+"""Of the budget: a run that is too short for it measures instead."""
+USES_MOST = 2
+SETTINGS_LEAST = 2
+SETTLE_S = 0.3
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of tracing one use: how many settings, and seconds of each that are kept."""
+
+    settings_most: int
+    span_s: float
+
+    def seconds(self, settings: int) -> float:
+        return progress.STRETCH_OVERHEAD_S + min(settings, self.settings_most) * (SETTLE_S + self.span_s)
+
+
+AT_ONCE = Cost(4, 0.5)
+BUFFERED = Cost(3, 1.2)
+"""Written data reaches the disk in bursts, about one in a second."""
+REQUESTS_MOST = 1500
+"""Kept of each setting: the last ones of its stretch, 15 kB when packed."""
+COLUMNS = ("arrival_ns", "issue_ns", "complete_ns", "sector", "sectors", "kind", "process", "merged")
+
+
+def cost(use: Use) -> Cost:
+    """How much of this use is recorded, and for how long: data written through the cache reaches the disk in bursts."""
+    return AT_ONCE if not any(job.writes and job.is_buffered for job in use.job) else BUFFERED
+
+
+def seconds_of_a_use(plan: LivePlan) -> float:
+    """Of the dearest one: which use it will be is known when all are measured."""
+    return max((cost(use).seconds(len(plan.candidates)) for use in plan.uses), default=0.0)
+
+
+def uses_within(plan: LivePlan) -> int:
+    """How many uses are traced in the plan's budget."""
+    return min(USES_MOST, int(SHARE_MOST * plan.budget_s / max(seconds_of_a_use(plan), 1e-9)))
+
+
+def why_not(plan: LivePlan) -> str | None:
+    """Why nothing is traced, in one sentence without a period; None where it is."""
+    if len(plan.leaves) != 1:
+        return "requests are traced on a single disk, and this target lies on several"
+    try:
+        tracefs.root()
+    except SeekwiseError as error:
+        return error.message + (f" ({error.hint})" if error.hint else "")
+    if uses_within(plan) < 1:
+        least = math.ceil(seconds_of_a_use(plan) / SHARE_MOST)
+        return f"the budget is too short; requests are traced from --budget {least}s on"
+    return None
+
+
+def reserved_s(plan: LivePlan) -> float:
+    """Seconds of the budget that are kept for it."""
+    return 0.0 if why_not(plan) else uses_within(plan) * seconds_of_a_use(plan)
+
+
+def measure(session: Session, found: Decided) -> None:
+    """Traces the uses in which settings differ most, and writes it into the run's plan. What fails here costs the picture, not the run."""
+    document: dict[str, object] = {"uses": {}}
+    if reason := why_not(session.plan):
+        document["why_not"] = reason
+    else:
+        end_s = session.deadline_s + reserved_s(session.plan)
+        for name, all_settings in chosen(found, session.plan):
+            fit = _that_fit(session, name, all_settings, end_s)
+            settings = [each for each in session.plan.candidates if each in fit]
+            if len(settings) < SETTINGS_LEAST:
+                document["why_not"] = f"a unit of {name} takes too long to trace it in this budget"
+                continue
+            session.watch.say(f"recording requests of {name} for the report")
+            try:
+                document["uses"][name] = _of_use(session, name, settings, end_s)  # type: ignore[index]
+            except (SeekwiseError, OSError, ValueError) as error:
+                document["why_not"] = error.message if isinstance(error, SeekwiseError) else str(error)
+                break
+    session.plan.extra[KEY] = document
+    with contextlib.suppress(SeekwiseError):
+        session.store.change_plan(session.run.run_id, session.plan.to_document())
+
+
+def chosen(found: Decided, plan: LivePlan) -> list[tuple[str, list[Candidate]]]:
+    """(use, settings) to trace: where one is shown to be worse, the largest loss first; best, worst, chosen and present settings first."""
+    worst: dict[str, Judged] = {}
+    for judged in found.judged:
+        if judged.disagrees and (judged.use not in worst or _gap(judged) > _gap(worst[judged.use])):
+            worst[judged.use] = judged
+    order = sorted(worst.values(), key=_gap, reverse=True)[: uses_within(plan)]
+    by_label = {each.label: each for each in plan.candidates}
+    choice = (found.stated if plan.group is not None else found.choice) or found.choice
+    picked = []
+    for judged in order:
+        ranked = sorted(judged.standings, key=lambda each: each.loss if each.loss is not None else 0.0)
+        labels = [ranked[0].setting, ranked[-1].setting, *([choice.setting] if choice else []), plan.in_force.label]
+        labels += [each.setting for each in ranked]
+        most = cost(next(use for use in plan.uses if use.name == judged.use)).settings_most
+        settings = [by_label[label] for label in dict.fromkeys(labels) if label in by_label][:most]
+        picked.append((judged.use, settings))
+    return picked
+
+
+def _gap(judged: Judged) -> float:
+    """How many times the best is better than the last one."""
+    losses = [each.loss for each in judged.standings if each.loss is not None]
+    most = max(losses, default=0.0)
+    return 1 / max(1 - most, 1e-9) if judged.more_is_better else 1 + most
+
+
+def _that_fit(session: Session, name: str, settings: Sequence[Candidate], end_s: float) -> list[Candidate]:
+    """As many of these as there is time for: a period of programs lasts as long as its units, as those did that were measured."""
+    left_s = end_s - time.monotonic() - progress.STRETCH_OVERHEAD_S
+    fit = []
+    for each in settings:
+        lengths = [
+            float(record.conditions["length_s"])
+            for record in session.records
+            if record.setting == each.label and record.factors.get("use") == name
+        ]
+        state = progress.UseState(next(use for use in session.plan.uses if use.name == name), ())
+        long = float(np.median(lengths)) if lengths and state.long_unit_s is not None else 0.0
+        left_s -= max(SETTLE_S + cost(state.use).span_s, long) + progress.SWITCH_S
+        if left_s < 0:
+            break
+        fit.append(each)
+    return fit
+
+
+def _of_use(session: Session, name: str, settings: Sequence[Candidate], end_s: float) -> dict[str, object]:
+    use: Use = next(each for each in session.plan.uses if each.name == name)
+    disk = recorder.device_of(session.plan.leaves[0])
+    schedule = [(each, number, SETTLE_S + cost(use).span_s) for number, each in enumerate(settings)]
+    length = sum(seconds for _, _, seconds in schedule)
+    load = jobs.of_use(
+        use, session.place, session.plan.seed + len(session.records), length + LOAD_MARGIN_S, session.program
+    )
+    limit = session.place.memory_limit_bytes if load.buffered and memory.controller() is not None else None
+    with meanwhile.recording(disk) as recorded:
+        done = stretch.run(
+            load,
+            schedule,
+            session.switch,
+            session.home,
+            session.target.leaf_names,
+            memory_limit_bytes=limit,
+            deadline_s=end_s,
+        )
+    traced: dict[str, object] = {"dropped": recorded.dropped, "settings": {}}
+    for period in done.periods:
+        end = round(period.after.monotonic_s * 1e9) - recorded.start_ns
+        begin = round((period.before.monotonic_s + SETTLE_S) * 1e9) - recorded.start_ns
+        traced["settings"][period.candidate] = _packed(recorded.rows, begin, end)  # type: ignore[index]
+    return traced
+
+
+def _packed(rows: np.ndarray, begin_ns: int, end_ns: int) -> dict[str, object]:
+    """The requests that ended in the stretch, at most the last so many, and those under way at its end."""
+    known = (rows["issue_ns"] != UNKNOWN) & (rows["complete_ns"] != UNKNOWN) & (rows["kind"] <= Kind.WRITE)
+    mine = rows[known & (rows["complete_ns"] >= begin_ns) & (rows["arrival_ns"] < end_ns)]
+    mine = mine[np.argsort(mine["complete_ns"], kind="stable")]
+    done = mine[mine["complete_ns"] <= end_ns]
+    later = mine[mine["complete_ns"] > end_ns][:REQUESTS_MOST]
+    if len(done) > REQUESTS_MOST:
+        done = done[-REQUESTS_MOST:]
+        begin_ns = int(done["complete_ns"][0])
+    kept = np.concatenate([done, later])
+    table = np.stack([kept[name].astype(np.int64) for name in COLUMNS])
+    for row in range(3):
+        table[row] -= begin_ns
+    # Neighbours differ little: differences pack to a third.
+    packed = zlib.compress(np.diff(table, axis=1, prepend=0).astype("<i8").tobytes(), 9)
+    return {"span_ns": int(end_ns - begin_ns), "requests": len(kept), "packed": base64.b64encode(packed).decode()}
+
+
+@dataclass(frozen=True)
+class Traced:
+    """What was kept of a setting: its requests, times in ms since the stretch began, and how long the stretch was."""
+
+    setting: str
+    span_ms: float
+    requests: tuple[Served, ...]
+
+
+def kept(plan: LivePlan, use: str) -> list[Traced]:
+    """The traced stretches of a use; empty where there are none, or what is stored cannot be read."""
+    document = plan.extra.get(KEY)
+    uses = document.get("uses") if isinstance(document, dict) else None
+    found = uses.get(use) if isinstance(uses, dict) else None
+    try:
+        settings = found["settings"].items() if found else ()
+        return [Traced(name, each["span_ns"] / 1e6, _unpacked(each)) for name, each in settings]
+    except (KeyError, TypeError, ValueError, AttributeError, zlib.error):
+        return []
+
+
+def _unpacked(each: dict) -> tuple[Served, ...]:
+    count = int(each["requests"])
+    # The size is known: no more is ever unpacked, whatever the file holds.
+    data = zlib.decompressobj().decompress(base64.b64decode(each["packed"]), 8 * len(COLUMNS) * count)
+    table = np.cumsum(np.frombuffer(data, "<i8").reshape(len(COLUMNS), count), axis=1)
+    return tuple(
+        Served(arrival / 1e6, issue / 1e6, end / 1e6, sector, sectors, kind == Kind.WRITE, process, merged)
+        for arrival, issue, end, sector, sectors, kind, process, merged in table.T.tolist()
+    )
+
+
+def missing_text(plan: LivePlan) -> str | None:
+    """Why a page has no traced requests; None where it has, or where an older release made the run."""
+    document = plan.extra.get(KEY)
+    reason = document.get("why_not") if isinstance(document, dict) else None
+    return str(reason) if reason else None

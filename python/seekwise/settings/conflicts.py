@@ -1,0 +1,93 @@
+"""Who else sets what `apply --persist` is about to set: found before anything is written.
+
+After a start the kernel's boot line acts first, then udev, then sysfsutils and tmpfiles.d, then TuneD, then scripts; the last one
+wins. A file of ours that acts earlier than somebody else's with another value would lose, minutes after the start or at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from seekwise.linux.model import Stack
+from seekwise.linux.setters import Setter, find_setters, model
+from seekwise.linux.tree import Tree
+from seekwise.settings.forms import Wanted
+from seekwise.settings.forms.udev import PATH as UDEV_PATH
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """`loses`: the other one acts later, so our value would not stay."""
+
+    setter: Setter
+    ours: str
+    loses: bool
+
+    @property
+    def text(self) -> str:
+        setter = self.setter
+        what = f"sets {setter.attribute} of {setter.device} to {setter.value}"
+        doubt = "" if setter.certain else " (if it acts at all: seekwise cannot tell)"
+        if self.loses:
+            when = "at each change of the device" if setter.on_change else "after us"
+            return f"{setter.text} {what}, {when}{doubt}: {self.ours} would not stay"
+        return f"{setter.text} {what}, before us{doubt}: it is overridden by {self.ours}"
+
+    def document(self) -> dict[str, object]:
+        return {
+            "kind": self.setter.kind,
+            "file": self.setter.file,
+            "line": self.setter.line,
+            "device": self.setter.device,
+            "attribute": self.setter.attribute,
+            "value": self.setter.value,
+            "ours": self.ours,
+            "certain": self.setter.certain,
+            "overrides_ours": self.loses,
+        }
+
+
+def rank_of(way: str, tree: Tree) -> tuple[object, ...] | None:
+    """When the file of a way acts, on the scale of `Setter.rank`; None for a way that sets no value itself."""
+    match way:
+        case "udev":
+            # Our place among the rule files that set something, whether our file is there already or not.
+            return (model.UDEV, 1, UDEV_PATH.name)
+        case "sysfs.conf":
+            return (model.SYSFS, 0, 10**6)
+        case "tuned":
+            return (model.TUNED, 10**6)
+    return None
+
+
+def find(wanted: Wanted, ways: Iterable[str], tree: Tree, stack: Stack) -> list[Conflict]:
+    """Every assignment of another value, with what would become of ours. Several ways count as the latest of them."""
+    ways = tuple(ways)
+    ranks = [rank for way in ways if (rank := rank_of(way, tree)) is not None]
+    if not ranks:
+        return []
+    ours = max(ranks, key=lambda rank: rank[0])
+    found = []
+    for setter in find_setters(tree, stack):
+        value = wanted.get(setter.device, {}).get(setter.attribute)
+        if value is None or setter.gives(value):
+            continue
+        if setter.ours and setter.kind in ways:
+            continue  # written anew; what an earlier call has written in another way stays, and may act later
+        if setter.kind == "tuned" and ours[0] == model.TUNED:
+            continue  # our profile stands in its place
+        # Our rule acts at a change too, where another one does (`forms.udev`).
+        comes_back = setter.on_change and "udev" not in ways
+        found.append(Conflict(setter, value, comes_back or _after(setter, ours)))
+    return found
+
+
+def _after(setter: Setter, ours: tuple[object, ...]) -> bool:
+    if setter.rank[0] != ours[0]:
+        return setter.rank[0] > ours[0]  # type: ignore[operator]
+    if setter.kind == "udev":
+        # Within udev the files act in the order of their names; rules of the SCSI device come before the disk's.
+        name = setter.file.rpartition("/")[2]
+        return setter.rank[1] == 1 and name > UDEV_PATH.name
+    return setter.rank > ours

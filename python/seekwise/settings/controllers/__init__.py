@@ -1,0 +1,94 @@
+"""Units behind RAID controllers: their state through the controller's own tool, and the exact command that would change it.
+
+Nothing is changed here unless `run` is called, which `seekwise apply --controller-tool` alone does.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import dataclass
+
+from seekwise.errors import MissingError, SeekwiseError
+from seekwise.settings.controllers import arcconf, ssacli, storcli, tw_cli
+from seekwise.settings.controllers.model import Argv, State, Tool, Unit, units
+
+__all__ = ["TOOLS", "Argv", "Change", "State", "Tool", "Unit", "ask", "change", "read", "run", "tool_for", "units"]
+
+TOOLS: tuple[Tool, ...] = (tw_cli.TOOL, storcli.TOOL, arcconf.TOOL, ssacli.TOOL)
+TIMEOUT_S = 60
+
+
+def tool_for(unit: Unit) -> Tool | None:
+    """The controller's own tool, by the driver of the unit; None where none is known."""
+    return next((tool for tool in TOOLS if unit.driver in tool.drivers), None)
+
+
+def installed(tool: Tool) -> str | None:
+    """The program of this tool that is on PATH."""
+    return next((program for program in tool.programs if shutil.which(program)), None)
+
+
+def read(unit: Unit) -> State | None:
+    """What the tool says of the unit; None where there is no tool."""
+    text = ask(unit)
+    tool = tool_for(unit)
+    return None if tool is None or text is None else tool.parse(text, unit)
+
+
+def ask(unit: Unit) -> str | None:
+    """The output of the tool's queries; None where the tool is not installed."""
+    tool = tool_for(unit)
+    program = installed(tool) if tool else None
+    if tool is None or program is None:
+        return None
+    texts = []
+    for command in tool.query(program, unit):
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            continue
+        texts.append(done.stdout)
+    return "\n".join(texts)
+
+
+@dataclass(frozen=True)
+class Change:
+    """`unknown`: how to find the words in capitals of the command; None: it is complete and can be run."""
+
+    command: Argv
+    unknown: str | None = None
+
+
+def change(unit: Unit, name: str, on: bool, *, here: bool = True) -> Change:
+    """The command that switches `ncq` or `write_cache` of the unit (or of its whole controller).
+
+    `here`: the unit is this machine's, so its tool may be asked where it is.
+    """
+    tool = tool_for(unit)
+    if tool is None:
+        raise MissingError(
+            f"{unit.device}: seekwise knows no tool for the driver {unit.driver}", "see `seekwise explain`"
+        )
+    program = (installed(tool) if here else None) or tool.programs[0]
+    command = tool.change(program, unit, name, on, ask(unit) if here else None)
+    if command is None:
+        raise SeekwiseError(f"{unit.device}: {tool.name} cannot switch {name}", "the controller's setup decides it")
+    open_words = tool.unknown is not None and any(word in ("NUMBER", "slot=SLOT") for word in command)
+    return Change(command, tool.unknown(program, unit) if tool.unknown is not None and open_words else None)
+
+
+def run(command: Argv) -> str:
+    """Runs a command that changes the controller; its output, or an error with what the tool said."""
+    if shutil.which(command[0]) is None:
+        raise MissingError(f"{command[0]} is not installed", "it comes from the maker of the controller")
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SeekwiseError(f"{command[0]} could not be run: {error}") from error
+    if done.returncode:
+        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        raise SeekwiseError(f"{' '.join(command)} failed with status {done.returncode}: {said[-1] if said else ''}")
+    return done.stdout

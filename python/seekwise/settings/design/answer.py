@@ -1,0 +1,250 @@
+"""Which array to build: the recommendation of a sweep, in words and as a document.
+
+An array that survives no failure is recommended only where it was asked for. Without a wanted rate the fastest array is named, and among those within
+3 % of it the one that survives more, then the larger; with one, the array of fewest drives that reaches it.
+No statistics: every array is simulated with the same seeds, and 3 % stands for what the model leaves out.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from seekwise.errors import NotMetError
+from seekwise.report.array_choice import LEVEL
+from seekwise.report.number_text import three
+from seekwise.settings.design.front import front
+from seekwise.settings.design.search import CPU, P99, RATE, Sweep, best_of, criteria
+from seekwise.settings.design.space import Point, failures_text
+from seekwise.workload.study.quantity import time_text
+
+SCHEMA = "seekwise.design/1"
+WIDTH = 79
+ROWS_MOST = 9
+NAMES = {"raid0": "RAID 0", "raid1": "RAID 1", "raid10": "RAID 10", "raid5": "RAID 5", "raid6": "RAID 6"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """The best point of an array, over its seeds."""
+
+    point: Point
+    rates_mb_s: tuple[float, ...]
+    """By load."""
+    p99_ms: float
+    cpu_us: float
+    score: float
+    """Rate relative to the fastest array's, geometric mean over loads."""
+    seeds: int
+    on_front: bool
+
+    @property
+    def name(self) -> str:
+        chunk = f", chunk {self.point.chunk_kib} KiB" if self.point.chunk_kib else ""
+        return f"{NAMES[self.point.array.level]} of {self.point.array.drives}{chunk}"
+
+    @property
+    def rate_mb_s(self) -> float:
+        return math.exp(sum(map(math.log, self.rates_mb_s)) / len(self.rates_mb_s))
+
+
+@dataclass(frozen=True)
+class Answer:
+    chosen: Row
+    rows: tuple[Row, ...]
+    """Every array, the fastest first."""
+    wanted_mb_s: float | None
+
+    @property
+    def level(self) -> list[Row]:
+        """The fastest, and all that are as fast within what counts as a difference, by the same right to be chosen."""
+        return [row for row in self.rows if row.score >= 1 - LEVEL and row.point.array.survives > 0] or [self.chosen]
+
+
+def of(sweep: Sweep, racers: Sequence[Point], wanted_mb_s: float | None) -> Answer:
+    """Raises NotMetError where no array reaches the wanted rate."""
+    # The race knows its winner better than the first seed does.
+    best = {point.array: point for point in reversed(racers)}
+    arrays = sorted({point.array for point in sweep.points})
+    points = [best.get(array) or best_of(sweep, array) for array in arrays]
+    logs = sweep.logs(points)
+    top = float(logs[:, RATE].max())
+    on = front(criteria(points, logs))
+    rows = [
+        Row(
+            point=point,
+            rates_mb_s=_rates(sweep, point),
+            p99_ms=float(np.exp(log[P99])),
+            cpu_us=float(np.exp(log[CPU])),
+            score=float(np.exp(log[RATE] - top)),
+            seeds=len(sweep.seeds_of(point)),
+            on_front=bool(is_on),
+        )
+        for point, log, is_on in zip(points, logs, on, strict=True)
+    ]
+    rows.sort(key=lambda row: -row.score)
+    return Answer(_chosen(rows, wanted_mb_s), tuple(rows), wanted_mb_s)
+
+
+def _rates(sweep: Sweep, point: Point) -> tuple[float, ...]:
+    figures = [found for (each, _), found in sweep.found.items() if each == point]
+    return tuple(
+        float(np.exp(np.mean([math.log(each[place].rate_mb_s) for each in figures])))
+        for place in range(len(sweep.uses))
+    )
+
+
+def _chosen(rows: Sequence[Row], wanted_mb_s: float | None) -> Row:
+    if wanted_mb_s is None:
+        level = [row for row in rows if row.score >= 1 - LEVEL]
+        return max(level, key=lambda row: (row.point.array.survives, row.point.array.capacity_bytes, row.score))
+    enough = [row for row in rows if min(row.rates_mb_s) >= wanted_mb_s]
+    if not enough:
+        raise NotMetError(
+            f"no array of these reaches {three(wanted_mb_s)} MB/s: the fastest, {rows[0].name}, gives {three(min(rows[0].rates_mb_s))} MB/s",
+            hint="more drives (`--drives`), other drives, or a smaller `--rate`",
+        )
+    return min(enough, key=lambda row: (row.point.array.drives, -row.point.array.survives, -row.score))
+
+
+def capacity_text(count: int) -> str:
+    """`12.3 TB`, or `500 GB`."""
+    return f"{three(count / 1e12)} TB" if count >= 1e12 else f"{three(count / 1e9)} GB"
+
+
+def lines(answer: Answer, sweep: Sweep) -> list[str]:
+    """At most 25 lines of at most 80 columns, the answer first."""
+    chosen, point = answer.chosen, answer.chosen.point
+    array = point.array
+    if answer.wanted_mb_s is not None:
+        why = f"the fewest drives that reach {three(answer.wanted_mb_s)} MB/s"
+    else:
+        why = "the fastest" if len(answer.level) == 1 else f"as fast as any (within {100 * LEVEL:.0f} %)"
+    rates = ", ".join(f"{use.name} {three(rate)} MB/s" for use, rate in zip(sweep.uses, chosen.rates_mb_s, strict=True))
+    headline = (
+        f"Build {chosen.name}, with {_settings(point)}: {capacity_text(array.capacity_bytes)} usable, survives "
+        f"{failures_text(array.survives)}, {why} ({rates}; p99 {three(chosen.p99_ms)} ms)."
+    )
+    found = [*_wrapped(headline), ""]
+    found += _table(answer, len(sweep.uses) > 1)
+    found.append("")
+    if array.survives == 0:
+        found += _wrapped("One failed drive of this array loses all data.")
+    elif array.rebuild_s is not None:
+        found += _wrapped(
+            f"Rebuilding a drive takes {time_text(array.rebuild_s)} with no other load, longer under load."
+        )
+    fewest = min(answer.level, key=lambda row: (row.point.array.drives, -row.score))
+    if answer.wanted_mb_s is None and fewest.point.array.drives < array.drives:
+        found += _wrapped(f"{fewest.name} is as fast with fewer drives: the load does not need more.")
+    found += _wrapped(_how(sweep))
+    found += ["", f"next: {mdadm(point)}"]
+    return found
+
+
+def _settings(point: Point) -> str:
+    ahead = f", read-ahead {point.read_ahead_kib} KiB" if point.read_ahead_kib else ""
+    return f"scheduler {point.scheduler}, queue depth {point.depth}{ahead}"
+
+
+def mdadm(point: Point) -> str:
+    """The command that makes the array."""
+    chunk = f" --chunk={point.chunk_kib}K" if point.chunk_kib else ""
+    level = point.array.level.removeprefix("raid")
+    return f"mdadm --create /dev/md0 --level={level}{chunk} --raid-devices={point.array.drives} …"
+
+
+def _table(answer: Answer, many: bool) -> list[str]:
+    rate = "Rate" if many else "MB/s"
+    found = [f"{'Array':<32}{'Usable':>9}{'Survives':>10}{rate:>8}{'p99 ms':>9}{'CPU µs':>8}"]
+    for row in shown(answer):
+        speed = f"{100 * row.score:.0f} %" if many else three(row.rate_mb_s)
+        found.append(
+            f"{row.name:<32}{capacity_text(row.point.array.capacity_bytes):>9}{row.point.array.survives:>10}{speed:>8}"
+            f"{three(row.p99_ms):>9}{three(row.cpu_us):>8}"
+        )
+    return found
+
+
+def shown(answer: Answer) -> list[Row]:
+    """The Pareto front, shortened where it is long: the recommended array, then the ends of each level, then what lies between."""
+    on = [row for row in answer.rows if row.on_front]
+    wanted = [answer.chosen]
+    for level in dict.fromkeys(row.point.array.level for row in on):
+        same = sorted((row for row in on if row.point.array.level == level), key=lambda row: row.point.array.drives)
+        wanted += [same[-1], same[0], same[len(same) // 2]]
+    kept = list(dict.fromkeys([*wanted, *on]))[:ROWS_MOST]
+    return sorted(kept, key=lambda row: -row.score)
+
+
+def _how(sweep: Sweep) -> str:
+    done = len({point for point, _ in sweep.found})
+    text = (
+        f"Simulated: {sweep.model.title}, Linux {sweep.model.kernel}; random requests reach {capacity_text(sweep.data_bytes)}. "
+        f"{done} of {sweep.space.size} combinations in {len(sweep.found)} trials."
+    )
+    if sweep.surrogate is not None:
+        rate, p99, cpu = (100 * share for share in sweep.surrogate.error_share)
+        text += (
+            f" The model that chose among the rest is off by {three(rate)} % in rate, {three(p99)} % in p99 and {three(cpu)} % in CPU "
+            "(median, cross-validated)."
+        )
+    return (
+        text + " CPU is host time per request; the table is the Pareto front of all columns and the number of drives."
+    )
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, break_on_hyphens=False)
+
+
+def document(answer: Answer, sweep: Sweep) -> dict[str, object]:
+    """What `--json` prints."""
+    return {
+        "schema": SCHEMA,
+        "provenance": "simulated",
+        "drive": sweep.model.name,
+        "kernel": sweep.model.kernel,
+        "loads": [use.name for use in sweep.uses],
+        "data_bytes": sweep.data_bytes,
+        "seed": sweep.seed,
+        "sampling": sweep.sampling,
+        "combinations": sweep.space.size,
+        "simulated_combinations": len({point for point, _ in sweep.found}),
+        "trials": len(sweep.found),
+        "stages": sweep.stages,
+        "surrogate_error": None
+        if sweep.surrogate is None
+        else dict(zip(("rate", "p99", "cpu"), sweep.surrogate.error_share, strict=True)),
+        "wanted_rate_mb_s": answer.wanted_mb_s,
+        "recommended": _document(answer.chosen, sweep),
+        "command": mdadm(answer.chosen.point),
+        "arrays": [_document(row, sweep) for row in answer.rows],
+        "headline": " ".join(lines(answer, sweep)[: lines(answer, sweep).index("")]),
+    }
+
+
+def _document(row: Row, sweep: Sweep) -> dict[str, object]:
+    point = row.point
+    return {
+        "name": row.name,
+        "level": point.array.level,
+        "drives": point.array.drives,
+        "chunk_kib": point.chunk_kib or None,
+        "scheduler": point.scheduler,
+        "queue_depth": point.depth,
+        "read_ahead_kib": point.read_ahead_kib or None,
+        "capacity_bytes": point.array.capacity_bytes,
+        "survives_failures": point.array.survives,
+        "rebuild_s": point.array.rebuild_s,
+        "rates_mb_s": {use.name: rate for use, rate in zip(sweep.uses, row.rates_mb_s, strict=True)},
+        "p99_ms": row.p99_ms,
+        "cpu_us": row.cpu_us,
+        "relative_rate": row.score,
+        "seeds": row.seeds,
+        "on_front": row.on_front,
+    }

@@ -1,0 +1,195 @@
+"""What may be chosen: RAID level × drives × chunk × scheduler × queue depth × read-ahead, and points spread evenly over it.
+
+Levels and numbers of drives that make no array are left out, as are those that survive fewer failures than asked for.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import qmc
+
+from seekwise.errors import UsageError
+from seekwise.measure.live.simulated import Model, phase_of
+from seekwise.simulate import trial_spec
+from seekwise.workload.study.factors import Value
+
+T = TypeVar("T")
+LEVELS = ("raid0", "raid1", "raid10", "raid5", "raid6")
+CHUNKS_KIB = (16, 32, 64, 128, 256, 512, 1024)
+READ_AHEADS_KIB = (128, 512, 1024, 4096, 16384)
+DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+SAMPLINGS = ("sobol", "latin")
+DIMENSIONS = 6
+HYPERCUBES = 4
+"""How many are drawn at most for the points of one: points of a small space come twice."""
+UNSTRIPED = ("raid1",)
+MIRRORED_MOST = 3
+"""Copies of a RAID 1 beyond which nobody goes."""
+
+
+@dataclass(frozen=True, order=True)
+class Array:
+    """A level on a number of drives, with what is known of it without simulating a load."""
+
+    level: str
+    drives: int
+    capacity_bytes: int
+    survives: int
+    rebuild_s: float | None
+
+
+@dataclass(frozen=True, order=True)
+class Point:
+    """One combination."""
+
+    array: Array
+    chunk_kib: int
+    """0: the level has no chunks."""
+    scheduler: str
+    depth: int
+    read_ahead_kib: int
+    """0: no load reads through the page cache, so it has no effect."""
+
+    @property
+    def values(self) -> dict[str, Value]:
+        """As settings of a study."""
+        found: dict[str, Value] = {"raid_level": self.array.level, "drives": self.array.drives}
+        if self.chunk_kib:
+            found["chunk_kib"] = self.chunk_kib
+        found |= {"scheduler": self.scheduler, "queue_depth": self.depth}
+        return found | ({"read_ahead_kb": self.read_ahead_kib} if self.read_ahead_kib else {})
+
+
+@dataclass(frozen=True)
+class Space:
+    arrays: tuple[Array, ...]
+    chunks_kib: tuple[int, ...]
+    schedulers: tuple[str, ...]
+    depths: tuple[int, ...]
+    read_aheads_kib: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """Combinations; a level without chunks counts once for all of them."""
+        each = len(self.schedulers) * len(self.depths) * len(self.read_aheads_kib)
+        return each * sum(1 if array.level in UNSTRIPED else len(self.chunks_kib) for array in self.arrays)
+
+    def spread(self, count: int, seed: int, sampling: str = SAMPLINGS[0]) -> list[Point]:
+        """At most `count` different points, even in each dimension. Levels have equal shares, however many arrays each has.
+
+        `sobol`: a scrambled Sobol sequence, even in all dimensions together; `latin`: Latin hypercubes, as even as can be in each alone.
+        """
+        found: dict[Point, None] = {}
+        for row in self._rows(count, np.random.default_rng(seed), sampling):
+            found[self._point(row)] = None
+            if len(found) == count:
+                break
+        return list(found)
+
+    def _rows(self, count: int, chosen: np.random.Generator, sampling: str) -> Iterator[NDArray[np.float64]]:
+        """Rows of six shares; more of them than `count`, since several may mean one point."""
+        if sampling == "sobol":
+            yield from qmc.Sobol(DIMENSIONS, **_drawing(chosen)).random_base2(math.ceil(math.log2(max(2 * count, 2))))
+            return
+        for _ in range(HYPERCUBES):
+            yield from qmc.LatinHypercube(DIMENSIONS, **_drawing(chosen)).random(max(count, 1))
+
+    def _point(self, row: NDArray[np.float64]) -> Point:
+        level = _pick(sorted({array.level for array in self.arrays}), row[0])
+        array = _pick([each for each in self.arrays if each.level == level], row[1])
+        chunk = 0 if level in UNSTRIPED else _pick(self.chunks_kib, row[2])
+        return Point(
+            array,
+            chunk,
+            _pick(self.schedulers, row[3]),
+            _pick(self.depths, row[4]),
+            _pick(self.read_aheads_kib, row[5]),
+        )
+
+    def every(self) -> list[Point]:
+        return [
+            Point(array, chunk, scheduler, depth, read_ahead)
+            for array in self.arrays
+            for chunk in ((0,) if array.level in UNSTRIPED else self.chunks_kib)
+            for scheduler in self.schedulers
+            for depth in self.depths
+            for read_ahead in self.read_aheads_kib
+        ]
+
+
+def _drawing(chosen: np.random.Generator) -> dict[str, Any]:
+    """The generator under the name that this SciPy has for it: `rng` since 1.15, `seed` before. The points are the same."""
+    return {"rng" if "rng" in inspect.signature(qmc.Sobol).parameters else "seed": chosen}
+
+
+def _pick(choices: Sequence[T], share: float) -> T:
+    return choices[min(int(share * len(choices)), len(choices) - 1)]
+
+
+def parse_drives(text: str) -> tuple[int, ...]:
+    """`4..12`, `8` or `4,6,8`; UsageError for what is neither or cannot be."""
+    parts = text.replace(" ", "").split(",")
+    found: set[int] = set()
+    for part in parts:
+        named = re.fullmatch(r"([0-9]{1,4})(?:\.\.([0-9]{1,4}))?", part)
+        if named is None:
+            raise UsageError(f"`--drives {text}` is no number of drives", hint="for example: --drives 4..12")
+        first, last = int(named[1]), int(named[2] or named[1])
+        if last < first:
+            raise UsageError(f"`--drives {text}` counts down", hint=f"for example: --drives {last}..{first}")
+        found |= set(range(first, last + 1))
+    if not found or min(found) < 2 or max(found) > 64:
+        raise UsageError(f"`--drives {text}`: an array has 2 to 64 drives", hint="for example: --drives 4..12")
+    return tuple(sorted(found))
+
+
+def arrays_of(model: Model, levels: Sequence[str], drives: Sequence[int], survives_least: int) -> tuple[Array, ...]:
+    """Every array that can be built and survives enough; UsageError if there is none."""
+    found = []
+    for level in levels:
+        for count in drives:
+            if level == "raid1" and count > MIRRORED_MOST:
+                continue
+            try:
+                spec = trial_spec.cell_spec(
+                    model.system, {"raid_level": level, "drives": count}, seed=0, phases=[phase_of([], 0.1)]
+                )
+                known = trial_spec.describe(spec)["array"]
+            except UsageError:
+                continue
+            array = Array(
+                level, count, int(known["capacity_bytes"]), int(known["survives_failures"]), known["rebuild_s"]
+            )
+            if array.survives >= survives_least:
+                found.append(array)
+    if not found:
+        counts = str(drives[0]) if len(drives) == 1 else f"{drives[0]} to {drives[-1]}"
+        what = "can be built" if survives_least == 0 else f"survives {failures_text(survives_least)}"
+        raise UsageError(
+            f"no array of {counts} drives and level {', '.join(levels)} {what}",
+            hint="more drives, other levels with `--level`, or a smaller `--survives`",
+        )
+    return tuple(sorted(found))
+
+
+def failures_text(count: int) -> str:
+    """`no drive failure`, `2 drive failures`."""
+    return "no drive failure" if count == 0 else f"{count} drive failure{'' if count == 1 else 's'}"
+
+
+def space_of(model: Model, arrays: tuple[Array, ...], *, reads_ahead: bool, chunks: Sequence[int] = ()) -> Space:
+    """The space of these arrays of a drive."""
+    probe = trial_spec.cell_spec(model.system, {}, seed=0, phases=[phase_of([], 0.1)])
+    most = int(trial_spec.describe(probe)["settings"]["queue_depth"])
+    depths = tuple(depth for depth in DEPTHS if depth < most) + ((most,) if most <= DEPTHS[-1] else ())
+    return Space(
+        arrays, tuple(chunks) or CHUNKS_KIB, model.schedulers, depths, READ_AHEADS_KIB if reads_ahead else (0,)
+    )

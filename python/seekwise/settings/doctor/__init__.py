@@ -1,0 +1,66 @@
+"""What is plainly wrong with the storage of a machine, found without load: one module per check.
+
+A check is a module with `NAME` and `check(machine)`, which yields findings; add it to `CHECKS`. A finding needs evidence that can
+be looked up (a file and its value), and says how to mend it. What may be meant so is `look`, not `wrong`.
+"""
+
+from __future__ import annotations
+
+from seekwise.settings.doctor import (
+    absurd_read_ahead,
+    alignment,
+    array_state,
+    bfq_on_nvme,
+    device_state,
+    dirty_limits,
+    discards,
+    firmware_raid,
+    io_cost,
+    members,
+    mount_options,
+    ncq,
+    none_on_disk,
+    queue_depth,
+    read_ahead,
+    request_flags,
+    small_read_ahead,
+    smart,
+    swap,
+    temperature,
+    throttling,
+    throttling_off,
+    write_cache,
+)
+from seekwise.settings.doctor.model import Finding, Machine
+
+CHECKS = (
+    array_state,
+    device_state,
+    smart,
+    temperature,
+    alignment,
+    write_cache,
+    mount_options,
+    members,
+    none_on_disk,
+    dirty_limits,
+    swap,
+    throttling_off,
+    io_cost,
+    bfq_on_nvme,
+    throttling,
+    ncq,
+    queue_depth,
+    read_ahead,
+    small_read_ahead,
+    absurd_read_ahead,
+    request_flags,
+    discards,
+    firmware_raid,
+)
+
+
+def examine(machine: Machine) -> tuple[Finding, ...]:
+    """Findings of every check, what is wrong before what is worth a look."""
+    found = [finding for each in CHECKS for finding in each.check(machine)]
+    return tuple(sorted(found, key=lambda finding: finding.severity != "wrong"))

@@ -1,0 +1,52 @@
+"""Read-ahead of tens of MiB that a USB bridge, a virtual disk or an image's rule has brought about."""
+
+from __future__ import annotations
+
+from seekwise.linux.facts import kernel_version
+from seekwise.linux.setters import find_setters
+from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.settings.values import READ_AHEAD_KIB, read_ahead_kib, read_ahead_reason
+
+NAME = "read-ahead-absurd"
+MOST_KIB = 16 * 1024
+"""A disk of 2026 reads 300 MB/s: 16 MiB take it 55 ms, four times a seek with its half revolution. More gains a stream less than 20 % and makes
+whoever else asks wait as long. Of an array, for each drive with data."""
+
+
+def check(machine: Machine):
+    stack = machine.stack
+    setters = None
+    for device in stack.devices.values():
+        text = device.queue.get("read_ahead_kb", "")
+        drives = max(1, len(stack.drives(device.name))) if device.below else 1
+        # A partition, a path below multipath and a member read ahead by the device above them.
+        if not text.isdigit() or int(text) <= MOST_KIB * drives or not device.size_bytes or device.kind == "partition":
+            continue
+        own, version = int(text), kernel_version(stack.kernel)
+        setters = find_setters(machine.tree, stack) if setters is None else setters
+        giving = [
+            each for each in setters
+            if (each.device, each.attribute) == (device.name, "queue/read_ahead_kb") and each.gives(text)
+        ]  # fmt: skip
+        usual = max(READ_AHEAD_KIB, read_ahead_kib(device, version))
+        if giving:
+            origin = f"set by {giving[-1].text}"
+        elif usual == own:
+            origin = f"the kernel's default: {read_ahead_reason(device, version)}"
+        else:
+            origin = f"no file sets it; the kernel's default is {usual} KiB"
+        better = READ_AHEAD_KIB if usual > MOST_KIB * drives else usual
+        if device.rotational and better == READ_AHEAD_KIB:
+            better = 4096
+        yield Finding(
+            NAME,
+            (device.name,),
+            "look",
+            f"{device.name} reads {own // 1024} MiB ahead, more than any stream gains from; {origin}",
+            (
+                f"/sys/block/{device.name}/queue/read_ahead_kb = {own}",
+                f"/sys/block/{device.name}/queue/optimal_io_size = {device.queue.get('optimal_io_size', '?')}",
+            ),
+            (f"seekwise apply --device {device.name} --set read_ahead_kb={better}",),
+            "other programs wait for a request of that size, and pages of mapped files are read in such pieces",
+        )

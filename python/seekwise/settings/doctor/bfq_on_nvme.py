@@ -1,0 +1,19 @@
+"""bfq on an NVMe drive: its lock and its bookkeeping bound the number of requests per second."""
+
+from seekwise.settings.doctor.model import Finding, Machine
+
+NAME = "bfq-on-nvme"
+
+
+def check(machine: Machine):
+    for device in machine.drives():
+        if device.kind == "nvme" and device.scheduler == "bfq":
+            yield Finding(
+                NAME,
+                (device.name,),
+                "wrong",
+                f"{device.name} is an NVMe drive under bfq",
+                (f"/sys/block/{device.name}/queue/scheduler = {device.queue['scheduler']}",),
+                (f"seekwise apply --device {device.name} --set scheduler=none", f"seekwise tune /dev/{device.name}"),
+                "bfq handles some 10⁵ requests/s per drive (Linux Documentation/block/bfq-iosched.rst); the drive can do more",
+            )

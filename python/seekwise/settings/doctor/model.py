@@ -1,0 +1,71 @@
+"""What a check looks at, and what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from seekwise.linux.model import BlockDevice, Stack
+from seekwise.linux.tree import Tree
+from seekwise.settings.controllers import State
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine as files. `smart`: {device: document of `smartctl --json`}; `activity`: what moved while the doctor looked;
+    `units`: {device: what the tool of its RAID controller says of it}.
+    """
+
+    stack: Stack
+    tree: Tree
+    smart: dict[str, dict] = field(default_factory=dict)
+    activity: dict[str, Activity] = field(default_factory=dict)
+    units: dict[str, State] = field(default_factory=dict)
+
+    def drives(self) -> Iterator[BlockDevice]:
+        """Whole physical drives and units with a medium, without hidden paths."""
+        for device in self.stack.devices.values():
+            if device.kind in ("disk", "nvme", "virtio", "mmc", "xen") and device.size_bytes and not device.below:
+                yield device
+
+
+@dataclass(frozen=True)
+class Activity:
+    """Counters that moved: discards and their time, over `seconds` (Documentation/admin-guide/iostats.rst, fields 12 to 15)."""
+
+    seconds: float
+    ios: int
+    discards: int
+    discard_bytes: int
+    discard_ms: int
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that `doctor` found."""
+
+    check: str
+    devices: tuple[str, ...]
+    severity: Literal["wrong", "look"]
+    """wrong: mend it; look: may be meant so."""
+    text: str
+    evidence: tuple[str, ...]
+    mend: tuple[str, ...] = ()
+    """Commands that fix it."""
+    cost: str | None = None
+
+
+def is_local_disk(device: BlockDevice) -> bool:
+    """A drive itself, not a unit of a RAID card nor a volume of another machine or of a hypervisor."""
+    unknown = ("fc", "iscsi", "virtio-scsi", "scsi-debug", "hyper-v", "vmware", "xen")
+    return (
+        device.kind in ("disk", "nvme")
+        and not isinstance(device.details.get("controller"), dict)
+        and device.transport not in unknown
+    )
+
+
+def is_spinning(device: BlockDevice) -> bool:
+    """A hard disk for sure: local and rotational; USB bridges say so of everything."""
+    return is_local_disk(device) and device.rotational is True and device.transport != "usb"

@@ -1,0 +1,23 @@
+"""No scheduler on a drive with a moving arm."""
+
+from seekwise.settings.doctor.model import Finding, Machine, is_spinning
+
+NAME = "none-on-hard-disk"
+
+
+def check(machine: Machine):
+    for device in machine.drives():
+        if is_spinning(device) and device.scheduler == "none" and len(device.schedulers_offered) > 1:
+            best = "mq-deadline" if "mq-deadline" in device.schedulers_offered else device.schedulers_offered[-1]
+            yield Finding(
+                NAME,
+                (device.name,),
+                "wrong",
+                f"{device.name} is a hard disk without an I/O scheduler",
+                (
+                    f"/sys/block/{device.name}/queue/scheduler = {device.queue['scheduler']}",
+                    f"/sys/block/{device.name}/queue/rotational = 1",
+                ),
+                (f"seekwise apply --device {device.name} --set scheduler={best}", f"seekwise tune /dev/{device.name}"),
+                "nothing keeps writes from delaying reads; how much that costs here, `seekwise tune` measures",
+            )

@@ -1,0 +1,86 @@
+"""What drives report of themselves: `smartctl --json`, where smartmontools is installed and we may ask."""
+
+from __future__ import annotations
+
+from seekwise.settings.doctor.model import Finding, Machine
+
+NAME = "drive-health"
+
+ATTRIBUTES = {
+    # Attributes whose raw value counts sectors or errors (smartctl(8)); any is a reason to look, none of them costs speed as such.
+    5: "reallocated sectors",
+    187: "uncorrectable errors reported",
+    197: "pending sectors",
+    198: "sectors that cannot be read",
+}
+CABLE = 199
+CABLE_MIN = 100
+"""A handful of interface errors happens while plugging."""
+NVME_WARNINGS = (
+    "spare capacity is low",
+    "temperature is beyond a limit",
+    "reliability is degraded",
+    "the medium is read-only",
+    "the backup of the write cache has failed",
+    "the persistent memory region is unreliable",
+)
+"""Bits of the critical warning field (NVM Express base specification 1.4, SMART log page 02h)."""
+
+
+def check(machine: Machine):
+    for device in machine.drives():
+        document = machine.smart.get(device.name)
+        if document:
+            yield from _passed(device.name, document)
+            yield from _ata(device.name, document)
+            yield from _nvme(device.name, document)
+
+
+def _passed(name: str, document: dict):
+    if (document.get("smart_status") or {}).get("passed") is False:
+        yield _finding(name, f"{name} says of itself that it is failing", ("smartctl -H: FAILED",))
+
+
+def _ata(name: str, document: dict):
+    for row in (document.get("ata_smart_attributes") or {}).get("table", ()):
+        number, raw = row.get("id"), (row.get("raw") or {}).get("value", 0)
+        # Seagate packs several counters into one raw value: only the low 32 bits count.
+        count = counted(raw) & 0xFFFFFFFF
+        if row.get("when_failed") == "now":
+            yield _finding(name, f"{name}: attribute {row.get('name')} is below its threshold", (_shown(row),))
+        elif number in ATTRIBUTES and count:
+            yield _finding(
+                name, f"{name} has {count} {ATTRIBUTES[number]}", (_shown(row),), "look" if number == 5 else "wrong"
+            )
+        elif number == CABLE and count >= CABLE_MIN:
+            yield _finding(name, f"{name} has seen {count} errors on its cable", (_shown(row),), "look")
+
+
+def _nvme(name: str, document: dict):
+    log = document.get("nvme_smart_health_information_log") or {}
+    warning = counted(log.get("critical_warning"))
+    for bit, words in enumerate(NVME_WARNINGS):
+        if warning >> bit & 1:
+            yield _finding(name, f"{name}: {words}", (f"critical_warning = 0x{warning:02x}",))
+    used = counted(log.get("percentage_used"))
+    if used >= 100:
+        yield _finding(name, f"{name} has used {used} % of its rated life", (f"percentage_used = {used}",), "look")
+    if errors := counted(log.get("media_errors")):
+        yield _finding(name, f"{name} has had {errors} media errors", (f"media_errors = {errors}",))
+
+
+def counted(value: object) -> int:
+    """A counter of a report; 0 where the report holds something else."""
+    try:
+        return int(value or 0)  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        return 0
+
+
+def _shown(row: dict) -> str:
+    return f"smartctl: {row.get('id')} {row.get('name')} raw {(row.get('raw') or {}).get('string', (row.get('raw') or {}).get('value'))}"
+
+
+def _finding(name: str, text: str, evidence: tuple[str, ...], severity: str = "wrong") -> Finding:
+    mend = (f"smartctl -x /dev/{name}", f"smartctl -t long /dev/{name}")
+    return Finding(NAME, (name,), severity, text, evidence, mend, "retries take up to seconds each; the drive may fail")

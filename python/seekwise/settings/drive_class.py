@@ -1,0 +1,95 @@
+"""Which scheduler for this class of drive: one sentence without measuring, from evidence that ships, and the command that measures."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from importlib.resources import files
+
+from seekwise.linux.describe import KIND_NAMES, TRANSPORT_NAMES
+from seekwise.linux.model import BlockDevice
+from seekwise.report.explain import caps
+
+PURPOSES = {"responsive": "responsive while busy", "throughput": "most work done"}
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of a class. Made by tools/drive_classes.py."""
+
+    drive_class: str
+    model: str
+    uses: str
+    provenance: str
+    model_version: int
+    headline: str
+    setting: str
+    basis: str
+    purposes: dict[str, str]
+
+
+def evidence() -> dict[str, Evidence]:
+    """By class."""
+    text = (files("seekwise.settings") / "drive_classes.json").read_text(encoding="utf-8")
+    return {name: Evidence(name, **each) for name, each in json.loads(text).items()}
+
+
+def class_of(device: BlockDevice) -> str | None:
+    """`hard disk`, `SATA SSD`, `NVMe SSD`; None of what another machine, a hypervisor or a controller schedules behind the device."""
+    if isinstance(device.details.get("controller"), dict):
+        return None
+    if device.kind == "nvme" and device.transport == "nvme":
+        return "NVMe SSD"
+    if device.kind == "disk" and device.transport in ("sata", "ata", "sas"):
+        return "hard disk" if device.rotational else "SATA SSD"
+    return None
+
+
+def sentence(device: BlockDevice, target: str) -> str:
+    """What suits such a drive, how sure that is, and what measures it here."""
+    name = class_of(device)
+    measure = f"`sudo seekwise tune {target}` measures it here"
+    known = evidence().get(name or "")
+    if known is None:
+        what = KIND_NAMES.get(device.kind) or TRANSPORT_NAMES.get(device.transport or device.kind) or device.kind
+        return f"{device.name} ({what}): no evidence ships, as what is behind it decides; {measure}."
+    now = f"{device.scheduler} is in force" if device.scheduler else "no scheduler is in force"
+    wants = dict.fromkeys(known.purposes.values())
+    if len(wants) > 1:
+        said = ", ".join(f"{each} for {PURPOSES[name]}" for name, each in known.purposes.items())
+    elif known.basis == "inconclusive":
+        said = "no scheduler proved better than another"
+    elif known.basis == "safe":
+        said = f"no scheduler gains anything; keep {known.setting}"
+    else:
+        said = known.setting
+    return (
+        f"{device.name} ({name}): {said}; {now}. Weak evidence: {known.provenance} for one model of the class ({known.model}, "
+        f"model_version {known.model_version}), not measured on this drive; {measure}."
+    )
+
+
+def lock_caps(device: BlockDevice) -> list[str]:
+    """Where the locks of the schedulers that it offers cap a drive of its class; empty of others than NVMe."""
+    if class_of(device) != "NVMe SSD":
+        return []
+    known = caps.newest()
+    return [said for name in device.schedulers_offered if (said := caps.sentence(name, known))]
+
+
+def document(device: BlockDevice, target: str) -> dict[str, object]:
+    """For `--json`."""
+    name = class_of(device)
+    known = evidence().get(name or "")
+    return {
+        "device": device.name,
+        "class": name,
+        "scheduler": device.scheduler,
+        "sentence": sentence(device, target),
+        "purposes": known.purposes if known else {},
+        "setting": known.setting if known else None,
+        "provenance": known.provenance if known else None,
+        "model": known.model if known else None,
+        "headline": known.headline if known else None,
+        "caps": lock_caps(device),
+    }

@@ -1,0 +1,208 @@
+"""Per device: what is set, who set it, what seekwise applied and when, what differs from that now, and how old the evidence is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from seekwise.control.process import boot_id
+from seekwise.linux.describe import passes_on
+from seekwise.linux.facts import kernel_version
+from seekwise.linux.model import BlockDevice, Stack
+from seekwise.linux.setters import Setter, find_setters, owner
+from seekwise.linux.setters.model import same_value
+from seekwise.linux.tree import Tree
+from seekwise.settings import history
+from seekwise.settings.history import Application, Expected
+from seekwise.settings.values import as_shown, in_flight, kernel_default, read_ahead_reason, settings_of
+
+SHOWN = (
+    "queue/scheduler",
+    "queue/nr_requests",
+    "queue/read_ahead_kb",
+    "device/queue_depth",
+    "queue/wbt_lat_usec",
+    "queue/write_cache",
+    "md/stripe_cache_size",
+)
+"""Shown for every device that has them; others only where somebody sets them."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """`set_by`: who left this value, in words; `source`: seekwise, a kind of setter, kernel, or unknown."""
+
+    attribute: str
+    current: str | None
+    source: str
+    set_by: str
+    setter: Setter | None = None
+    package: str | None = None
+    expected: Expected | None = None
+    others: tuple[Setter, ...] = ()
+    """Others that set this attribute and did not win, or would win after the next start."""
+
+    why: str = ""
+    """What the value means here: where the kernel's own comes from, or what bounds the requests in flight."""
+    shown: str | None = None
+    """What the kernel shows where the expected value is set."""
+
+    @property
+    def drift(self) -> bool:
+        return self.shown is not None and (self.current is None or not same_value(self.shown, self.current))
+
+
+@dataclass(frozen=True)
+class DeviceStatus:
+    device: BlockDevice
+    values: tuple[Value, ...]
+    stale: tuple[str, ...] = ()
+    """What has changed since the evidence was measured."""
+    applications: tuple[Application, ...] = field(default=())
+
+    @property
+    def drift(self) -> bool:
+        return any(value.drift for value in self.values)
+
+
+@dataclass(frozen=True)
+class Status:
+    devices: tuple[DeviceStatus, ...]
+    missing: tuple[str, ...] = ()
+    """Drives that seekwise set and that are not here now."""
+
+    @property
+    def drift(self) -> bool:
+        return any(device.drift for device in self.devices)
+
+
+def read(tree: Tree, stack: Stack, only: frozenset[str] | None = None, state: Path | None = None) -> Status:
+    """The status of every device that has settings, or of those named in `only`."""
+    expected = history.expected(stack, state) if tree.live or state is not None else {}
+    setters = find_setters(tree, stack)
+    packages: dict[str, str | None] = {}
+    found = []
+    for device in stack.devices.values():
+        if only is not None and device.name not in only:
+            continue
+        if not _worth_showing(device, expected.get(device.name), named=only is not None):
+            continue
+        own = [setter for setter in setters if setter.device == device.name]
+        values = _values(device, own, expected.get(device.name, {}), stack, tree, packages)
+        applications = {id(each.application): each.application for each in expected.get(device.name, {}).values()}
+        stale = tuple(line for each in applications.values() for line in _stale(each, device, stack))
+        found.append(DeviceStatus(device, values, stale, tuple(applications.values())))
+    present = {history.names_drive(device) for device in stack.devices.values()}
+    missing = (
+        [
+            device
+            for each in history.applications(state)
+            for device in each.wanted
+            if each.drives.get(device, device) not in present
+        ]
+        if tree.live or state is not None
+        else []
+    )
+    return Status(tuple(found), tuple(dict.fromkeys(missing)))
+
+
+def _worth_showing(device: BlockDevice, expected: dict[str, Expected] | None, named: bool) -> bool:
+    """`named`: somebody asked for it; else devices without a drive of their own are passed over."""
+    if device.kind in ("partition", "optical") or device.details.get("hidden_path"):
+        return False
+    return named or bool(expected) or (device.size_bytes > 0 and device.kind not in ("loop", "zram", "nbd", "ram"))
+
+
+def _values(
+    device: BlockDevice,
+    setters: list[Setter],
+    expected: dict[str, Expected],
+    stack: Stack,
+    tree: Tree,
+    packages: dict[str, str | None],
+) -> tuple[Value, ...]:
+    current = settings_of(device)
+    shown = [name for name in SHOWN if name in current and not (passes_on(device) and _meaningless(name))]
+    shown += [name for name in dict.fromkeys([*expected, *(each.attribute for each in setters)]) if name not in shown]
+    return tuple(
+        _value(
+            name,
+            current.get(name),
+            [each for each in setters if each.attribute == name],
+            expected.get(name),
+            device,
+            stack,
+            tree,
+            packages,
+        )
+        for name in shown
+        if name in current or name in expected
+    )
+
+
+def _meaningless(name: str) -> bool:
+    return name not in ("queue/read_ahead_kb", "md/stripe_cache_size")
+
+
+def _value(
+    name: str,
+    current: str | None,
+    setters: list[Setter],
+    expected: Expected | None,
+    device: BlockDevice,
+    stack: Stack,
+    tree: Tree,
+    packages: dict[str, str | None],
+) -> Value:
+    """Attributes the present value: seekwise, then the last line that would leave it, then the kernel."""
+    giving = [each for each in setters if replace(each, value=as_shown(device, name, each.value)).gives(current)]
+    best = max(giving, key=lambda each: (each.certain, each.rank), default=None)
+    others = tuple(each for each in setters if each not in giving and not each.ours)
+    value = Value(name, current, "unknown", "", best, None, expected, others, _why(device, name, current, stack))
+    if expected is not None:
+        value = replace(value, shown=as_shown(device, name, expected.value))
+        if not value.drift:
+            return replace(value, source="seekwise", set_by=f"seekwise, {expected.application.at[:10]}")
+    if best is not None:
+        if best.ours:
+            return replace(value, source="seekwise", set_by=f"seekwise's own {best.text}")
+        if best.file not in packages:
+            packages[best.file] = None if best.file.startswith(("/etc/", "/proc/")) else owner(tree, best.file)
+        package = packages[best.file]
+        words = best.text + (f", package {package}" if package else "") + ("" if best.certain else ", probably")
+        return replace(value, source=best.kind, set_by=words, package=package)
+    default = kernel_default(device, name, stack)
+    if default is not None and current is not None and same_value(default, current):
+        return replace(value, source="kernel", set_by="the kernel's default")
+    if default is None and not value.drift:
+        return replace(value, set_by="the default, or set by hand: no file sets it")
+    return replace(value, set_by="set by hand or by a program: no file sets it")
+
+
+def _why(device: BlockDevice, name: str, current: str | None, stack: Stack) -> str:
+    if name == "queue/read_ahead_kb":
+        default = kernel_default(device, name, stack)
+        if default is None or current is None:
+            return ""
+        reason = read_ahead_reason(device, kernel_version(stack.kernel))
+        return reason if same_value(default, current) else f"the kernel's default is {default} ({reason})"
+    if name == "queue/nr_requests" and (found := in_flight(device)) is not None:
+        count, by = found
+        return f"at most {count} in flight, bound by {by}"
+    return ""
+
+
+def _stale(application: Application, device: BlockDevice, stack: Stack) -> list[str]:
+    found = []
+    evidence = application.evidence
+    if evidence is not None:
+        if evidence.kernel and stack.kernel and evidence.kernel != stack.kernel:
+            found.append(f"run {evidence.run_id} was measured under kernel {evidence.kernel}, this is {stack.kernel}")
+        # The drive's kernel name may have been another one when it was measured.
+        name = next((each for each, drive in application.drives.items() if drive == history.names_drive(device)), None)
+        then = evidence.firmware.get(name or device.name)
+        if then and device.firmware and then != device.firmware:
+            found.append(f"run {evidence.run_id} was measured with firmware {then}, this is {device.firmware}")
+    if not application.persisted and application.boot != boot_id():
+        found.append(f"set on {application.at[:10]} without --persist, and the machine has been restarted since")
+    return found

@@ -1,0 +1,86 @@
+"""Arrays of a study for the simulated backend: md over modelled drives, with direct I/O (`crates/sim/src/spec/array.rs`).
+
+An array is a system's `drives`, `raid_level`, `chunk_kib` and `layout`, each of which `[settings]` may vary, and the options
+`missing`, `resync_kib_s`, `stripe_cache_size`, `rmw_level`, `bitmap` and `bitmap_chunk_kib`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+
+from seekwise.errors import UsageError
+from seekwise.workload.study.factors import Value
+from seekwise.workload.study.model import Study, System
+
+FACTORS = ("raid_level", "drives", "chunk_kib", "layout", "missing", "resync_kib_s", "stripe_cache_size", "bitmap")
+"""What describes an array, by the names of a study."""
+OPTIONS = ("missing", "resync_kib_s", "stripe_cache_size", "rmw_level", "bitmap", "bitmap_chunk_kib")
+"""Those that a system has among its options."""
+# Levels without chunks.
+UNSTRIPED = ("raid1",)
+
+
+def is_array(system: System, study: Study) -> bool:
+    """Whether a system is, or becomes by a setting, md over drives."""
+    if system.controller is not None:
+        return False
+    return system.drives > 1 or system.raid_level is not None or "raid_level" in study.factor_names()
+
+
+def combinations(study: Study) -> list[dict[str, Value]]:
+    """Every array that the settings make of a system."""
+    if study.candidate:
+        return [{name: value for name, value in each.items() if name in FACTORS} for each in study.candidate]
+    names = [name for name in study.settings if name in FACTORS]
+    return [
+        dict(zip(names, values, strict=True)) for values in itertools.product(*(study.settings[name] for name in names))
+    ]
+
+
+def array_spec(system: System, values: Mapping[str, Value]) -> dict[str, object] | None:
+    """The array of one trial; None for a drive alone. Raises UsageError for what nobody could mean."""
+    level = values.get("raid_level", system.raid_level)
+    drives = int(values.get("drives", system.drives))
+    if level in (None, "none", "single"):
+        if drives > 1:
+            raise UsageError(
+                f"system {system.name} has {drives} drives and no `raid_level`",
+                hint="one of raid0, raid1, raid5, raid6, raid10",
+            )
+        return None
+    if len(system.chunk_kib) > 1:
+        raise UsageError(
+            f"system {system.name} has {len(system.chunk_kib)} chunk sizes, but an array has one",
+            hint="write them under `[settings]` as chunk_kib = [...]",
+        )
+    found: dict[str, object] = {"level": str(level), "members": drives}
+    if "chunk_kib" in values:
+        # A level without chunks in a sweep over chunks stays as it is.
+        if level not in UNSTRIPED:
+            found["chunk_kib"] = values["chunk_kib"]
+    elif system.chunk_kib and not (level in UNSTRIPED and system.raid_level not in UNSTRIPED):
+        found["chunk_kib"] = system.chunk_kib[0]
+    layout = values.get("layout", system.layout)
+    if layout is not None:
+        found["layout"] = layout
+    for name in OPTIONS:
+        value = values.get(name, system.options.get(name))
+        if value is not None:
+            _option(found, name, value)
+    return found
+
+
+def _option(found: dict[str, object], name: str, value: Value) -> None:
+    match name:
+        case "missing":
+            # The drives that have failed, apart from each other as far as they can be: copies of RAID 10 lie side by side.
+            count, members = int(value), int(str(found["members"]))
+            if count > members:
+                raise UsageError(f"{count} drives of an array of {members} cannot be missing")
+            found["missing"] = sorted({place * members // max(count, 1) for place in range(count)})
+        case "resync_kib_s":
+            if int(value) > 0:
+                found["resync"] = {"min_kib_s": int(value)}
+        case _:
+            found[name] = value

@@ -1,0 +1,95 @@
+"""What every backend offers. Study, verdict and report code knows backends by this alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol, TypedDict, runtime_checkable
+
+from seekwise.store.codec import Row
+from seekwise.store.record import Badge, Record
+from seekwise.workload.study.factors import Value
+from seekwise.workload.study.model import Study
+from seekwise.workload.study.plan import Plan, SystemFacts, Trial
+
+Say = Callable[[str], None]
+"""Takes one sentence for the person who watches."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line adds to a study."""
+
+    target: str | None = None
+    destroy: tuple[str, ...] = ()
+    trace: bool = False
+    """Keep what the drive did, request by request (simulated trials of the first block)."""
+    guests: int | None = None
+    """Virtual machines at once, for the VM testbed."""
+
+
+class Origin(TypedDict):
+    """What a record says of the trial that it comes from."""
+
+    run_id: str
+    trial: int
+    block: int
+    cell: str
+    setting: str
+    factors: dict[str, Value]
+
+
+def origin(run_id: str, plan: Plan, trial: Trial, **seen: Value) -> Origin:
+    """Of a trial of `plan`; `seen`: factors that the backend found in force, as `scheduler`."""
+    cell, setting = plan.cells[trial.cell], plan.settings[trial.setting]
+    return Origin(
+        run_id=run_id,
+        trial=trial.index,
+        block=trial.block,
+        cell=cell.key,
+        setting=setting.label if trial.role != "sentinel" else f"{setting.label} (drift check)",
+        factors=cell.factors(setting, **seen),
+    )
+
+
+class Session(Protocol):
+    """A prepared run: scratch files made, devices proven and locked. Leaving it removes and restores everything.
+
+    `ended_ahead`: trials that have ended, too, when a record is handed out, and whose records follow at once. Time left counts them.
+    """
+
+    ended_ahead: int = 0
+
+    def run(self, trials: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
+        """Carries out trials of one block in their order; a record per attempt, as each one ends.
+
+        `attempts`: attempts that earlier sessions already made, by trial.
+        """
+        ...
+
+
+@runtime_checkable
+class SpreadSession(Protocol):
+    """A session whose trials run on many processors at once: they end in any order, several at a time, and need no repetitions in between."""
+
+    workers: int
+    """Processors at work now."""
+
+    def run_spread(self, trials: Sequence[Trial], attempts: dict[int, int]) -> Iterator[Sequence[Row]]:
+        """Carries out the trials; the rows of some of them as they end, each trial exactly once."""
+        ...
+
+
+class Backend(Protocol):
+    badge: Badge
+
+    def describe(self, study: Study) -> tuple[SystemFacts, ...]:
+        """Facts of every system of the study. Touches nothing; raises for whatever can be known to fail."""
+        ...
+
+    def check(self, plan: Plan) -> None:
+        """Raises for whatever the session would refuse; touches nothing."""
+        ...
+
+    def session(self, plan: Plan, run_id: str, say: Say) -> AbstractContextManager[Session | SpreadSession]: ...

@@ -1,0 +1,205 @@
+"""Systems as the published studies set them up, and what an option of a question changes.
+
+A drive asked for by name stands alone, with NCQ on, on the host and with the program of the 2008 article.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.resources import files
+
+from seekwise import _core
+from seekwise.simulate.setups.queries import Defaults, Option
+from seekwise.simulate.setups.value import NotModelled
+from seekwise.workload.study import parse
+from seekwise.workload.study.model import Study, System, Workload
+from seekwise.workload.study.profiles import resolve
+
+ARTICLE = "article-2008"
+# Names of drives in the language (names of devices.toml); the program's models go by the same ids.
+DRIVES = (
+    "wd2500ys",
+    "st3250620ns",
+    "st31000340sv",
+    "samsung_850_evo",
+    "samsung_970_evo_plus",
+    "generic_1tb_sata",
+)
+MIB = 2**20
+# Samples that gnome-disks takes when nobody says otherwise (num-samples of its settings, from memory; rates hardly
+# depend on it).
+GNOME_DISKS_SAMPLES = 100
+# One seed leaves it to chance on which side of a tie's 3 % a figure falls.
+REPEATS_LEAST = 5
+# What a left-out thread count stands for where the study has no list of its own: one job.
+HZ_DEFAULT = 250
+
+
+@dataclass(frozen=True)
+class Setup:
+    """One system ready to be asked: everything that decides a number, without the four dimensions of a question."""
+
+    drive: str
+    drives: int
+    level: str | None
+    chunk_kib: int | None
+    controller: str | None
+    kernel: str
+    hz: int
+    ncq: bool
+    filesystem: str | None
+    partition_bytes: int | None
+    on_volume: bool
+    """The file lies on a logical volume, not on a bare partition."""
+    direct: bool
+    engine: str | None
+    block_bytes: int
+    file_bytes: int
+    memory_bytes: int | None
+    random_ios: int | None
+    repeats: int
+    wait_s: float
+    threads: tuple[int, ...]
+    schedulers: tuple[str, ...]
+    operations: int
+    repeat: int | None = None
+    read_ahead_kib: int | None = None
+    """The kernel's own choice when None."""
+    samples: int | None = None
+    """The program is gnome-disks, which takes so many samples of the block size; None: it is not."""
+    iodepth: int = 1
+    """Calls of a thread under way; more than one only past the page cache."""
+    sync: bool = False
+    end_fsync: bool = True
+    runtime_s: float | None = None
+    """How long a phase lasts; once through the files, or so many random calls, when None."""
+    queue_depth: int | None = None
+    """Commands that the host keeps outstanding on a drive; the drive's own when None."""
+    queue: Mapping[str, object] = field(default_factory=dict)
+    """Settings of the queues other than the kernel's own, by the compiled simulator's names."""
+    processors: int | None = None
+    host: str | None = None
+    """A host model; none for a usual machine."""
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    """Model parameters other than the models' own, by MODEL.NAME; only `run --vary` gives any."""
+
+    @property
+    def defaults(self) -> Defaults:
+        return Defaults(self.schedulers, self.threads)
+
+
+@cache
+def published() -> dict[str, Study]:
+    """The published studies by name."""
+    folder = files("seekwise") / "studies" / "published"
+    texts = {entry.name.removesuffix(".toml"): entry.read_text(encoding="utf-8") for entry in folder.iterdir()}
+    return {name: parse.loads(text, name) for name, text in sorted(texts.items())}
+
+
+@cache
+def systems() -> dict[str, Setup]:
+    """Every system of the published studies, and every drive alone, by name."""
+    found: dict[str, Setup] = {}
+    for study in published().values():
+        for system in study.system:
+            found[system.name] = of_system(study, system)
+    article = published()[ARTICLE]
+    host = article.system[0]
+    for drive in DRIVES:
+        alone = System(name=drive, drive=drive, kernel=host.kernel, options=dict(host.options))
+        found[drive] = of_system(article, alone)
+    return found
+
+
+def setup_of(name: str, options: tuple[Option, ...] = ()) -> Setup:
+    """A system or drive by its name, changed by the options; NotModelled where there is none."""
+    try:
+        found = systems()[name]
+    except KeyError:
+        raise NotModelled(f"there is no system or drive `{name[:40]}`") from None
+    for option, value in options:
+        found = _with(found, option, value)
+    return found
+
+
+def of_system(study: Study, system: System) -> Setup:
+    """A system under the first workload of its study."""
+    workload: Workload = resolve(study.workload[0])
+    options = dict(system.options)
+    partition = options.get("partition_gib")
+    return Setup(
+        drive=str(system.drive),
+        drives=system.drives,
+        level=system.raid_level,
+        chunk_kib=system.chunk_kib[0] if system.chunk_kib else None,
+        controller=system.controller,
+        kernel=str(system.kernel),
+        hz=int(options.get("hz", HZ_DEFAULT)),
+        ncq=options.get("ncq", "on") == "on",
+        filesystem=str(options["filesystem"]) if "filesystem" in options else None,
+        partition_bytes=int(partition) * 2**30 if partition is not None else None,
+        on_volume=options.get("volume") == "lvm_ext4",
+        direct=workload.direct,
+        engine=workload.engine,
+        block_bytes=workload.block_bytes[0],
+        file_bytes=workload.size,
+        memory_bytes=workload.memory_limit[0] if workload.memory_limit else None,
+        random_ios=workload.random_ios,
+        repeats=max(study.design.blocks, REPEATS_LEAST),
+        wait_s=study.design.wait,
+        threads=tuple(workload.threads),
+        schedulers=tuple(str(each) for each in study.settings.get("scheduler", ())),
+        operations=len(workload.operations),
+        processors=int(options["processors"]) if "processors" in options else None,
+        host=str(options["host"]) if "host" in options else None,
+        parameters=study.parameters,
+    )
+
+
+def _with(setup: Setup, option: str, value: str | float) -> Setup:
+    match option:
+        case "ncq":
+            return replace(setup, ncq=value == "on")
+        case "bs":
+            return replace(setup, block_bytes=round(float(value) * 1024))
+        case "chunk":
+            if setup.level not in ("raid0", "raid5", "raid10"):
+                raise NotModelled("a chunk size means nothing without stripes")
+            if float(value) != int(value):
+                raise NotModelled(f"a chunk of {value} KiB is no whole number")
+            return replace(setup, chunk_kib=int(value))
+        case "kernel":
+            return replace(setup, kernel=str(value))
+        case "ram":
+            return replace(setup, memory_bytes=round(float(value) * MIB))
+        case "drive":
+            if value not in DRIVES:
+                raise NotModelled(f"there is no drive `{str(value)[:40]}`")
+            return replace(setup, drive=str(value))
+        case "controller":
+            return replace(setup, controller=str(value))
+        case "storage":
+            return replace(setup, on_volume=value == "lvm_ext4")
+        case "tool":
+            if setup.engine is None:
+                raise NotModelled(f"{value} on this system is not modelled")
+            return replace(setup, samples=GNOME_DISKS_SAMPLES if value == "gnome-disks" else None)
+        case "repeat":
+            if float(value) != int(value):
+                raise NotModelled(f"repeat {value} is no whole number")
+            return replace(setup, repeat=int(value))
+    raise NotModelled(f"the option `{option}` is not modelled")
+
+
+@cache
+def drive_model(name: str) -> Mapping[str, float]:
+    """Parameters of a drive model, defaults filled in; empty when there is no such model."""
+    try:
+        document = json.loads(_core.drive_model(name))
+    except ValueError:
+        return {}
+    found = {known["key"]: known["default"] for known in document["known_parameters"]}
+    return {**found, **{key: each["value"] for key, each in document["parameters"].items()}, "kind": document["kind"]}

@@ -1,0 +1,500 @@
+"""The simulated backend: the same study, records and verdicts, on a model of host, block layer and drive.
+
+A trial is one cell of the compiled simulator (`crates/sim`). Repeats of a setting differ by their seed only: it draws the addresses
+and where the platters stand at the start. Trials run side by side over the cores, without the interpreter lock.
+
+Two ways: direct I/O on a drive or on md over drives goes here, with every tunable of the queues (`trial_spec`); controllers, page cache and file systems go through `storage_trials`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from seekwise import _core, controllers, drive_names
+from seekwise.errors import SeekwiseError, UsageError
+from seekwise.simulate import arrays, room, storage_trials
+from seekwise.simulate.protocol import Options, Say, origin
+from seekwise.simulate.trial_spec import (
+    KERNEL_DEFAULT,
+    PARTITION_SCAN,
+    REGIONS_OWN,
+    WITHOUT_EFFECT,
+    cache_spec,
+    cell_spec,
+    describe,
+    phases_of,
+    probe_phase,
+)
+from seekwise.store.database import now
+from seekwise.store.record import CpuSeconds, Phase, Record
+from seekwise.workload.study import parameters
+from seekwise.workload.study.factors import ISCHED_PREFIX, Value, factor
+from seekwise.workload.study.model import Study, System
+from seekwise.workload.study.plan import Load, Plan, SystemFacts, Trial
+from seekwise.workload.study.profiles import resolve
+from seekwise.workload.study.quantity import bytes_text, capacity_text
+
+# Name of the modelled drive among the devices.
+DEVICE = "sim0"
+TRACE_EVENTS = 12_000
+"""Events kept of a traced trial: some two thousand requests, as many as a picture can show."""
+# Trials handed to the core at once, per processor: enough to keep it busy, few enough to show progress.
+BATCH = 4
+# The same of whole storage, where a trial takes a tenth of a second and processors would wait for each other at the end of short batches.
+STORAGE_BATCH = 16
+
+
+class SimulatedBackend:
+    badge = "simulated"
+
+    def __init__(self, options: Options | None = None) -> None:
+        options = options or Options()
+        if options.destroy:
+            raise UsageError("`--destroy` names a real device, and the simulated backend touches none")
+        self.options = options
+        self.systems: dict[str, System] = {}
+        self.study: Study | None = None
+
+    def describe(self, study: Study) -> tuple[SystemFacts, ...]:
+        self.study = study
+        self._check_parameters(study)
+        self.systems = {system.name: self._checked(system) for system in study.system}
+        facts = tuple(self._facts(system) for system in self.systems.values())
+        for system in self.systems.values():
+            if storage_trials.is_storage(system, study):
+                self._check_storage(study, system)
+                continue
+            self._check_workload(study, system)
+            # Each array that the settings make, and each other setting on the first of them.
+            made = arrays.combinations(study) if _varies(system, study) else [{}]
+            for values in [*made, *({**made[0], **values} for values in _wanted(study))]:
+                describe(cell_spec(system, values, seed=0, phases=[probe_phase()]))
+        return facts
+
+    def _checked(self, system: System) -> System:
+        drive = self.options.target or system.drive
+        if drive is None:
+            raise UsageError(
+                f"system {system.name} has no `drive`, so there is nothing to simulate",
+                hint="name a drive model in the study, or with `--target`",
+            )
+        drive = drive_names.find(drive)
+        changed: dict[str, object] = {"drive": drive, "kernel": system.kernel or KERNEL_DEFAULT}
+        other = parameters.of_model(self.study.parameters, drive) if self.study is not None else {}
+        if other and not storage_trials.is_storage(system, self.study):
+            # One drive behind one queue takes parameters of its model among its options.
+            changed["options"] = {**system.options, **other}
+        return system.model_copy(update=changed)
+
+    def _check_workload(self, study: Study, system: System) -> None:
+        """Without a file system nothing waits for the platters here, and saying nothing would print a number of something else."""
+        for workload in map(resolve, study.workload):
+            if workload.sync and any(operation.endswith("write") for operation in workload.operations):
+                raise UsageError(
+                    f"system {system.name}: `sync` on a bare drive or array is not modelled",
+                    hint='model a file system (`options = { filesystem = "ext4" }`), or measure it',
+                )
+        for workload in study.workload:
+            # Only where somebody asked for it: the default speaks to the measuring backends, and the record says that it was not done.
+            if workload.end_fsync and "end_fsync" in workload.model_fields_set:
+                raise UsageError(
+                    f"system {system.name}: `end_fsync` on a bare drive or array is not modelled",
+                    hint='set `end_fsync = false`, model a file system (`options = { filesystem = "ext4" }`), or measure it',
+                )
+
+    def _check_parameters(self, study: Study) -> None:
+        for key in study.parameters:
+            parameters.named(study, key)
+
+    def _check_storage(self, study: Study, system: System) -> None:
+        """Drive, controller, kernel, schedulers and options exist; the rest is found cell by cell and said in the records."""
+        if system.controller is not None and controllers.known(system.controller) is None:
+            raise UsageError(
+                f"system {system.name} has the unknown controller `{system.controller}`",
+                hint="`seekwise explain models` lists those that are modelled",
+            )
+        unknown = next((name for name in system.options if name not in storage_trials.KNOWN_OPTIONS), None)
+        if unknown is not None:
+            raise UsageError(
+                f"system {system.name} has the unknown option `{unknown}`",
+                hint="known for arrays and file systems: " + ", ".join(storage_trials.KNOWN_OPTIONS),
+            )
+        filesystem = system.options.get("filesystem", "raw")
+        if filesystem not in storage_trials.FILESYSTEMS:
+            raise UsageError(
+                f"system {system.name} has the file system `{filesystem}`, which is not modelled",
+                hint="modelled: " + ", ".join(storage_trials.FILESYSTEMS),
+            )
+        for values in _wanted(study):
+            if "scheduler" in values:
+                describe(cell_spec(_bare(system), {"scheduler": values["scheduler"]}, seed=0, phases=[probe_phase()]))
+
+    def _facts(self, system: System) -> SystemFacts:
+        if storage_trials.is_storage(system, self.study):
+            return self._storage_facts(system)
+        first = arrays.combinations(self.study)[0] if _varies(system, self.study) else {}
+        found = describe(cell_spec(system, first, seed=0, phases=[probe_phase()]))
+        settings = found["settings"]
+        current = {
+            "queue/scheduler": settings["scheduler"],
+            "queue/nr_requests": str(settings["nr_requests"]),
+            "queue/max_sectors_kb": str(settings["max_sectors_kb"]),
+            "queue/nomerges": str(settings["nomerges"]),
+            "queue/rotational": str(settings["rotational"]),
+            "queue/wbt_lat_usec": str(settings["wbt_lat_usec"]),
+            "device/queue_depth": str(settings["queue_depth"]),
+        }
+        return SystemFacts(
+            name=system.name,
+            target=f"{found['drive']} (simulated)",
+            stack=(*_stack(found), *controller_lines(system)),
+            leaves=(DEVICE,),
+            offered=tuple(found["schedulers"]),
+            current={DEVICE: current},
+            scheduler=settings["scheduler"],
+            speed="rotational" if settings["rotational"] else "flash",
+        )
+
+    def _storage_facts(self, system: System) -> SystemFacts:
+        found = describe(cell_spec(_bare(system), {}, seed=0, phases=[probe_phase()]))
+        leaves = tuple(f"sim{index}" for index in range(system.drives))
+        return SystemFacts(
+            name=system.name,
+            target=f"{system.name} (simulated)",
+            stack=(f"{system.name}: {storage_text(system, found)}", *controller_lines(system)),
+            leaves=leaves,
+            offered=tuple(found["schedulers"]),
+            scheduler=found["settings"]["scheduler"],
+            speed="rotational" if found["settings"]["rotational"] else "flash",
+        )
+
+    def check(self, plan: Plan) -> None:
+        """`describe` has refused what cannot be; here what does not fit, and what is not modelled at all."""
+        room.check(plan, self._capacity)
+        if self.study is None or not all(storage_trials.is_storage(s, self.study) for s in self.systems.values()):
+            return
+        reason = storage_trials.nothing_modelled(self.study, self.systems, plan)
+        if reason is not None:
+            raise UsageError(f"nothing of study {plan.study} can be simulated: {reason}")
+
+    def _capacity(self, name: str, values: dict[str, Value]) -> int | None:
+        system = self.systems.get(name)
+        if system is None or storage_trials.is_storage(system, self.study) or REGIONS_OWN & set(system.options):
+            return None
+        # An array that cannot be is a trial's own matter; its record says why.
+        built = {name: value for name, value in values.items() if name in arrays.FACTORS}
+        try:
+            return int(describe(cell_spec(system, built, seed=0, phases=[probe_phase()]))["capacity_bytes"])
+        except UsageError:
+            return None
+
+    @contextmanager
+    def session(self, plan: Plan, run_id: str, say: Say) -> Iterator[SimulatedSession]:
+        if not self.systems:
+            raise SeekwiseError("a simulated run needs its study described first")
+        yield SimulatedSession(plan, run_id, self.systems, self.study, self.options.trace)
+
+
+class _Stopped(Exception):
+    """Nobody waits for the batch any more."""
+
+
+@dataclass
+class SimulatedSession:
+    plan: Plan
+    run_id: str
+    systems: dict[str, System]
+    study: Study
+    trace: bool = False
+    ended_ahead: int = 0
+    processors: int = field(default_factory=lambda: os.cpu_count() or 1)
+
+    def run(self, trials: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
+        for whole, group in itertools.groupby(trials, key=self._is_storage):
+            given = list(group)
+            size = self.processors * (STORAGE_BATCH if whole else BATCH)
+            batches = [given[first : first + size] for first in range(0, len(given), size)]
+            if whole:
+                yield from self._storages(batches, attempts)
+                continue
+            for batch in batches:
+                yield from self._cells(batch, attempts)
+
+    def asked(self, trials: Sequence[Trial]) -> list[str]:
+        """What the compiled simulator would be asked for each trial; equal texts, equal results."""
+        return [
+            json.dumps([[each.operation, each.spec, each.reason] for each in self._storage_requests(trial)])
+            if self._is_storage(trial)
+            else json.dumps(self._spec(trial, trial.seed_of(1)), sort_keys=True)
+            for trial in trials
+        ]
+
+    def _storage_requests(self, trial: Trial) -> list[storage_trials.PhaseRequest]:
+        return storage_trials.requests_of(self.study, self.systems, self.plan, trial, trial.seed_of(1))
+
+    def _is_storage(self, trial: Trial) -> bool:
+        return storage_trials.is_storage(self.systems[self.plan.cells[trial.cell].system], self.study)
+
+    def _storages(self, batches: list[list[Trial]], attempts: dict[int, int]) -> Iterator[Record]:
+        """The next batch is simulated while the records of one are written: processors do not wait for each other in between."""
+        stopped = threading.Event()
+        with ThreadPoolExecutor(1) as aside:
+            try:
+                coming: list[Future[list[Record]]] = []
+                for batch in batches:
+                    coming.append(aside.submit(self._storage, batch, attempts, stopped))
+                    if len(coming) > 1:
+                        yield from self._one_by_one(coming.pop(0).result())
+                for last in coming:
+                    yield from self._one_by_one(last.result())
+            finally:
+                stopped.set()
+                aside.shutdown(wait=True, cancel_futures=True)
+
+    def _one_by_one(self, batch: Sequence[Record]) -> Iterator[Record]:
+        for at, record in enumerate(batch, start=1):
+            self.ended_ahead = len(batch) - at
+            yield record
+
+    def _storage(self, batch: list[Trial], attempts: dict[int, int], stopped: threading.Event) -> list[Record]:
+        def heed(_done: int, _of: int) -> None:
+            if stopped.is_set():
+                raise _Stopped
+
+        numbers = [attempts.get(each.index, 0) + 1 for each in batch]
+        seeded = [(each, each.seed_of(number), number) for each, number in zip(batch, numbers, strict=True)]
+        return storage_trials.records(self.study, self.systems, self.plan, self.run_id, seeded, heed, self.processors)
+
+    def _cells(self, batch: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
+        seeds = [each.seed_of(attempts.get(each.index, 0) + 1) for each in batch]
+        specs = [self._spec(trial, seed) for trial, seed in zip(batch, seeds, strict=True)]
+        started = now()
+        results = json.loads(_core.simulate_cells(json.dumps(specs), self.processors))
+        for at, (trial, seed, spec, result) in enumerate(zip(batch, seeds, specs, results, strict=True), start=1):
+            self.ended_ahead = len(batch) - at
+            if "error" in result:
+                raise SeekwiseError(f"{self.plan.cells[trial.cell].key} cannot be simulated: {result['error']}")
+            yield self._record(trial, seed, spec, result, started, attempts.get(trial.index, 0) + 1)
+
+    def _spec(self, trial: Trial, seed: int) -> dict:
+        cell, setting = self.plan.cells[trial.cell], self.plan.settings[trial.setting]
+        system = self.systems[cell.system]
+        values = {**cell.fixed, **setting.values}
+        spec = cell_spec(
+            system, values, seed=seed, phases=phases_of(cell, system), name=cell.key, varied=self.study.parameters
+        )
+        if not cell.load.direct:
+            spec["cache"] = cache_spec(cell, values)
+        if self.trace and trial.block == 1 and trial.role != "sentinel":
+            spec["trace_events_max"] = TRACE_EVENTS
+        return spec
+
+    def _record(self, trial: Trial, seed: int, spec: dict, result: dict, started: str, attempt: int) -> Record:
+        cell = self.plan.cells[trial.cell]
+        return Record(
+            **origin(self.run_id, self.plan, trial, scheduler=result["settings"]["scheduler"]),
+            badge="simulated",
+            seed=seed,
+            started_at=started,
+            phases=tuple(
+                phase
+                for each in result["phases"]
+                if each["operation"] != PARTITION_SCAN
+                for phase in _phases_of(each, _thread(spec), cell.load)
+            ),
+            settings_seen={
+                DEVICE: _seen(result["settings"], {**cell.fixed, **self.plan.settings[trial.setting].values})
+            },
+            environment={
+                "kernel": f"Linux {result['models']['kernel']} (model)",
+                "device_model": result["models"]["device"],
+                "processors": result["phases"][0]["cpu"]["processors"],
+                **_card(spec),
+            },
+            load={
+                "simulator": f"seekwise {_core.version()}",
+                "model_version": result["model_version"],
+                "seed": seed,
+                "models": result["models"],
+                "spec": spec,
+                "end_fsync": False,
+                **({"array": result["array"]} if "array" in result else {}),
+                **({"trace": _trace(result, _traced_bytes(spec) // 512)} if "trace" in result else {}),
+            },
+            conditions={"role": trial.role},
+            attempt=attempt,
+        )
+
+
+def _bare(system: System) -> System:
+    """One drive of a storage on its host: what there is to know before a trial."""
+    return system.model_copy(
+        update={"drives": 1, "raid_level": None, "chunk_kib": [], "controller": None, "options": {}}
+    )
+
+
+def storage_text(system: System, found: dict) -> str:
+    """`RAID 5, chunk 64 KiB, of 3 × ST3250620NS (250 GB), controller 9650-4LP, ext3, NCQ off, Linux 2.6.24`."""
+    drive = f"{found['drive']} ({found['capacity_bytes'] / 1e9:.0f} GB)"
+    options = system.options
+    chunk = f", chunk {system.chunk_kib[0]} KiB," if system.chunk_kib else ""
+    level = f"RAID {system.raid_level.removeprefix('raid')}{chunk} of " if system.raid_level else ""
+    parts = [f"{level}{system.drives} × {drive}" if system.drives > 1 else f"{level}{drive}"]
+    parts += [f"controller {system.controller}"] if system.controller else []
+    parts += [str(options["filesystem"])] if "filesystem" in options else []
+    parts += [str(options["volume"]).replace("_", " and ")] if "volume" in options else []
+    parts += [bytes_text(int(options["partition_gib"]) * 2**30) + " partitions"] if "partition_gib" in options else []
+    parts += [f"NCQ {options['ncq']}"] if "ncq" in options else []
+    return ", ".join([*parts, f"Linux {found['kernel']}"])
+
+
+def _stack(found: dict) -> tuple[str, ...]:
+    """`RAID 5 of 4 × WD2500YS, chunk 64 KiB, 750 GB, survives 1 failure, Linux 6.1`."""
+    size = capacity_text(found["capacity_bytes"])
+    array = found.get("array")
+    if array is None:
+        return (f"{DEVICE}: {found['drive']}, {size}, Linux {found['kernel']}",)
+    parts = [f"{array['level']} of {array['members']} × {found['drive']}"]
+    parts += [f"chunk {array['chunk_kib']} KiB"] if array["chunk_kib"] else []
+    parts += [f"{len(array['missing'])} missing"] if array["missing"] else []
+    parts += ["bitmap"] if array.get("bitmap", "none") != "none" else []
+    survives = array["survives_failures"]
+    parts += [size, f"survives {survives} failure{'' if survives == 1 else 's'}", f"Linux {found['kernel']}"]
+    return (f"md0: {', '.join(parts)}",)
+
+
+def _varies(system: System, study: Study) -> bool:
+    """Whether settings may make another array or unit of a system."""
+    return system.controller is not None or arrays.is_array(system, study)
+
+
+def controller_lines(system: System) -> tuple[str, ...]:
+    """What is known of a system's controller: bus, driver, memory, firmware, mode."""
+    if system.controller is None:
+        return ()
+    known = controllers.known(system.controller)
+    if known is None:
+        return ()
+    facts = ", ".join(f"{name} {fact['value']}" for name, fact in known["facts"].items())
+    return (f"  controller {known['name']}: {facts}",)
+
+
+def _trace(result: dict, capacity_sectors: int) -> dict[str, object]:
+    """Where the head ended each request: `rows` of [ms, % of the drive, read or write], for the picture of a run."""
+    columns = result["trace"]["columns"]
+    time, event, op, sector, sectors = (columns.index(n) for n in ("time_ns", "event", "op", "sector", "sectors"))
+    rows = [row for row in result["trace"]["rows"] if row[event] == "complete"]
+    return {
+        "columns": ["time_ms", "position_percent", "kind"],
+        "rows": [
+            [
+                row[time] / 1e6,
+                100 * (row[sector] + row[sectors]) / capacity_sectors,
+                "read" if row[op] == "R" else "write",
+            ]
+            for row in rows
+        ],
+        "dropped": result["trace"]["dropped"],
+    }
+
+
+def _traced_bytes(spec: dict) -> int:
+    """Size of the drive that a trace shows: of an array the first."""
+    found = describe(spec)
+    return found["array"]["member_bytes"] if found.get("array") else found["capacity_bytes"]
+
+
+def _wanted(study: Study) -> list[dict[str, Value]]:
+    """Every value that a study may set, so that what cannot be is said before the first trial."""
+    if study.candidate:
+        return [dict(each) for each in study.candidate]
+    schedulers = [each for each in study.settings.get("scheduler", []) if each != "offered"]
+    alone = [{"scheduler": each} for each in schedulers]
+    return alone + [
+        {name: value}
+        for name, values in study.settings.items()
+        if name != "scheduler" and not name.startswith(ISCHED_PREFIX)
+        for value in values
+    ]
+
+
+def _card(spec: dict) -> dict[str, dict[str, str]]:
+    """Facts of the controller that a trial ran on."""
+    unit = spec["device"].get("controller")
+    return {} if unit is None else controllers.environment(unit["model"], unit["choices"])
+
+
+def _thread(spec: dict) -> str:
+    """Who does the storage's own work on the host: md's thread, or the driver of fake RAID."""
+    return "driver" if "controller" in spec["device"] else "md"
+
+
+def _phases_of(result: dict, thread: str, load: Load) -> list[Phase]:
+    """The phase, and one for each group that worked beside it: bytes and latency are its own, processor time is the machine's."""
+    if not load.beside:
+        return [_phase(result, thread)]
+    groups = [(result["operation"], load.threads), *((e.phases[0].operation, e.threads) for e in load.beside)]
+    found = []
+    for (name, threads), own in zip(groups, result["jobs"], strict=True):
+        phase = _phase({**result, **own, "operation": name}, thread)
+        # Rates over time are kept for all groups together. A group has threads of its own, which the cell's key does not say.
+        found.append(replace(phase, windows=(), details={**phase.details, "group_threads": threads}))
+    return found
+
+
+def _phase(result: dict, thread: str) -> Phase:
+    cpu, elapsed_s = result["cpu"], result["elapsed_ns"] / 1e9
+    spent = cpu["user_s"] + cpu["system_s"] + cpu["thread_s"] + cpu["irq_s"]
+    return Phase(
+        operation=result["operation"],
+        elapsed_s=elapsed_s,
+        bytes=result["bytes"],
+        ios=result["ios"],
+        latency_bins={int(upper): count for upper, count in result["latency_bins"].items()},
+        latency_mean_ns=result["latency_mean_ns"],
+        latency_max_ns=result["latency_max_ns"],
+        cpu=CpuSeconds(
+            submitter_user=cpu["user_s"],
+            submitter_system=cpu["system_s"],
+            user=cpu["user_s"],
+            system=cpu["system_s"] + cpu["thread_s"],
+            irq=cpu["irq_s"],
+            kernel_threads={thread: cpu["thread_s"]} if cpu["thread_s"] else {},
+            softirq=0.0,
+            idle=max(0.0, cpu["processors"] * elapsed_s - spent),
+        ),
+        device_bytes=result["device_bytes"],
+        windows=tuple((rate, latency) for rate, latency in result["windows"]),
+        details={
+            "device_busy_ns": result["device_busy_ns"],
+            "merges": result["merges"],
+            "window_ns": result["window_ns"],
+            "threads": result["threads"],
+            "jobs": result["jobs"],
+            **{name: result[name] for name in ("members", "resync") if name in result},
+            **{name: cpu[name] for name in ("lock_wait_s", "lock_held_s") if name in cpu},
+        },
+    )
+
+
+def _seen(settings: dict, values: dict[str, Value]) -> dict[str, str]:
+    """The settings in force, under the kernel's file names."""
+    seen = {
+        "queue/scheduler": settings["scheduler"],
+        "queue/nr_requests": str(settings["nr_requests"]),
+        "queue/max_sectors_kb": str(settings["max_sectors_kb"]),
+        "queue/nomerges": str(settings["nomerges"]),
+        "queue/wbt_lat_usec": str(settings["wbt_lat_usec"]),
+        "device/queue_depth": str(settings["queue_depth"]),
+    }
+    seen |= {f"queue/iosched/{name}": str(value) for name, value in settings["iosched"].items()}
+    for name in WITHOUT_EFFECT & values.keys():
+        seen[factor(name).attribute] = str(values[name])
+    return seen

@@ -1,0 +1,275 @@
+"""Trials on whole storage - arrays, controllers, page cache and file system - for the simulated backend.
+
+A system and a load become the same set-up, and the same spec of the compiled simulator, as a question to `seekwise.papers`: a study and a
+claim about it cannot drift apart. An operation that is not modelled has no phase in the record; why stands in `conditions.not_modelled`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from seekwise import _core, controllers
+from seekwise.errors import UsageError
+from seekwise.simulate.protocol import origin
+from seekwise.simulate.setups import cells
+from seekwise.simulate.setups.setup import GNOME_DISKS_SAMPLES, Setup, of_system
+from seekwise.simulate.setups.value import NotModelled
+from seekwise.store.database import now
+from seekwise.store.record import CpuSeconds, Phase, Record
+from seekwise.workload.study.factors import ISCHED_PREFIX, Value
+from seekwise.workload.study.model import Study, System
+from seekwise.workload.study.plan import Cell, Load, Plan, Setting, Trial
+
+# Options of a system that only whole storage has.
+OPTIONS = ("filesystem", "volume", "partition_gib")
+FILESYSTEMS = ("ext3", "ext4", "xfs", "raw")
+KNOWN_OPTIONS = (*OPTIONS, "ncq", "hz", "processors", "host", "budget")
+QUEUE_SETTINGS = ("nr_requests", "max_sectors_kb", "nomerges", "wbt_lat_usec")
+SAMPLED = "gnome-disks"
+SETTINGS = ("scheduler", "chunk_kib", "raid_level", "queue_depth", "read_ahead_kb", *QUEUE_SETTINGS)
+
+
+def is_storage(system: System, study: Study | None) -> bool:
+    """Whether a system needs the whole storage rather than drives behind queues, alone or under md."""
+    if any(name in system.options for name in OPTIONS):
+        return True
+    if cached_by_cells(system):
+        return False
+    return study is not None and any(not workload.direct or workload.program == SAMPLED for workload in study.workload)
+
+
+def cached_by_cells(system: System) -> bool:
+    """Whether buffered loads are modelled by the cells themselves: multi-queue kernels, a raw drive or md."""
+    try:
+        multi_queue = system.kernel is None or cells.version(system.kernel) >= cells.SINGLE_QUEUE_UNTIL
+    except NotModelled as error:
+        raise UsageError(f"system {system.name}: {error}", hint="for example 2.6.32 or 6.1") from None
+    return system.controller is None and multi_queue
+
+
+@dataclass(frozen=True)
+class PhaseRequest:
+    """One operation of one trial: its spec as text, or why there is none."""
+
+    operation: str
+    spec: str | None
+    reason: str = ""
+
+
+def setup_of_cell(study: Study, system: System, load: Load, values: dict[str, Value]) -> Setup:
+    """What a cell and a setting ask for."""
+    unknown = next((name for name in values if name not in SETTINGS and not name.startswith(ISCHED_PREFIX)), None)
+    if unknown is not None:
+        raise UsageError(
+            f"the simulated backend does not model `{unknown}` on whole storage",
+            hint="known: " + ", ".join((*SETTINGS, f"{ISCHED_PREFIX}NAME")),
+        )
+    if load.iodepth > 1 and not load.direct:
+        raise NotModelled(f"iodepth {load.iodepth} through the page cache, whose calls wait one by one")
+    if load.iodepth > 1 and "filesystem" not in system.options:
+        raise NotModelled(f"iodepth {load.iodepth} on whole storage without a file system")
+    if load.iodepth > 1 and load.sync:
+        raise NotModelled(f"`sync` with iodepth {load.iodepth}")
+    if system.options.get("bitmap", "none") != "none":
+        raise NotModelled("a write-intent bitmap on whole storage")
+    found = of_system(study, system)
+    found = replace(
+        found,
+        direct=load.direct,
+        block_bytes=load.block_bytes,
+        file_bytes=load.size_bytes,
+        memory_bytes=load.memory_limit_bytes,
+        random_ios=next((phase.ios_per_thread for phase in load.phases if phase.ios_per_thread), found.random_ios),
+        iodepth=load.iodepth,
+        samples=GNOME_DISKS_SAMPLES if load.program == SAMPLED else None,
+        sync=load.sync,
+        end_fsync=load.end_fsync,
+        runtime_s=next((phase.runtime_s for phase in load.phases), None),
+        queue=_queue(values) | {name: bool(system.options[name]) for name in ("budget",) if name in system.options},
+    )
+    if "chunk_kib" in values:
+        found = replace(found, chunk_kib=int(values["chunk_kib"]))
+    if "raid_level" in values:
+        found = replace(found, level=str(values["raid_level"]))
+    if "read_ahead_kb" in values:
+        found = replace(found, read_ahead_kib=int(values["read_ahead_kb"]))
+    if "queue_depth" in values:
+        depth = int(values["queue_depth"])
+        if depth == 1:
+            found = replace(found, ncq=False)
+        elif system.controller is not None:
+            raise NotModelled(f"queue_depth {depth} behind a controller, other than 1 (NCQ off)")
+        else:
+            found = replace(found, queue_depth=depth)
+    return found
+
+
+def _queue(values: dict[str, Value]) -> dict[str, object]:
+    """Settings of the drives' queues that are not the kernel's own."""
+    changes: dict[str, object] = {name: int(values[name]) for name in QUEUE_SETTINGS if name in values}
+    tunables = {
+        name.removeprefix(ISCHED_PREFIX): int(value) for name, value in values.items() if name.startswith(ISCHED_PREFIX)
+    }
+    return {**changes, **({"tunables": tunables} if tunables else {})}
+
+
+def phase_requests(
+    study: Study, system: System, cell: Cell, setting: Setting, seed: int, default_scheduler: str = ""
+) -> list[PhaseRequest]:
+    """The operations of a trial."""
+    load = cell.load
+    if load.job is not None:
+        raise UsageError(f"{cell.key} is a fio job file, which only the kernel backend runs")
+    pace = load.think_s > 0 or load.start_stagger_s > 0 or load.rate_limit_bytes is not None
+    if pace or load.io_class is not None or load.io_priority is not None:
+        raise UsageError(
+            f"{cell.key}: `think_time`, `rate_limit`, `start_stagger`, `io_class` and `io_priority` are not modelled behind the page "
+            "cache or on files",
+            hint="set `direct = true` and name no file system, or measure with the kernel backend",
+        )
+    if load.beside:
+        raise UsageError(
+            f"{cell.key}: `beside` is not modelled behind the page cache or on files",
+            hint="set `direct = true` and name no file system, or measure with the kernel backend",
+        )
+    values = {**cell.fixed, **setting.values}
+    scheduler = str(values.get("scheduler") or default_scheduler)
+    try:
+        setup = setup_of_cell(study, system, load, values)
+    except NotModelled as missing:
+        return [PhaseRequest(phase.operation, None, str(missing)) for phase in load.phases]
+    found = []
+    for phase in load.phases:
+        try:
+            text = cells.spec(setup, phase.operation, scheduler, load.threads, seed)
+            found.append(PhaseRequest(phase.operation, text))
+        except NotModelled as missing:
+            found.append(PhaseRequest(phase.operation, None, str(missing)))
+    return found
+
+
+def nothing_modelled(study: Study, systems: dict[str, System], plan: Plan) -> str | None:
+    """The first reason when no operation of any storage cell can be simulated; None when there is one that can."""
+    reason = None
+    for cell in plan.cells:
+        default = plan.system_of(cell).scheduler or ""
+        for request in phase_requests(study, systems[cell.system], cell, plan.settings[0], 1, default):
+            if request.spec is not None:
+                return None
+            reason = reason or f"{cell.key}, {request.operation}: {request.reason}"
+    return reason
+
+
+def requests_of(study: Study, systems: dict[str, System], plan: Plan, trial: Trial, seed: int) -> list[PhaseRequest]:
+    """What the core is asked for one trial: one request per phase."""
+    cell = plan.cells[trial.cell]
+    default = plan.system_of(cell).scheduler or ""
+    return phase_requests(study, systems[cell.system], cell, plan.settings[trial.setting], seed, default)
+
+
+def records(
+    study: Study,
+    systems: dict[str, System],
+    plan: Plan,
+    run_id: str,
+    batch: Sequence[tuple[Trial, int, int]],
+    tell: cells.Tell | None = None,
+    processors: int | None = None,
+) -> list[Record]:
+    """The records of trials (with their seed and attempt), simulated side by side."""
+    started = now()
+    asked = [requests_of(study, systems, plan, trial, seed) for trial, seed, _ in batch]
+    specs = list(dict.fromkeys(request.spec for group in asked for request in group if request.spec is not None))
+    results = dict(zip(specs, cells.raw(specs, processors or os.cpu_count() or 1, tell), strict=True))
+    return [
+        _record(plan, run_id, trial, seed, attempt, group, results, started)
+        for (trial, seed, attempt), group in zip(batch, asked, strict=True)
+    ]
+
+
+def _record(
+    plan: Plan,
+    run_id: str,
+    trial: Trial,
+    seed: int,
+    attempt: int,
+    group: list[PhaseRequest],
+    results: dict[str, dict],
+    started: str,
+) -> Record:
+    cell = plan.cells[trial.cell]
+    memory = {"memory_bytes": cell.load.memory_limit_bytes} if cell.load.memory_limit_bytes else {}
+    phases, missing, specs = [], {}, {}
+    for request in group:
+        result = {"error": request.reason} if request.spec is None else results[request.spec]
+        if "error" in result:
+            missing[request.operation] = str(result["error"])
+        else:
+            spec = specs[request.operation] = json.loads(request.spec)
+            ticks = "storage" in spec and cells.prints_ticks(spec["storage"]["queue"]["kernel"])
+            phases.append(phase(request.operation, result, cell.load.threads, ticks=ticks))
+    return Record(
+        **origin(run_id, plan, trial, **memory),
+        badge="simulated",
+        seed=seed,
+        started_at=started,
+        phases=tuple(phases),
+        environment={"kernel": "Linux (model)", **_controller(specs)},
+        load={
+            "simulator": f"seekwise {_core.version()}",
+            "model_version": _core.model_version(),
+            "seed": seed,
+            "specs": specs,
+        },
+        conditions={"role": trial.role, **({"not_modelled": missing} if missing else {})},
+        attempt=attempt,
+    )
+
+
+def _controller(specs: dict[str, dict]) -> dict[str, dict[str, str]]:
+    """Facts of the controller that the trial was behind, and how it was set."""
+    for spec in specs.values():
+        device = (spec.get("storage") or {}).get("device", {})
+        if unit := device.get("controller"):
+            return controllers.environment(unit["model"], {"ncq": unit["choices"]["ncq"]})
+    return {}
+
+
+def phase(operation: str, result: dict, threads: int, *, ticks: bool) -> Phase:
+    """A phase of a record from a result of the compiled simulator: of one drive's cell, or of a storage.
+
+    Processor time is exact; what the text's program would print of it, with its fault and by `ticks` where its kernel counts them, stands
+    in the details. gnome-disks shows the mean of its samples' rates: the time is the one that gives this rate.
+    """
+    if "phases" in result:
+        (result,) = result["phases"]
+    cpu = result.get("cpu")
+    call_rate_mean = result.get("call_rate_mean")
+    return Phase(
+        operation=operation,
+        elapsed_s=result["bytes"] / call_rate_mean if call_rate_mean else result["elapsed_ns"] / 1e9,
+        bytes=result["bytes"],
+        ios=result.get("ios", result.get("calls", 0)),
+        latency_bins={int(upper): count for upper, count in result.get("latency_bins", {}).items()},
+        latency_mean_ns=result["latency_mean_ns"],
+        latency_max_ns=result["latency_max_ns"],
+        cpu=CpuSeconds(0.0, 0.0) if cpu is None else _cpu(cpu),
+        device_bytes=result.get("device_bytes"),
+        details={"printed": cells.cpu_metrics(result, threads, ticks=ticks)} if cpu and "system_ticks" in cpu else {},
+    )
+
+
+def _cpu(cpu: dict) -> CpuSeconds:
+    behind = float(cpu.get("kernel_threads_s", cpu.get("thread_s", 0.0)))
+    return CpuSeconds(
+        submitter_user=float(cpu["user_s"]),
+        submitter_system=float(cpu["system_s"]),
+        user=float(cpu["user_s"]),
+        system=float(cpu["system_s"]) + behind,
+        irq=float(cpu.get("irq_s", 0.0)),
+        softirq=0.0,
+        kernel_threads={"md and write-back": behind} if behind else {},
+    )

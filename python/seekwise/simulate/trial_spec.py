@@ -1,0 +1,255 @@
+"""A trial as the specification that the compiled simulator takes: device, queue, host, phases (`crates/sim/src/spec/mod.rs`)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+
+from seekwise import _core
+from seekwise.errors import UsageError
+from seekwise.simulate import arrays
+from seekwise.simulate.options import drive_parameters
+from seekwise.workload.study import parameters
+from seekwise.workload.study.factors import ISCHED_PREFIX, Value
+from seekwise.workload.study.model import System
+from seekwise.workload.study.plan import Cell, Load
+
+# Kernel whose block layer is modelled when a study names none: the long-term kernel of Debian 12.
+KERNEL_DEFAULT = "6.1"
+# Settings of the queue that a cell knows, by the factor's name.
+QUEUE_FACTORS = {
+    "nr_requests": "nr_requests",
+    "nomerges": "nomerges",
+    "max_sectors_kb": "max_sectors_kb",
+    "wbt_lat_usec": "wbt_lat_usec",
+}
+# Settings that change nothing in what is modelled for direct I/O, which has no read-ahead; kept in the record as set.
+WITHOUT_EFFECT = {"read_ahead_kb", "rq_affinity", "add_random"}
+# What to write instead of a setting that is not modelled.
+INSTEAD = {
+    "write_cache": "it is only the kernel's view of the drive; `options = { write_cache = 0 }` of a system switches the modelled drive's cache off"
+}
+# `host` names a model of what a request costs (models/host-*.toml); the others are costs of the study's own.
+HOST_OPTIONS = (
+    "host",
+    "processors",
+    "cores",
+    "kernel_worker",
+    "user_ns",
+    "submit_ns",
+    "interrupt_ns",
+    "wake_ns",
+    "scheduler_ns",
+)
+DRIVES_BESIDE = "drives_beside"
+"""With `cores`: how many such drives, each with a queue of its own, the processes use in turn."""
+REGIONS_OWN = {"region_bytes", "whole_drive"}
+"""Options with which a load does not lie in regions of its threads."""
+REGION_OPTIONS = ("region_start_bytes", "region_bytes", "whole_drive", "partition_scan")
+QUEUE_OPTIONS = ("hz", "budget", "rotational")
+PARTITION_SCAN = "partition_scan"
+# So long before the load: enough for a drive to fill the buffer that it reads on into.
+SCAN_BEFORE_NS = 200_000_000
+
+
+def cell_spec(
+    system: System,
+    values: dict[str, Value],
+    *,
+    seed: int,
+    phases: list[dict],
+    name: str = "",
+    varied: Mapping[str, float] = MappingProxyType({}),
+) -> dict:
+    """`varied`: parameters of its host and its controller other than the models' own, by MODEL.NAME."""
+    options = dict(system.options)
+    kernel = system.kernel or KERNEL_DEFAULT
+    queue: dict[str, object] = {
+        "scheduler": values.get("scheduler") or default_scheduler(kernel, str(system.drive)),
+        "kernel": kernel,
+    }
+    device: dict[str, object] = {"model": system.drive}
+    tunables: dict[str, int] = {}
+    for factor_name, value in values.items():
+        if factor_name == "scheduler" or factor_name in WITHOUT_EFFECT or factor_name in arrays.FACTORS:
+            continue
+        if factor_name == "queue_depth":
+            device["depth"] = value
+        elif factor_name in QUEUE_FACTORS:
+            queue[QUEUE_FACTORS[factor_name]] = value
+        elif factor_name.startswith(ISCHED_PREFIX):
+            tunables[factor_name.removeprefix(ISCHED_PREFIX)] = value
+        else:
+            raise UsageError(f"the simulated backend does not model `{factor_name}`", hint=INSTEAD.get(factor_name))
+    queue["tunables"] = tunables
+    queue |= {key: options.pop(key) for key in QUEUE_OPTIONS if key in options}
+    host = {"model" if key == "host" else key: options.pop(key) for key in HOST_OPTIONS if key in options}
+    if of_host := parameters.of_model(varied, system.options.get("host")):
+        host["parameters"] = of_host
+    for key in REGION_OPTIONS:
+        options.pop(key, None)
+    if system.options.get("partition_scan"):
+        phases = [_partition_scan(), *phases]
+    trace = options.pop("trace_events_max", 0)
+    if system.controller is not None:
+        device["controller"] = _controller(system, values, options)
+        device["controller"]["parameters"] = parameters.of_model(varied, system.controller)
+    elif (array := arrays.array_spec(system, values)) is not None:
+        device["array"] = array
+    for key in arrays.OPTIONS:
+        options.pop(key, None)
+    # What is left are parameters of the drive model, by its own names.
+    others = (*HOST_OPTIONS, *REGION_OPTIONS, *QUEUE_OPTIONS, *arrays.OPTIONS)
+    if (beside := options.pop(DRIVES_BESIDE, None)) is not None:
+        device[DRIVES_BESIDE] = beside
+    device["parameters"] = drive_parameters(system.name, options, others)
+    return {
+        "name": name,
+        "seed": seed,
+        "device": device,
+        "queue": queue,
+        "host": host,
+        "phases": phases,
+        "trace_events_max": trace,
+    }
+
+
+def _controller(system: System, values: dict[str, Value], options: dict[str, Value]) -> dict[str, object]:
+    """The unit of a controller that a trial runs on."""
+    chunk = values.get("chunk_kib") or (system.chunk_kib[0] if system.chunk_kib else None)
+    level = values.get("raid_level", system.raid_level)
+    choices: dict[str, object] = {} if chunk is None else {"chunk_kib": chunk}
+    for name in ("ncq", "write_back", "battery"):
+        if name in options:
+            choices[name] = options.pop(name) in (True, 1, "on")
+    if "read_ahead_kib" in options:
+        choices["read_ahead_kib"] = options.pop("read_ahead_kib")
+    return {
+        "model": system.controller,
+        "level": "single" if level in (None, "none") else level,
+        "drives": values.get("drives", system.drives),
+        "choices": choices,
+    }
+
+
+@cache
+def default_scheduler(kernel: str, drive: str) -> str:
+    """What a kernel chooses by itself for a drive.
+
+    Linux 2.6.18 to 4.20: cfq by build configuration. From 5.0 on mq-deadline where the device has one hardware queue, and none where it
+    has several, as NVMe does (Linux v5.0 block/elevator.c elevator_init_mq, v6.1 elevator_get_default: `q->nr_hw_queues != 1`).
+    """
+    version = tuple(int(part) for part in re.findall(r"\d+", kernel)[:2])
+    if version >= (5, 0):
+        return "none" if _attachment(drive) == "nvme" else "mq-deadline"
+    probe = {"seed": 0, "device": {"model": "fixed"}, "queue": {"scheduler": "noop", "kernel": kernel}}
+    offered = describe({**probe, "phases": [probe_phase()]})["schedulers"]
+    return "cfq" if "cfq" in offered else "deadline"
+
+
+@cache
+def _attachment(drive: str) -> str:
+    """`sata`, `nvme` …; empty for a model that states none."""
+    try:
+        return str(json.loads(_core.drive_model(drive)).get("attachment") or "")
+    except ValueError:
+        return ""
+
+
+def describe(spec: dict) -> dict:
+    """What the simulator makes of a specification, without running it; UsageError in its own words."""
+    try:
+        return json.loads(_core.describe_cell(json.dumps(spec)))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def probe_phase() -> dict:
+    """The least phase with which a system can be described."""
+    return {"operation": "rand_read", "jobs": [{"pattern": "random", "block_bytes": 4096, "ios": 1}]}
+
+
+def _partition_scan() -> dict:
+    """What happens to a drive that has just been attached: the kernel reads its first blocks, and the drive reads on. A first reader from
+    the drive's beginning finds that in the buffer and gets ahead of the others by some requests."""
+    job = {"pattern": "random", "block_bytes": 4096, "region_bytes": 4096, "ios": 2, "think_ns": SCAN_BEFORE_NS}
+    return {"operation": PARTITION_SCAN, "jobs": [job]}
+
+
+def phases_of(cell: Cell, system: System) -> list[dict]:
+    """The phases of a combination; UsageError for loads that are not modelled."""
+    load = cell.load
+    if load.job is not None:
+        raise UsageError(f"{cell.key} is a fio job file, which only the kernel backend runs")
+    if not load.direct and load.memory_limit_bytes is None:
+        raise UsageError(
+            f"{cell.key} is buffered and has no `memory_limit`: how much the page cache may hold decides what is measured",
+            hint='set `memory_limit = "64m"` and a `size` of several times that, or `direct = true`',
+        )
+    if not load.direct and (load.beside or load.iodepth > 1 or load.think_s > 0 or load.rate_limit_bytes is not None):
+        raise UsageError(
+            f"{cell.key}: `beside`, `iodepth`, `think_time` and `rate_limit` are not modelled behind the page cache",
+            hint="set `direct = true`, or measure with the kernel backend",
+        )
+    return [_phase_spec(cell, system, step.operation, step.runtime_s, step.ios_per_thread) for step in load.phases]
+
+
+def cache_spec(cell: Cell, values: dict[str, Value]) -> dict[str, object]:
+    """The page cache that a buffered load has."""
+    cache: dict[str, object] = {"limit_bytes": cell.load.memory_limit_bytes}
+    if "read_ahead_kb" in values:
+        cache["read_ahead_kib"] = values["read_ahead_kb"]
+    return cache
+
+
+def _phase_spec(cell: Cell, system: System, operation: str, runtime_s: float | None, ios: int | None) -> dict:
+    load, options = cell.load, system.options
+    job = _job(operation, operation, load)
+    if options.get("whole_drive"):
+        # Every thread reaches the whole drive, as on a raw device.
+        job["own_regions"] = False
+    else:
+        # Every thread has a file of its own; files lie one after the other, as on a fresh file system.
+        job |= {"own_regions": True, "region_bytes": load.threads * load.size_bytes}
+    job |= {key: options[key] for key in ("region_start_bytes", "region_bytes") if key in options}
+    phase: dict[str, object] = {"operation": operation, "jobs": [job]}
+    if runtime_s is not None:
+        phase["runtime_ns"] = round(runtime_s * 1e9)
+    else:
+        job["ios"] = ios if ios is not None else max(1, load.size_bytes // load.block_bytes)
+    behind = load.threads * load.size_bytes + int(options.get("region_start_bytes", 0))
+    for each in load.beside:
+        region = each.threads * each.size_bytes
+        phase["jobs"].append(
+            _job(each.name, each.phases[0].operation, each)
+            | {"own_regions": True, "region_start_bytes": behind, "region_bytes": region}
+        )
+        behind += region
+    return phase
+
+
+def _job(name: str, operation: str, load: Load) -> dict[str, object]:
+    """What one group of threads asks for."""
+    job: dict[str, object] = {
+        "name": name,
+        "threads": load.threads,
+        "depth": load.iodepth,
+        "pattern": "sequential" if operation.startswith("seq") else "random",
+        "read_percent": 100.0 if operation.endswith("read") else 0.0,
+        "block_bytes": load.block_bytes,
+        "think_ns": round(load.think_s * 1e9),
+        "start_ns": round(load.start_delay_s * 1e9),
+        "stagger_ns": round(load.start_stagger_s * 1e9),
+        "direct": load.direct,
+    }
+    if load.rate_limit_bytes is not None:
+        job["rate_iops"] = load.rate_limit_bytes / load.block_bytes
+        job["poisson"] = load.arrivals == "poisson"
+    if load.io_class is not None:
+        job["class"] = load.io_class.replace("-", "_")
+    if load.io_priority is not None:
+        job["level"] = load.io_priority
+    return job

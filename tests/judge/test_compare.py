@@ -1,0 +1,203 @@
+"""`seekwise compare RUN RUN`: judged by the one rule; refused where runs do not compare; status 5 with --fail-if."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from seekwise.cli.compare import command
+from seekwise.errors import NotMetError, RefusedError, UsageError
+from seekwise.measure import execute as run
+from seekwise.store.database import Store
+from seekwise.store.record import CpuSeconds, Phase, Record
+from seekwise.workload.study import plan
+from seekwise.workload.study.model import Study
+from seekwise.workload.study.plan import SystemFacts
+
+THREADS = [1, 2, 4, 8, 16, 32]
+
+
+def add(
+    db: Path,
+    seed: int,
+    *,
+    effect=lambda name, threads: 0.0,
+    serial: str = "S1",
+    badge: str = "measured",
+    threads=THREADS,
+    name: str = "s",
+    **workload,
+) -> str:
+    """One finished run in the store: its id."""
+    study = Study.model_validate(
+        {
+            "name": "s",
+            "backend": "simulated",
+            "system": [{"name": "disk", "drive": "x"}],
+            "settings": {"scheduler": ["a", "b"]},
+            "workload": [{"operations": ["seq_read"], "threads": threads, "runtime": "1s", **workload}],
+            "design": {"blocks": 5},
+        }
+    )
+    facts = SystemFacts("disk", "x", leaves=("sda",), offered=("a", "b"), current={"sda": {}}, scheduler="a")
+    made = plan.make(study, (facts,), seed=seed)
+    row = replace(run.new_run(made, "", None), name=name)
+    rng = np.random.default_rng(seed)
+    with Store.open(db) as store:
+        store.add_run(row)
+        for trial in made.trials:
+            cell, setting = made.cells[trial.cell], made.settings[trial.setting]
+            name = setting.label.removesuffix(" (control)")
+            rate = 1e8 * float(np.exp(effect(name, cell.load.threads) + rng.normal(0, 0.01)))
+            store.add(
+                Record(
+                    run_id=row.run_id,
+                    trial=trial.index,
+                    block=trial.block,
+                    cell=cell.key,
+                    setting=setting.label + (" (drift check)" if trial.role == "sentinel" else ""),
+                    factors={},
+                    badge=badge,
+                    seed=trial.seed,
+                    started_at="2026-01-01T00:00:00Z",
+                    phases=(
+                        Phase(
+                            "seq_read",
+                            1.0,
+                            round(rate),
+                            4000,
+                            {1000: 3900, 5000: 100},
+                            1e14 / rate,
+                            5000,
+                            CpuSeconds(0.0, 0.1),
+                        ),
+                    ),
+                    environment={"devices": [{"model": "Disk", "serial": serial}], "kernel": "6.1.0"},
+                    conditions={"role": trial.role},
+                )
+            )
+        store.end_run(row.run_id, "complete")
+    return row.run_id
+
+
+def compare(db: Path, *arguments: str):
+    return CliRunner().invoke(command, [*arguments, "--db", str(db)], standalone_mode=False)
+
+
+def document(db: Path, *arguments: str) -> dict:
+    result = compare(db, *arguments, "--json")
+    assert result.exception is None, result.exception
+    return json.loads(result.stdout)
+
+
+def test_equal_runs_show_no_change(tmp_path: Path) -> None:
+    db = tmp_path / "db"
+    a, b = add(db, 1), add(db, 2)
+    found = document(db, a, b, "--fail-if", "regression", "--fail-if", "improvement")
+    assert found["schema"] == "seekwise.compare/1"
+    assert (found["counts"]["regression"], found["counts"]["improvement"]) == (0, 0)
+    assert found["counts"]["tie"] > 0
+
+
+def worse_at_8(name: str, threads: int) -> float:
+    return -0.2 if name == "b" and threads == 8 else 0.0
+
+
+def test_a_measured_difference_is_believed_when_a_second_pair_of_runs_shows_it(tmp_path: Path) -> None:
+    db = tmp_path / "db"
+    add(db, 1, name="before"), add(db, 2, name="after", effect=worse_at_8)
+    once = document(db, "before", "after", "--fail-if", "difference")
+    assert once["counts"]["unconfirmed"] and not once["counts"]["regression"] and once["pairs_of_runs"] == 1
+    shown = " ".join(compare(db, "before", "after").stdout.split())
+    assert "after against before: not confirmed; one pair of runs shows" in shown
+    assert "To confirm, repeat both: seekwise run s … --name before, then --name after." in shown
+    add(db, 3, name="before"), add(db, 4, name="after")
+    denied = document(db, "before", "after")
+    assert denied["counts"]["unconfirmed"] and denied["pairs_of_runs"] == 2, "the second pair shows no difference"
+    add(db, 5, name="back"), add(db, 6, name="there", effect=worse_at_8)
+    add(db, 7, name="back"), add(db, 8, name="there", effect=worse_at_8)
+    twice = document(db, "back", "there")
+    worse = [each for each in twice["changes"] if each["outcome"] == "regression" and each["metric"] == "rate"]
+    assert {each["setting"] for each in worse} == {"b"} and any("threads=8" in each["cell"] for each in worse)
+    assert "shown by 2 pairs of runs" in " ".join(compare(db, "back", "there").stdout.split())
+    assert isinstance(compare(db, "back", "there", "--fail-if", "regression").exception, NotMetError)
+
+
+def test_a_regression_is_found_where_it_is_and_fails_if_asked(tmp_path: Path) -> None:
+    db = tmp_path / "db"
+    a = add(db, 1, badge="simulated")
+    b = add(db, 2, badge="simulated", effect=worse_at_8)
+    found = document(db, a, b)
+    worse = [
+        c
+        for c in found["changes"]
+        if c["outcome"] == "regression" and c["metric"] == "rate" and "threads=8" in c["cell"]
+    ]
+    assert [(c["setting"], c["word"]) for c in worse] == [("b", "clear")]
+    assert worse[0]["ratio_low"] < np.exp(-0.2) < worse[0]["ratio_high"] < 1
+    assert isinstance(compare(db, a, b, "--fail-if", "regression").exception, NotMetError)
+    assert compare(db, a, b, "--fail-if", "undecided").exception is None or found["counts"]["undecided"]
+    # The other way round it is an improvement.
+    turned = document(db, b, a)
+    assert turned["counts"]["improvement"] == found["counts"]["regression"]
+    assert isinstance(compare(db, b, a, "--fail-if", "difference").exception, NotMetError)
+    assert not isinstance(compare(db, b, a, "--fail-if", "regression").exception, NotMetError)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"serial": "S2"}, "different devices: Disk S1 against Disk S2"),
+        ({"runtime": "2s"}, "different load in system=disk threads=1: phases seq_read 1.0 against seq_read 2.0"),
+        ({"block_bytes": "64k"}, "block_bytes 4096 against 65536"),
+        ({"direct": False, "memory_limit": "256m"}, "direct True against False"),
+        ({"threads": [64]}, "no combination of workload and configuration in common"),
+    ],
+)
+def test_what_does_not_compare_is_refused_with_the_reason(tmp_path: Path, change: dict, words: str) -> None:
+    db = tmp_path / "db"
+    a, b = add(db, 1), add(db, 2, **change)
+    refusal = compare(db, a, b).exception
+    assert isinstance(refusal, RefusedError)
+    assert words in f"{refusal.message} {refusal.hint}"
+
+
+def test_a_run_is_not_compared_with_itself(tmp_path: Path) -> None:
+    db = tmp_path / "db"
+    a = add(db, 1)
+    assert isinstance(compare(db, a, a).exception, UsageError)
+
+
+def test_runs_of_two_backends_are_put_beside_each_other(tmp_path: Path) -> None:
+    db = tmp_path / "db"
+    a = add(db, 1, effect=lambda name, threads: 0.2 * (name == "b"))
+    b = add(db, 2, badge="simulated", effect=lambda name, threads: 0.2 * (name == "b") + 0.05)
+    found = document(db, a, b)
+    rate = next(row for row in found["agreement"] if row["metric"] == "rate")
+    assert found["mode"] == "agreement"
+    assert rate["median_error"] == pytest.approx(np.expm1(0.05), abs=0.01)
+    assert (rate["same_best"], rate["same_best_of"]) == (6, 6)
+    assert isinstance(compare(db, a, b, "--fail-if", "regression").exception, UsageError)
+
+
+def test_quantiles_and_what_differs_are_said(tmp_path: Path) -> None:
+    db = tmp_path / "db"
+    a, b = add(db, 1), add(db, 2)
+    found = document(db, a, b)
+    first = found["quantiles"][0]
+    assert {q["percent"] for q in first["access_time"]} >= {50.0, 99.0}
+    assert found["notes"][0].startswith("the runs were not interleaved")
+    text = compare(db, a, b, "--all").stdout
+    assert f"{b} against {a}" in text and "no difference shown" in text
+
+
+def test_a_run_without_a_known_device_is_refused() -> None:
+    from seekwise.judge.compare import Side, reasons_against
+
+    side = Side("r", [], {"c": {}}, ())
+    assert any("which device" in reason for reason in reasons_against(side, replace(side, run_id="s")))

@@ -1,0 +1,104 @@
+"""From records to the winner table in the articles' shape."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from seekwise.judge import judge
+from seekwise.judge.observe import observations, values
+from seekwise.judge.tables import winner_tables
+from seekwise.store.record import CpuSeconds, Phase, Record
+
+
+def phase(operation: str, rate: float, *, ios: int = 4000, cpu_s: float = 0.1) -> Phase:
+    return Phase(
+        operation=operation,  # type: ignore[arg-type]
+        elapsed_s=1.0,
+        bytes=round(rate),
+        ios=ios,
+        latency_bins={1000: ios - 30, 9000: 30},
+        latency_mean_ns=1e15 / rate,
+        latency_max_ns=9000,
+        cpu=CpuSeconds(submitter_user=0.0, submitter_system=cpu_s),
+    )
+
+
+def record(setting: str, block: int, threads: int, phases: tuple[Phase, ...], *, valid: bool = True) -> Record:
+    return Record(
+        run_id="r1",
+        trial=0,
+        block=block,
+        cell=f"disk=vda threads={threads}",
+        setting=setting,
+        factors={"scheduler": setting, "threads": threads},
+        badge="simulated",
+        seed=1,
+        started_at="2026-01-01T00:00:00Z",
+        phases=phases,
+        valid=valid,
+    )
+
+
+def run(rng: np.random.Generator, effects: dict[str, float], blocks: int = 5) -> list[Record]:
+    return [
+        record(
+            name,
+            block,
+            threads,
+            (
+                phase("seq_read", 1e8 * float(np.exp(effect + rng.normal(0, 0.005)))),
+                phase("rand_read", 1e6 * float(np.exp(rng.normal(0, 0.002)))),
+            ),
+        )
+        for block in range(blocks)
+        for threads in (1, 8)
+        for name, effect in effects.items()
+    ]
+
+
+def test_winner_table_has_a_row_per_operation_and_the_articles_columns() -> None:
+    (table,) = winner_tables(judge(observations(run(np.random.default_rng(1), {"deadline": 0.2, "cfq": 0.0}))))
+    assert [metric for metric, _ in table.columns] == ["rate", "access_time", "cpu_efficiency"]
+    assert [(row.operation, row.conditions) for row in table.rows] == [
+        ("seq_read", "disk=vda"),
+        ("rand_read", "disk=vda"),
+    ]
+    assert [cell.text for cell in table.rows[0].cells.values()] == ["deadline", "deadline", "deadline"]
+    assert table.rows[1].cells["rate"].text == "="
+    margin = table.rows[0].cells["rate"].margin
+    assert margin is not None and margin[1] < np.exp(0.2) < margin[2]
+
+
+def test_single_thread_counts_are_rows_when_asked_for() -> None:
+    verdicts = judge(observations(run(np.random.default_rng(1), {"deadline": 0.2, "cfq": 0.0})))
+    (table,) = winner_tables(verdicts, single_threads=True)
+    assert [row.conditions for row in table.rows if row.operation == "seq_read"] == [
+        "disk=vda",
+        "disk=vda threads=1",
+        "disk=vda threads=8",
+    ]
+
+
+def test_too_few_blocks_print_a_question_mark() -> None:
+    (table,) = winner_tables(
+        judge(observations(run(np.random.default_rng(1), {"deadline": 0.2, "cfq": 0.0}, blocks=2)))
+    )
+    assert {cell.text for row in table.rows for cell in row.cells.values()} == {"undecided"}
+    assert table.rows[0].cells["rate"].blocks_more == 1
+
+
+def test_invalid_trials_are_not_observed() -> None:
+    good = record("a", 0, 1, (phase("seq_read", 1e8),))
+    bad = record("b", 0, 1, (phase("seq_read", 1e8),), valid=False)
+    assert {o.setting for o in observations([good, bad])} == {"a"}
+
+
+def test_what_a_trial_cannot_say_is_absent() -> None:
+    assert "p99" not in values(phase("seq_read", 1e8, ios=1999))
+    assert values(phase("seq_read", 1e8, ios=2000))["p99"] == 9000.0
+    assert "cpu_efficiency" not in values(phase("seq_read", 1e8, cpu_s=0.0))
+
+
+def test_cpu_efficiency_is_megabytes_per_system_cpu_second() -> None:
+    # 100 MB in one second, 0.25 s of system CPU: 400 MB per CPU second, however many threads shared them.
+    assert values(phase("seq_read", 1e8, cpu_s=0.25))["cpu_efficiency"] == 400.0

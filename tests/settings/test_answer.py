@@ -1,0 +1,138 @@
+"""How a study over several systems ends: a choice for each system, by use and by load, and the chunk as what competes."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from insights.test_insights import record
+from seekwise.judge.workloads import Workload
+from seekwise.report.insights.answer import answer, choose
+from seekwise.workload.study import parse
+from seekwise.workload.study.model import Study
+from seekwise.workload.study.shown import Answer
+
+OPERATIONS = ("seq_read", "seq_write", "rand_read", "rand_write")
+
+
+def study(*systems: str, **more) -> Study:
+    text = 'name = "made"\nbackend = "simulated"\n'
+    for name in systems:
+        text += f'[[system]]\nname = "{name}"\ndrive = "wd2500ys"\ndrives = 2\nraid_level = "raid1"\n'
+    text += '[settings]\nscheduler = ["noop", "cfq"]\n[[workload]]\noperations = ["seq_read"]\n'
+    return parse.loads(text, "made.toml").model_copy(update=more)
+
+
+def repeats(system: str, rates: dict[tuple[str, str], float], *, blocks: int = 3, threads=(1, 8), noise: float = 0.002):
+    """`rates`: {(setting, operation): rate}, the same at every thread count."""
+    chance = random.Random(3)
+    return [
+        replace(
+            record(system, setting, operation, t, rate * (1 + chance.gauss(0, noise)), block=block),
+            cell=f"system={system} threads={t}",
+        )
+        for block in range(1, blocks + 1)
+        for t in threads
+        for (setting, operation), rate in rates.items()
+    ]
+
+
+def test_each_system_has_its_own_choice_and_systems_of_one_kind_are_named_together():
+    made = [
+        *repeats("A", {("noop", "seq_read"): 80, ("cfq", "seq_read"): 50}),
+        *repeats("B", {("noop", "seq_read"): 50, ("cfq", "seq_read"): 80}),
+    ]
+    found = answer(study("A", "B"), made)
+    assert found.headline == "Software RAID 1: noop (A); cfq (B)"
+    minus = "\N{MINUS SIGN}"
+    assert found.reasons[:2] == (f"A: noop; cfq {minus}37 %", f"B: cfq; noop {minus}38 %")
+
+
+def test_equal_settings_are_no_difference_and_noise_is_inconclusive():
+    level = repeats("A", {("noop", "seq_read"): 80, ("cfq", "seq_read"): 80})
+    assert answer(study("A", "B"), level).headline == "Software RAID 1: no difference"
+    noisy = repeats("A", {("noop", "seq_read"): 80, ("cfq", "seq_read"): 84}, noise=0.3)
+    assert answer(study("A", "B"), noisy).headline == "Software RAID 1: inconclusive"
+
+
+def test_one_repeat_gives_an_estimate_that_is_only_preferred():
+    made = repeats("A", {("noop", "seq_read"): 80, ("cfq", "seq_read"): 50}, blocks=1)
+    assert answer(study("A", "B"), made).headline == "Software RAID 1: noop (best so far)"
+
+
+def test_uses_are_advised_for_separately_and_stand_beside_what_is_published():
+    rates = {("noop", "seq_read"): 80, ("cfq", "seq_read"): 50, ("noop", "rand_write"): 4, ("cfq", "rand_write"): 6}
+    wanted = Answer.model_validate(
+        {
+            "uses": ["backup", "database-inserts"],
+            "published": [
+                {"system": "A", "use": "backup", "settings": ["noop"]},
+                {"system": "A", "use": "database-inserts", "settings": "noop"},
+            ],
+        }
+    )
+    found = answer(study("A", answer=wanted), repeats("A", rates))
+    assert "Backup: noop on A" in found.reasons
+    assert "Database inserts: cfq on A" in found.reasons
+    assert any(line.startswith("As published: A for backup: noop") for line in found.reasons)
+    assert any("A for database inserts: published noop, here cfq" in line for line in found.reasons)
+
+
+def test_advice_by_load_joins_neighbours_with_the_same_choice():
+    made = []
+    for t, (noop, cfq) in {1: (60, 60), 2: (50, 80), 4: (50, 80), 16: (80, 50)}.items():
+        made += repeats("A", {("noop", "seq_read"): noop, ("cfq", "seq_read"): cfq}, threads=(t,))
+    found = answer(study("A", answer=Answer(by_threads=True)), made)
+    assert "A by load: 1 thread: no difference; 2 to 4 threads: cfq; 16 threads: noop" in found.reasons
+
+
+CHUNKS = {16: 1.0, 32: 1.25, 512: 0.8}
+
+
+def chunk_study(*, as_setting: bool) -> tuple[Study, list]:
+    """The same three arrays, once as one system with the chunk in its settings and once as three systems."""
+    text = 'name = "chunks"\nbackend = "simulated"\n'
+    system = 'drive = "samsung_850_evo"\ndrives = 4\nraid_level = "raid10"\nkernel = "4.1"\n'
+    if as_setting:
+        text += f'[[system]]\nname = "array"\n{system}[settings]\nscheduler = ["deadline"]\nchunk_kib = [512, 16, 32]\n'
+    else:
+        text += "".join(f'[[system]]\nname = "r{kib}"\n{system}chunk_kib = {kib}\n' for kib in (512, 16, 32))
+        text += '[settings]\nscheduler = ["deadline"]\n'
+    text += '[[workload]]\noperations = ["seq_read", "rand_write"]\n'
+    made = []
+    for kib, factor in CHUNKS.items():
+        name = "array" if as_setting else f"r{kib}"
+        for one in repeats(name, {("x", "seq_read"): 100 * factor, ("x", "rand_write"): 20 * factor}):
+            label = f"chunk_kib={kib}" if as_setting else "deadline"
+            more = {"scheduler": "deadline", **({"chunk_kib": kib} if as_setting else {})}
+            made.append(replace(one, setting=label, factors={**one.factors, **more}))
+    return parse.loads(text, "chunks.toml"), made
+
+
+@pytest.mark.parametrize("as_setting", [True, False])
+def test_a_sweep_of_the_chunk_ends_in_the_best_chunk_however_it_is_written(as_setting):
+    found = answer(*chunk_study(as_setting=as_setting))
+    assert found.headline == "Software RAID 10: 32 KiB"
+    (choice,) = found.choices
+    minus = "\N{MINUS SIGN}"
+    assert choice.settings == ("16 KiB", "32 KiB", "512 KiB")
+    assert found.reasons[0].endswith(f"32 KiB; 16 KiB {minus}20 %, 512 KiB {minus}36 %")
+
+
+def test_of_settings_that_are_not_beaten_one_that_loses_much_less_where_it_is_worst_is_named():
+    """Level over all operations, and noop is even a little ahead; but where it is worst it loses far more than cfq does."""
+    noop = {"seq_read": 100.0, "seq_write": 100.0, "rand_read": 10.0, "rand_write": 10.0}
+    cfq = {"seq_read": 160.0, "seq_write": 85.0, "rand_read": 8.6, "rand_write": 8.5}
+    rates = {("noop", op): rate for op, rate in noop.items()} | {("cfq", op): rate for op, rate in cfq.items()}
+    choice = choose("A", "x", repeats("A", rates), Workload("all", "", "all", dict.fromkeys(OPERATIONS, 1)))
+    assert set(choice.unbeaten) == {"noop", "cfq"}
+    assert (choice.named, choice.text) == (("cfq",), "cfq (best so far)")
+    assert choice.loss == pytest.approx(0.15, abs=0.01)
+
+
+def test_where_one_system_is_all_there_is_the_answer_is_left_to_its_own_advice():
+    made = repeats("A", {("noop", "seq_read"): 80, ("cfq", "seq_read"): 50})
+    assert answer(study("A"), made) is None
+    assert answer(None, made) is None

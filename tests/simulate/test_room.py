@@ -1,0 +1,64 @@
+"""What does not fit on the modelled storage is refused before the first trial, by the simulator and by the laboratory alike."""
+
+import pytest
+
+from seekwise.errors import UsageError
+from seekwise.lab.testbed.backend import LabBackend
+from seekwise.simulate.protocol import Options
+from seekwise.simulate.room import needed_bytes
+from seekwise.simulate.simulated import SimulatedBackend
+from seekwise.workload.study import parse
+from seekwise.workload.study.plan import Load, make
+
+STUDY = """
+name = "room"
+question = "does it fit?"
+backend = "simulated"
+
+[[system]]
+name = "one"
+drive = "wd2500ys"
+kernel = "6.1"
+options = {{ {options} }}
+
+[settings]
+scheduler = ["none"]
+{settings}
+
+[[workload]]
+name = "load"
+operations = ["rand_read"]
+threads = [1, 4]
+size = "{size}"
+"""
+
+
+def checked(backend, *, size="50g", settings="", options=""):
+    study = parse.loads(STUDY.format(size=size, settings=settings, options=options), "room.toml")
+    facts = backend.describe(study)
+    backend.check(make(study, facts, seed=1))
+
+
+@pytest.mark.parametrize("kind", [SimulatedBackend, LabBackend])
+def test_regions_of_all_threads_have_to_fit(kind):
+    checked(kind(Options()))
+    with pytest.raises(UsageError, match="4 × 75.2 GB of load load do not fit on the 250.1 GB of system one") as caught:
+        checked(kind(Options()), size="70g")
+    assert "smaller `size`" in caught.value.hint
+
+
+@pytest.mark.parametrize("kind", [SimulatedBackend, LabBackend])
+def test_each_array_of_a_sweep_is_looked_at(kind):
+    stripes, mirror = 'drives = [2]\nraid_level = ["raid0"]', 'drives = [2]\nraid_level = ["raid0", "raid1"]'
+    checked(kind(Options()), size="70g", settings=stripes)
+    with pytest.raises(UsageError, match="raid_level = raid1"):
+        checked(kind(Options()), size="70g", settings=mirror)
+
+
+def test_a_load_with_a_region_of_its_own_is_the_simulators_to_check():
+    checked(SimulatedBackend(Options()), size="70g", options="region_bytes = 1000000")
+
+
+def test_those_who_work_beside_need_room_too():
+    beside = Load("log", threads=2, size_bytes=10)
+    assert needed_bytes(Load("web", threads=3, size_bytes=100, beside=(beside,))) == 320
