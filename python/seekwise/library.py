@@ -167,8 +167,8 @@ def load(run: str = "last", *, db: str | Path | None = None) -> Simulation:
 
 def analyse(run: Simulation) -> Analysis:
     """Verdicts, insights and recommendation of a run, by the rule of `seekwise results`. Raises UsageError for a run of `seekwise tune`."""
-    from seekwise.measure.live.plan import is_live
     from seekwise.report import outcome
+    from seekwise.workload.live_plan import is_live
     from seekwise.workload.study.plan import Plan
 
     if is_live(run.run.plan):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from seekwise.errors import SeekwiseError
-from seekwise.measure import early
+from seekwise.judge import early
 from seekwise.measure import execute as run
 from seekwise.report import outcome
 from seekwise.store.database import Store

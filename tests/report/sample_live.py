@@ -7,12 +7,10 @@ import math
 import random
 
 from seekwise.judge.decision.periods import BINS_PER_OCTAVE, upper_bound_ns
-from seekwise.judge.decision.table import Threshold
-from seekwise.measure.live.candidates import Candidate
-from seekwise.measure.live.plan import LivePlan
 from seekwise.report import live
 from seekwise.store.database import Run
 from seekwise.store.record import CpuSeconds, Phase, Record
+from seekwise.workload.live_plan import Candidate, LivePlan, Threshold
 from seekwise.workload.study import uses
 
 SPEED = {"mq-deadline": 1.0, "none": 0.9, "bfq": 0.7, "kyber": 1.02}

@@ -21,13 +21,13 @@ from seekwise.errors import MissingError, UsageError
 from seekwise.lab.testbed import image, kernels, machine
 from seekwise.linux import page_cache
 from seekwise.measure.live import own, passive, simulated
-from seekwise.measure.live.plan import LivePlan
 from seekwise.measure.live.session import Watch
 from seekwise.report import answer
 from seekwise.settings import asked
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
 from seekwise.trace.columns import Notes
+from seekwise.workload.live_plan import LivePlan
 from seekwise.workload.study import uses
 from seekwise.workload.study.plan import Plan, Touch
 from seekwise.workload.study.uses import Use

@@ -35,7 +35,7 @@ def planned(
     """The plan of a study on what its backend finds. With `until` it has as many blocks as the last look needs."""
     backend = backends.get(study.backend, options)
     if until is not None:
-        from seekwise.measure import early  # judging loads half a second of libraries
+        from seekwise.judge import early  # judging loads half a second of libraries
 
         study = study.model_copy(update={"design": study.design.model_copy(update={"blocks": early.BLOCKS_MAX})})
     facts = backend.describe(study)

@@ -10,8 +10,8 @@ import click
 
 from seekwise.cli import _shown
 from seekwise.errors import NotMetError, RefusedError
-from seekwise.measure.live.plan import is_live
 from seekwise.store.database import Run, Store
+from seekwise.workload.live_plan import is_live
 
 if TYPE_CHECKING:
     from seekwise.judge.decision.runs import Change
@@ -95,7 +95,7 @@ def changes_of(store: Store, pairs: Sequence[tuple[Run, Run]]) -> tuple[list[Cha
             )
         others = {each.label for each in sides[1].plan.candidates}
         common = [each.label for each in sides[0].plan.candidates if each.label in others]
-        found.append(changes(*(entries(side.records, side.plan.order()) for side in sides), common))
+        found.append(changes(*(entries(side.records, side.plan) for side in sides), common))
     simulated = all(side.plan.provenance == "simulated" for side in sides)
     return over_pairs(found, needs_confirmation=not simulated), sides
 

@@ -17,7 +17,7 @@ from seekwise.errors import SeekwiseError
 from seekwise.workload.study.quantity import bytes_text, size_word, time_text
 
 if TYPE_CHECKING:
-    from seekwise.measure.early import Noise
+    from seekwise.judge.early import Noise
     from seekwise.report.answered import Question
     from seekwise.report.content import ReportContent
     from seekwise.report.of_run import Reading
@@ -230,7 +230,7 @@ def write_page(found: Reading, path: Path) -> Path:
 
 def plan_text(plan: Plan, noise: Noise | None = None) -> list[str]:
     """The plan in lines: what, in which order, how long, how much, what is touched."""
-    from seekwise.measure import early
+    from seekwise.judge import early
 
     lines = [f"study {plan.study}, backend {plan.backend}, seed {plan.seed}"]
     for facts in plan.systems:

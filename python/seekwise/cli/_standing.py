@@ -16,8 +16,8 @@ from rich.text import Text
 
 from seekwise.cli import _output
 from seekwise.judge.decision.verdicts import Judged
-from seekwise.measure.live.plan import LivePlan
 from seekwise.measure.live.session import Watch
+from seekwise.workload.live_plan import LivePlan
 from seekwise.workload.study.quantity import time_text
 
 REFRESHES_PER_S = 4

@@ -19,9 +19,9 @@ from seekwise.control import child
 from seekwise.control.switching import switching
 from seekwise.errors import MissingError, SeekwiseError, UsageError
 from seekwise.measure.live import execute, latencies, own, passive, planning
-from seekwise.measure.live.plan import LivePlan
 from seekwise.measure.live.session import Watch
 from seekwise.store.database import Run, Store
+from seekwise.workload.live_plan import LivePlan
 from seekwise.workload.study.quantity import time_text
 
 if TYPE_CHECKING:

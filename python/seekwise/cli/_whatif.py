@@ -7,9 +7,9 @@ from typing import Any
 
 from seekwise.judge.percentiles import percentile_ns
 from seekwise.measure import whatif
-from seekwise.measure.whatif import FOREGROUND, Asked, members
+from seekwise.measure.whatif import Asked, members
 from seekwise.report.predicted import Row, as_good, sentence, time_word
-from seekwise.trace.load import Group, Load, recorded_percentile_ns
+from seekwise.trace.load import FOREGROUND, Group, Load, recorded_percentile_ns
 
 SCHEMA = "seekwise.whatif/1"
 ROWS_SHOWN = 8

@@ -18,8 +18,8 @@ from seekwise.store.database import Store
 
 if TYPE_CHECKING:
     from seekwise.measure.kernel.target import Target
-    from seekwise.measure.live.plan import LivePlan
     from seekwise.measure.live.planning import Request
+    from seekwise.workload.live_plan import LivePlan
 
 BUDGET_S = 120.0
 STAGED_BUDGET_S = 300.0

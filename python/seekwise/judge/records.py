@@ -68,3 +68,16 @@ def remarks(records: Sequence[Record]) -> list[str]:
 
 def _more(count: int) -> str:
     return f" and {count - NAMED_MAX} more" if count > NAMED_MAX else ""
+
+
+def invalid_note(records: list[Record]) -> str | None:
+    """One sentence about trials that did not count, or None."""
+    invalid = [record for record in records if not record.valid]
+    if not invalid:
+        return None
+    causes: dict[str, int] = {}
+    for record in invalid:
+        cause = (record.invalid_reason or "").split(":")[0]
+        causes[cause] = causes.get(cause, 0) + 1
+    listed = ", ".join(f"{count} × {cause}" for cause, count in sorted(causes.items(), key=lambda each: -each[1]))
+    return f"{len(invalid)} of {len(records)} trials discarded, and repeated where possible ({listed})"

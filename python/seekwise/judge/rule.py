@@ -57,7 +57,7 @@ LOOKS = (3, 5, 8)
 THRESHOLD_SHARE: Mapping[str, float] = MappingProxyType(
     {"rate": 0.03, "cpu_efficiency": 0.05, "access_time": 0.05, "access_time_median": 0.05, "p99": 0.10}
 )
-"""A difference of whole trials that counts: 0.03 is from 1 / 1.03 to 1.03. Of periods of live switching: `decision.table.Threshold`."""
+"""A difference of whole trials that counts: 0.03 is from 1 / 1.03 to 1.03. Of periods of live switching: `workload.live_plan.Threshold`."""
 THRESHOLD_DEFAULT = 0.05
 THRESHOLD_PERCENTILE = 0.10
 """For percentiles beyond the named ones: a tail is noisier than a mean."""

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from markupsafe import Markup, escape
 
 from seekwise.judge.rule import CONTROL_SUFFIX
-from seekwise.measure.live.traced import Traced
 from seekwise.report import waits
 from seekwise.report.arrays import load_words
 from seekwise.report.charts import close_up_svg
@@ -26,6 +25,7 @@ from seekwise.report.waits import Waits
 from seekwise.simulate import close_up as again
 from seekwise.store.record import Record
 from seekwise.trace.close_up import CloseUp, cut, threads_of
+from seekwise.trace.excerpt import Traced
 
 LOADS_MOST = 3
 SETTINGS_MOST = 4

@@ -8,18 +8,17 @@ from pathlib import Path
 from seekwise.control.lines import Lines, shell_lines
 from seekwise.errors import UsageError
 from seekwise.judge import believable
-from seekwise.judge.decision import seen
+from seekwise.judge.decision import effort, seen
 from seekwise.judge.decision.choose import Choice
 from seekwise.judge.decision.document import SCHEMA, decision_document, purpose_documents, use_documents
 from seekwise.judge.decision.found_load import found_load
 from seekwise.judge.decision.records import Decided, decided
 from seekwise.judge.decision.verdicts import Judged
 from seekwise.judge.rule import RULE_VERSION
-from seekwise.measure.live import progress
-from seekwise.measure.live.plan import LivePlan
 from seekwise.store import codec, damage
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
+from seekwise.workload.live_plan import LivePlan
 from seekwise.workload.study import uses
 from seekwise.workload.study.uses import Purpose
 
@@ -82,7 +81,7 @@ def judged(run: Run, plan: LivePlan, records: list[Record], seconds: float | Non
         seconds = max((float(r.conditions["start_s"]) + float(r.conditions["length_s"]) for r in records), default=0.0)
     # Of a staged run only what the last candidates did is compared; the stages before are told in the plan.
     compared = [each for each in records if each.setting in {candidate.label for candidate in plan.candidates}]
-    return LiveOutcome(run, plan, compared, decided(compared, plan.order()), seconds)
+    return LiveOutcome(run, plan, compared, decided(compared, plan), seconds)
 
 
 def for_purpose(found: LiveOutcome, purpose: str) -> LiveOutcome:
@@ -179,7 +178,7 @@ def seconds_more(found: LiveOutcome, each: Judged) -> float | None:
     round_s = sum(
         max(float(r.conditions["length_s"]) for r in mine if r.setting == name and r is not None) for name in names
     )
-    return progress.seconds_to_decide(each, round_s)
+    return effort.seconds_to_decide(each, round_s)
 
 
 def document(found: LiveOutcome, *, records: bool = False, report: str | None = None) -> dict[str, object]:
@@ -208,7 +207,7 @@ def document(found: LiveOutcome, *, records: bool = False, report: str | None = 
         ),
         "by_group": {group: decision_document(choice) for group, choice in found.found.by_group.items()},
         "uses": use_documents(found.found.judged),
-        "seen": seen.documents(found.records, found.plan.order()),
+        "seen": seen.documents(found.records, found.plan),
         "left_out": list(found.plan.left_out),
         "set": list(found.lines.set),
         "undo": list(found.lines.undo),

@@ -13,7 +13,6 @@ from seekwise.files import write_product
 from seekwise.judge.decision.periods import dense, quantile_ns
 from seekwise.judge.decision.records import job_of, period_of
 from seekwise.judge.decision.verdicts import Judged, Standing
-from seekwise.measure.live import traced
 from seekwise.report import answer, close_up, site, stages, terms, tested
 from seekwise.report.charts import files, live_svg, panels
 from seekwise.report.live import LiveOutcome, notes
@@ -21,6 +20,7 @@ from seekwise.report.looks import Look, Looks
 from seekwise.report.metric_words import loss_cell
 from seekwise.report.number_text import one_line
 from seekwise.store.record import Record
+from seekwise.trace import excerpt
 from seekwise.workload.study import load_words
 from seekwise.workload.study.quantity import bytes_text, time_text
 
@@ -84,7 +84,7 @@ def html(found: LiveOutcome) -> str:
         uses=[_use(found, use, known, blocks[use.name]) for use in (measured or found.plan.uses)],
         stretches=_stretches(found, measured, blocks, looks),
         why_note=WHY_NOTE.get(found.plan.provenance, ""),
-        why_missing=traced.missing_text(found.plan),
+        why_missing=excerpt.missing_text(found.plan.extra),
         compact=len(measured) > USES_IN_FULL,
         chosen=found.choice.setting if found.choice is not None else found.plan.in_force.label,
         axis=live_svg.loss_axis(),
@@ -107,7 +107,11 @@ def _stretches(found: LiveOutcome, uses, blocks: dict[str, list[Block]], looks: 
         return {
             use.name: stretch
             for use in uses
-            if (stretch := close_up.of_traced(traced.kept(found.plan, use.name), looks, use.title, _capacity(found)))
+            if (
+                stretch := close_up.of_traced(
+                    excerpt.kept(found.plan.extra, use.name), looks, use.title, _capacity(found)
+                )
+            )
         }
     if found.plan.provenance != "simulated":
         return {}

@@ -9,10 +9,10 @@ from typing import Protocol
 
 from seekwise.errors import UsageError
 from seekwise.judge.printed import Style
-from seekwise.measure.live.plan import is_live
 from seekwise.report import answer, live, outcome
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
+from seekwise.workload.live_plan import is_live
 
 ROWS_MOST = 4
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from seekwise.control.lines import Lines, shell_lines
 from seekwise.errors import UsageError
-from seekwise.judge import believable, printed, tables
+from seekwise.judge import believable, early, printed, tables
 from seekwise.judge.control import judge_control
 from seekwise.judge.decision.observed import METRICS
 from seekwise.judge.decision.observed import verdicts as pair_verdicts
@@ -17,10 +17,8 @@ from seekwise.judge.decision.records import made
 from seekwise.judge.decision.verdicts import Judged
 from seekwise.judge.model import Verdict, repetitions_text
 from seekwise.judge.observe import POOLED_FACTOR, cell_without, observations
-from seekwise.judge.records import judge_records, remarks
+from seekwise.judge.records import invalid_note, judge_records, remarks
 from seekwise.judge.rule import ROUNDS_MIN, RULE_VERSION
-from seekwise.measure import early
-from seekwise.measure import execute as runs
 from seekwise.report import answered, array_choice, arrays, insights, predicted
 from seekwise.report.answered import Question
 from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
@@ -189,7 +187,7 @@ def _notes(plan: Plan, records: list[Record], said: Sequence[str]) -> list[str]:
     """What a reader must know beside the answer, in sentences."""
     found = (
         *plan.notes,
-        runs.invalid_note(records),
+        invalid_note(records),
         *believable.doubts(records),
         *condition_notes(records),
         *early.race_notes(plan, records),
@@ -297,9 +295,7 @@ def advice(asked: Question, verdicts: Sequence[Verdict], plan: Plan, records: Se
     if len(candidates) < 2:
         return Advice(f"Only {reference} was tested, so there is nothing to choose from.", reasons=plan.notes[:1])
     if not any(record.valid for record in records):
-        return Advice(
-            "No valid trial, so nothing can be recommended.", reasons=(runs.invalid_note(list(records)) or "",)
-        )
+        return Advice("No valid trial, so nothing can be recommended.", reasons=(invalid_note(list(records)) or "",))
     spoiled = [record for record in records if not record.valid]
     if 2 * len(spoiled) > len(records):
         why = f"{len(spoiled)} of {len(records)} trials were disturbed; run it again when it is quiet"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from seekwise.judge.percentiles import percentile_ns
-from seekwise.measure.whatif import FOREGROUND, RECORDED_P99
 from seekwise.report.content import Advice
 from seekwise.store.record import Record
+from seekwise.trace.load import FOREGROUND, RECORDED_P99
 
 TIE = 0.05
 """Settings so close to the best are as good: as much as a prediction may be wrong."""

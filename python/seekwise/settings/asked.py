@@ -65,10 +65,10 @@ def _want(wanted: Wanted, device: str, attribute: str, value: str) -> None:
 def recommended(run: str, purpose: str | None, db: Path | None, system: str | None = None) -> Asked:
     """What a run recommends, for all of its systems or the one named, with the run as evidence."""
     from seekwise.judge import workloads
-    from seekwise.measure.live.plan import is_live
     from seekwise.report import outcome
     from seekwise.settings import recommend
     from seekwise.store.database import Store
+    from seekwise.workload.live_plan import is_live
 
     with Store.open(db, create=False) as store:
         named = store.run(run)

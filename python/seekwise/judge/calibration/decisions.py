@@ -17,8 +17,9 @@ import numpy as np
 
 from seekwise.judge.decision import choose
 from seekwise.judge.decision.records import Decided, made
-from seekwise.judge.decision.table import Conditions, Entry, Threshold, values_of
+from seekwise.judge.decision.table import Conditions, Entry, values_of
 from seekwise.judge.decision.verdicts import judge
+from seekwise.workload.live_plan import Threshold
 from seekwise.workload.study.uses import Judged, Purpose
 
 SETTINGS = ("mq-deadline", "none", "kyber", "bfq")

@@ -10,9 +10,10 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from seekwise.judge.decision.table import Conditions, Entry, Threshold, values_of
+from seekwise.judge.decision.table import Conditions, Entry, values_of
 from seekwise.judge.decision.verdicts import judge, log_of_share
 from seekwise.judge.model import Verdict
+from seekwise.workload.live_plan import Threshold
 
 COLUMNS = ("table", "period", "start_s", "use", "setting", "metric", "value")
 TRUTH_COLUMNS = ("table", "use", "metric", "setting_a", "setting_b", "ratio")

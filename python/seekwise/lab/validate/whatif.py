@@ -35,6 +35,7 @@ from seekwise.lab.validate.frame import text as frame_text
 from seekwise.measure import whatif
 from seekwise.trace import load as loads
 from seekwise.trace.columns import Kind
+from seekwise.trace.load import FOREGROUND
 from seekwise.trace.readers import open_trace
 
 SUMMARY = "predictions from recordings against a real kernel on the predicted storage"
@@ -130,7 +131,7 @@ def measured(path: Path) -> Row:
     with temporary.private("verify") as folder:
         notes, chunks = open_trace(path)
         load = loads.make(chunks, notes, Path(folder))
-    groups = [load.groups[number] for number in whatif.members(load.groups, whatif.FOREGROUND)]
+    groups = [load.groups[number] for number in whatif.members(load.groups, FOREGROUND)]
     seconds = (max(g.last_ns for g in groups) - min(g.first_ns for g in groups)) / 1e9
     half, tail = np.percentile(_latencies(path, load), [50, 99], method="inverted_cdf")
     moved, count = sum(g.bytes for g in groups), sum(g.requests for g in groups)
@@ -141,7 +142,7 @@ def _latencies(path: Path, load: loads.Load) -> np.ndarray:
     notes, chunks = open_trace(path)
     rows = np.concatenate(list(chunks))
     rows = rows[np.argsort(rows["arrival_ns"], kind="stable")]
-    front = whatif.members(load.groups, whatif.FOREGROUND)
+    front = whatif.members(load.groups, FOREGROUND)
     names = {each.name for each in load.programs if each.group in front}
     rows = rows[np.isin(rows["process"], [place for place, name in enumerate(notes.processes) if name in names])]
     _, first = np.unique(rows["process"], return_index=True)
@@ -226,7 +227,7 @@ def predict(recording: Path, rows: Sequence[Row]) -> list[Prediction]:
 
 def _values(load: loads.Load, outcomes: Sequence[dict[str, Any]]) -> dict[str, float]:
     """Means over the repeats."""
-    phases = [whatif.phase_of(outcome["phases"][0], load.groups, whatif.FOREGROUND) for outcome in outcomes]
+    phases = [whatif.phase_of(outcome["phases"][0], load.groups, FOREGROUND) for outcome in outcomes]
 
     def mean(values: Iterator[float]) -> float:
         return statistics.fmean(values)

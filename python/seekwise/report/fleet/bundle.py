@@ -20,12 +20,12 @@ import zstandard
 from seekwise import bounds
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.files import new_product, open_regular
-from seekwise.measure.live.plan import LivePlan, is_live
 from seekwise.release import release
 from seekwise.report.fleet import checked
 from seekwise.store import codec, damage
 from seekwise.store.database import Run, now
 from seekwise.store.record import Record
+from seekwise.workload.live_plan import LivePlan, is_live
 
 SCHEMA = "seekwise.bundle/1"
 SUFFIX = ".bundle"
