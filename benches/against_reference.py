@@ -17,7 +17,7 @@ from seekwise.judge.decision.records import Decided, decided
 from seekwise.judge.decision.verdicts import BOUND_FACTOR, Judged, Standing
 from seekwise.store.database import Store
 from seekwise.store.record import Record
-from seekwise.workload.live_plan import LivePlan, is_live
+from seekwise.workload.live_plan import LivePlan
 
 BETWEEN_RUNS = 1000
 """Rounds of one run are no neighbours of another's."""
@@ -25,7 +25,7 @@ BETWEEN_RUNS = 1000
 
 def newest(path: Path) -> tuple[LivePlan, list[Record]]:
     with Store.open(path, create=False) as store:
-        run = next(run for run in reversed(store.runs()) if is_live(run.plan))
+        run = next(run for run in reversed(store.runs()) if not run.is_of_study)
         return LivePlan.from_document(run.plan), list(store.records(run.run_id))
 
 

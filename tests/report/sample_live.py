@@ -6,8 +6,8 @@ import functools
 import math
 import random
 
+from seekwise.judge import live_outcome as outcomes
 from seekwise.judge.decision.periods import BINS_PER_OCTAVE, upper_bound_ns
-from seekwise.report import live
 from seekwise.store.database import Run
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.workload.live_plan import Candidate, LivePlan, Threshold
@@ -47,7 +47,7 @@ def live_outcome(
                 records.append(_record(use, setting, block, len(records), at, rng, slower, noise))
                 at += LENGTH_S
     run = Run("20260102-0304-abcd", "2026-01-02T03:04:05.000+00:00", "0.1.0", name, "kernel", plan.target, 7, "", plan.to_document(), "2026-01-02T03:06:05.000+00:00", "complete")  # fmt: skip
-    return live.judged(run, plan, records)
+    return outcomes.judged(run, plan, records)
 
 
 def _record(

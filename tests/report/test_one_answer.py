@@ -22,8 +22,8 @@ from seekwise.lab.testbed import image, kernels, machine
 from seekwise.linux import page_cache
 from seekwise.measure.live import own, passive, simulated
 from seekwise.measure.live.session import Watch
-from seekwise.report import answer
-from seekwise.settings import asked
+from seekwise.report import answer, of_run
+from seekwise.settings import asked, history
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
 from seekwise.trace.columns import Notes
@@ -346,6 +346,12 @@ def measured_study(db: str) -> str:
     return own.run_id
 
 
+def to_apply(db: str, name: str, purpose: str | None = None) -> asked.Asked:
+    with Store.open(Path(db)) as store:
+        run = store.run(name)
+        return asked.recommended(of_run.of(store, run).advised(purpose), history.evidence_of(run, store))
+
+
 def test_a_study_measured_on_this_machine_is_advised_and_applied_as_it_is_answered(db):
     run = measured_study(db)
     document = json.loads(call(db, "results", run, "--json"))
@@ -354,13 +360,13 @@ def test_a_study_measured_on_this_machine_is_advised_and_applied_as_it_is_answer
     assert rows_of(shown) == rows_of(advised) != []
     assert headline in plain(shown) and headline in plain(advised)
     fits(shown.partition("\n\n")[2])
-    wanted = asked.recommended(run, None, Path(db))
+    wanted = to_apply(db, run)
     assert headline.rstrip(".") in wanted.reason
     assert document["decision"]["changes"] and wanted.wanted == {"vda": {"queue/scheduler": setting}}
     assert any(f"{setting} " in line for line in document["advice"]["set_lines"])
     for use in ("database", "file-server"):
         told = json.loads(call(db, "advise", run, "--for", use, "--json"))
-        applied = asked.recommended(run, use, Path(db))
+        applied = to_apply(db, run, use)
         assert told["headline"].rstrip(".") in applied.reason
         assert bool(applied.wanted) == told["headline"].startswith("Set ")
         assert all(values["queue/scheduler"] in told["headline"] for values in applied.wanted.values())
@@ -372,7 +378,7 @@ def test_what_tune_recommends_is_what_apply_sets(db):
     for purpose in (None, *(name for name in document["by_group"] if document["by_group"][name]), "throughput"):
         words = ("--for", purpose) if purpose else ()
         told = json.loads(call(db, "advise", run, *words, "--json"))
-        applied = asked.recommended(run, purpose, Path(db))
+        applied = to_apply(db, run, purpose)
         assert told["headline"].rstrip(".") in applied.reason
         wanted = {"vda": {"queue/scheduler": told["decision"]["setting"]}} if told["decision"]["changes"] else {}
         assert applied.wanted == wanted

@@ -10,7 +10,7 @@ from seekwise.judge.decision.verdicts import Judged
 from seekwise.judge.drift import drifts
 from seekwise.judge.observe import observations
 from seekwise.judge.outliers import outliers
-from seekwise.judge.rule import ALPHA, threshold_log
+from seekwise.judge.rule import ALPHA, ROUNDS_MIN, threshold_log
 from seekwise.judge.steady import unsteady
 from seekwise.store.record import Record
 
@@ -81,3 +81,11 @@ def invalid_note(records: list[Record]) -> str | None:
         causes[cause] = causes.get(cause, 0) + 1
     listed = ", ".join(f"{count} × {cause}" for cause, count in sorted(causes.items(), key=lambda each: -each[1]))
     return f"{len(invalid)} of {len(records)} trials discarded, and repeated where possible ({listed})"
+
+
+def exact_note(judged: Sequence[Judged]) -> list[str]:
+    """Why so few repetitions decide; nothing where there are enough, or where something was measured."""
+    is_alone = any(each.exact and len(each.standings) > 1 for each in judged)
+    if not is_alone or max(each.rounds for each in judged) >= ROUNDS_MIN:
+        return []
+    return ["A deterministic simulation gives the same numbers every time, so they decide without statistics"]

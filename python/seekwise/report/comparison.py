@@ -100,6 +100,16 @@ class Pairing:
     pairs: tuple[comparing.Pair, ...] = field(default=())
     pairs_of_runs: int = 1
     """How many pairs of runs were compared, this the newest."""
+    is_prediction: bool = False
+    """Runs of different backends: how well one predicts the other."""
+    note: str = NOT_INTERLEAVED
+    """What else may have made the difference."""
+    facts: dict[str, object] = field(default_factory=dict)
+    """What the document says beside the headline."""
+
+    def document(self) -> dict[str, object]:
+        """For `--json`."""
+        return {**self.facts, "headline": self.headline}
 
     def of(self, outcome: str) -> list[Row]:
         """Rows of that outcome, the greatest difference first."""
@@ -109,6 +119,8 @@ class Pairing:
     def headline(self) -> str:
         """The whole comparison in one sentence."""
         names = name_of(self.new), name_of(self.base)
+        if self.is_prediction and not self.agreement:
+            return "These runs have no figure in common."
         if self.agreement:
             first = self.agreement[0]
             metric = METRIC_WORDS.get(first.metric, first.metric)
@@ -148,10 +160,10 @@ LINES_MOST = 25
 """Of everything on a terminal."""
 
 
-def lines(pairing: Pairing, width: int = 80, *, note: str = NOT_INTERLEAVED, everything: bool = False) -> list[str]:
+def lines(pairing: Pairing, width: int = 80, *, everything: bool = False) -> list[str]:
     """The comparison for a terminal: the headline, then what differs with the values of both runs, then how much does not."""
     names = name_of(pairing.base), name_of(pairing.new)
-    said = [*wrapped(pairing.headline, width), *wrapped(note, width)]
+    said = [*wrapped(pairing.headline, width), *wrapped(pairing.note, width)]
     if pairing.of("unconfirmed") and pairing.pairs_of_runs == 1:
         said += wrapped(_how_to_confirm(pairing), width)
     shown = [

@@ -9,13 +9,12 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from seekwise.files import write_product
 from seekwise.judge.decision.periods import dense, quantile_ns
 from seekwise.judge.decision.records import job_of, period_of
 from seekwise.judge.decision.verdicts import Judged, Standing
+from seekwise.judge.live_outcome import LiveOutcome, notes
 from seekwise.report import answer, close_up, site, stages, terms, tested
 from seekwise.report.charts import files, live_svg, panels
-from seekwise.report.live import LiveOutcome, notes
 from seekwise.report.looks import Look, Looks
 from seekwise.report.metric_words import loss_cell
 from seekwise.report.number_text import one_line
@@ -146,30 +145,27 @@ WHY_NOTE = {
 }
 
 
-def write_pictures(folder: Path, found: LiveOutcome) -> list[Path]:
-    """Losses, time series and latencies of each use as SVG files; their text and colours stand inside."""
+def pictures(found: LiveOutcome) -> list[tuple[str, str]]:
+    """(name, SVG) of losses, time series and latencies of each use; their text and colours stand inside."""
     looks = Looks()
     known = looks.of([each.label for each in found.plan.candidates])
-    written = []
+    made = []
     for use in found.plan.uses:
         drawn = _use(found, use, known, _blocks(found, use, known))
         deciding = drawn["deciding"]
-        pictures = [
+        parts = [
             ("time-series", f"{use.title}: throughput over time", drawn["timeline"], ""),
             ("latency", f"{use.title}: latency by the share of faster requests", drawn["nines"], ""),
         ]
         if isinstance(deciding, Deciding):
             axis = str(live_svg.loss_axis())
-            pictures.append(("losses", f"{use.title}: {deciding.name}, distance to the best", deciding.picture, axis))
-        for name, title, picture, below in pictures:
-            if not picture:
-                continue
-            text = files.framed(str(picture), title, list(known.values()), below)
-            for kind in ("svg", "png"):
-                path = folder / f"{use.name}-{name}.{kind}"
-                write_product(path, text.encode() if kind == "svg" else files.png(text))
-                written.append(path)
-    return written
+            parts.append(("losses", f"{use.title}: {deciding.name}, distance to the best", deciding.picture, axis))
+        made += [
+            (f"{use.name}-{name}", files.framed(str(picture), title, list(known.values()), below))
+            for name, title, picture, below in parts
+            if picture
+        ]
+    return made
 
 
 def devices_text(found: LiveOutcome) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from seekwise.judge.live_outcome import LiveOutcome, notes
 from seekwise.report import answer, arrays, losses, tested
 from seekwise.report.content import METRIC_TITLES, ReportContent
-from seekwise.report.live import LiveOutcome, notes
 from seekwise.report.live_page import PROVENANCE, devices_text, tested_text
 from seekwise.report.looks import Looks
 from seekwise.report.number_text import one_line, three

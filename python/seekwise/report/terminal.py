@@ -14,7 +14,8 @@ from seekwise.judge.published_rule import RULE
 from seekwise.report import answer, arrays
 from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.number_text import plain_settings, three
-from seekwise.report.rows import OPERATION_NAMES
+from seekwise.report.rows import OPERATION_NAMES, SHARES, apart, summary_rows, trial_rows
+from seekwise.workload.study.quantity import size_word
 from seekwise.workload.study.shown import RESERVED
 
 
@@ -165,6 +166,7 @@ def print_findings(content: ReportContent, console: Console) -> None:
 
 
 WIDTH = 80
+"""Columns that an answer takes at most."""
 ROWS_MOST = 12
 REASONS_MOST = 6
 ARRAY_REASONS_MOST = 2
@@ -221,3 +223,73 @@ def print_advice(content: ReportContent, console: Console) -> None:
             console.print(f"\n{title}:", highlight=False)
             for line in lines:
                 console.print(f"  {line}", soft_wrap=True, highlight=False, markup=False)
+
+
+def print_study(
+    content: ReportContent, console: Console, *, everything: bool = False, told: Sequence[str] = ()
+) -> None:
+    """The answer first; `everything`: also every table of winners, insight, outlier and the self-check."""
+    print_answer(content, console, everything=everything)
+    if content.printed:
+        console.print()
+        print_printed(content, console)
+    elif everything and content.winners:
+        console.print()
+        print_winners(content, console)
+    elif not content.winners:
+        console.print()
+        print_figures(content, console, everything=everything)
+    if everything:
+        print_findings(content, console)
+    notes = [note for note in content.notes if note not in told and (everything or note not in content.remarks)]
+    if notes:
+        console.print()
+        print_lines([f"note: {note}" for note in notes], console)
+
+
+def print_figures(content: ReportContent, console: Console, *, everything: bool = False) -> None:
+    """What was measured, a line per operation, threads and setting, means over repetitions. `everything`: intervals and CPU time, too."""
+    records = content.records
+    dimensions = apart(records)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in dimensions:
+        table.add_column(DIMENSION_TITLES.get(name, name), overflow="fold")
+    waits = any(record.valid and phase.cpu.iowait is not None for record in records for phase in record.phases)
+    shares = ("SYS-CPU", "CPU-WAIT") if waits else ("SYS-CPU",)
+    more = ("", "MB per CPU second", *shares) if everything else ()
+    words = ("Operation", "Setting", "")
+    for title in ("Operation", "Threads", "Setting", "MB/s", "Mean latency", *more, "Trials"):
+        table.add_column(title, justify="left" if title in words else "right", overflow="fold")
+    rows = summary_rows(trial_rows(records), by=(*dimensions, "operation", "setting", "threads"))
+    for row in rows:
+        low, high = row["rate_mb_s_low"], row["rate_mb_s_high"]
+        extra = (
+            f"{figure(low)} to {figure(high)} MB/s" if low is not None else "",
+            figure(row["cpu_efficiency"]),
+            *(f"{row[name]:.3g} %" if row[name] is not None else "–" for name in SHARES[: len(shares)]),
+        )
+        table.add_row(
+            *(size_word(int(row[name])) if name.endswith("bytes") else str(row[name]) for name in dimensions),
+            OPERATION_NAMES.get(str(row["operation"]), str(row["operation"])),
+            str(row["threads"]),
+            str(row["setting"]),
+            figure(row["rate_mb_s"]),
+            "–" if row["access_ms"] is None else f"{figure(row['access_ms'])} ms",
+            *(extra if everything else ()),
+            str(row["n"]),
+        )
+    console.print(table, width=None if everything else min(console.width, WIDTH))
+
+
+DIMENSION_TITLES = {
+    "system": "System",
+    "load": "Load",
+    "block_bytes": "Request size",
+    "iodepth": "Depth",
+    "memory_bytes": "Memory",
+}
+
+
+def figure(value: object) -> str:
+    """Three digits."""
+    return f"{value:.3g}" if isinstance(value, float) and value < 1000 else ("–" if value is None else f"{value:.0f}")

@@ -105,6 +105,16 @@ class Run:
         return str(self.plan.get("study") or self.name)
 
     @property
+    def is_of_study(self) -> bool:
+        """Made by `run` or an import; else by `tune`."""
+        return "study" in self.plan
+
+    @property
+    def title(self) -> str:
+        """`study queue-depth`, or what the run of `tune` is called."""
+        return f"study {self.study_name}" if self.is_of_study else self.name
+
+    @property
     def given_name(self) -> str | None:
         """What `--name` said, if anything."""
         if self.backend == "imported":

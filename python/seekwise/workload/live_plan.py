@@ -8,6 +8,7 @@ from functools import cache
 from pydantic import TypeAdapter
 
 from seekwise.workload.study.factors import Value
+from seekwise.workload.study.plan import Plan
 from seekwise.workload.study.uses import Use
 
 KIND = "live"
@@ -97,6 +98,6 @@ def _stored() -> TypeAdapter[LivePlan]:
     return TypeAdapter(LivePlan)
 
 
-def is_live(plan_document: dict[str, object]) -> bool:
-    """Whether a stored run was switched live."""
-    return plan_document.get("kind") == KIND
+def stored(document: dict[str, object]) -> Plan | LivePlan:
+    """The plan that was stored with a run. ValueError or SeekwiseError where it lacks or garbles something."""
+    return LivePlan.from_document(document) if document.get("kind") == KIND else Plan.from_document(document)
