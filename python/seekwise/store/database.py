@@ -107,7 +107,7 @@ class Run:
     @property
     def is_of_study(self) -> bool:
         """Made by `run` or an import; else by `tune`."""
-        return "study" in self.plan
+        return self.plan.get("kind") != "live"
 
     @property
     def title(self) -> str:
