@@ -22,7 +22,7 @@ from seekwise import temporary
 from seekwise.errors import UsageError
 
 if TYPE_CHECKING:
-    from seekwise.judge.model import Verdict
+    from seekwise.judge.observation import Verdict
     from seekwise.report.of_run import Report
     from seekwise.store.database import Run, Store
     from seekwise.store.record import Record

@@ -15,8 +15,8 @@ from seekwise.report import of_run
 from seekwise.store.database import Store
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.workload.study import plan
-from seekwise.workload.study.model import Study
 from seekwise.workload.study.plan import Plan, SystemFacts, Trial
+from seekwise.workload.study.study import Study
 
 
 def make(schedulers: list[str], *, threads: list[int], until: str | None) -> Plan:

@@ -22,7 +22,7 @@ from seekwise.lab.testbed import image, kernels, machine
 from seekwise.linux import page_cache
 from seekwise.measure.live import own, passive, simulated
 from seekwise.measure.live.session import Watch
-from seekwise.report import answer, of_run
+from seekwise.report import of_run, tune_answer
 from seekwise.settings import asked, history
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
@@ -98,7 +98,7 @@ def fits(text: str) -> None:
     """The answer up to the next step: 80 columns, 25 lines, nothing cut within them."""
     lines = [line for line in text.splitlines() if not line.startswith(("next:", "note:", "run ", "/"))]
     assert max(map(len, lines)) <= 80, [line for line in lines if len(line) > 80]
-    assert len(lines) <= answer.LINES_MOST + 1, text
+    assert len(lines) <= tune_answer.LINES_MOST + 1, text
 
 
 def plain(text: str) -> str:
@@ -156,7 +156,7 @@ def check_live(db: str, run: str, typed: str | None = None) -> dict:
         assert each["setting"] in document["candidates"]
         assert each["changes"] == (each["setting"] != document["in_force"])
     lines = [line for line in (typed or shown.split("\n\n", 1)[1]).splitlines() if not line.startswith("next:")]
-    assert len(lines) <= answer.LINES_MOST + 1 and max(map(len, lines)) <= 80
+    assert len(lines) <= tune_answer.LINES_MOST + 1 and max(map(len, lines)) <= 80
     return document
 
 

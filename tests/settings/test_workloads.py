@@ -17,7 +17,7 @@ from control.conftest import needs_root
 from seekwise.control.settings import read_settings
 from seekwise.errors import UsageError
 from seekwise.judge import outcome
-from seekwise.judge.model import Observation
+from seekwise.judge.observation import Observation
 from seekwise.judge.workloads import Workload, _scores, find, shipped, weigh
 from seekwise.report.for_use import for_workload
 from seekwise.report.outcome import cautions

@@ -14,7 +14,7 @@ from seekwise.errors import SeekwiseError
 from seekwise.measure.kernel import user_job
 from seekwise.simulate.protocol import Options
 from seekwise.store.database import Store
-from seekwise.workload.study.model import Study
+from seekwise.workload.study.study import Study
 
 SETUP_SCHEMA = "seekwise.setup/1"
 

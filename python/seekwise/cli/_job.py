@@ -21,8 +21,8 @@ from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
 from seekwise.workload.study import budget as budgets
 from seekwise.workload.study import plan
-from seekwise.workload.study.model import Study
 from seekwise.workload.study.plan import Plan
+from seekwise.workload.study.study import Study
 
 
 def planned(

@@ -10,8 +10,8 @@ import click
 from seekwise.cli import _output, _shown
 from seekwise.report.insights.means import number
 from seekwise.report.insights.sensitivity import WHY_NONE, Effect, Sensitivity, moved
-from seekwise.workload.study.model import Study
 from seekwise.workload.study.quantity import time_text
+from seekwise.workload.study.study import Study
 
 SCHEMA = "seekwise.sensitivity/1"
 

@@ -12,7 +12,7 @@ from seekwise.cli import _options
 from seekwise.control import attributes
 from seekwise.control.settings import SettingRefused
 from seekwise.errors import RefusedError, SeekwiseError, UsageError
-from seekwise.linux.model import Stack
+from seekwise.linux.block_device import Stack
 from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import open_tree
 from seekwise.settings import apply as applying

@@ -92,7 +92,7 @@ def command(
     from seekwise.report import of_run
     from seekwise.store import foreign
     from seekwise.store.database import Store
-    from seekwise.store.foreign.model import parse_given
+    from seekwise.store.foreign.result import parse_given
 
     run, records = foreign.read(files, name=name, labels=setting, given=parse_given(given), format_name=format_name)
     with Store.open(db) as store:

@@ -10,7 +10,7 @@ from seekwise.store import damage
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
 from seekwise.workload.live_plan import LivePlan, stored
-from seekwise.workload.study.model import Study
+from seekwise.workload.study.study import Study
 
 Outcome = StudyOutcome | LiveOutcome
 

@@ -14,15 +14,15 @@ from seekwise.judge.decision.observed import METRICS
 from seekwise.judge.decision.observed import verdicts as pair_verdicts
 from seekwise.judge.decision.records import Decided, made
 from seekwise.judge.decision.verdicts import Judged
-from seekwise.judge.model import Verdict
+from seekwise.judge.observation import Verdict
 from seekwise.judge.observe import POOLED_FACTOR, cell_without
 from seekwise.judge.records import competing, judge_records
 from seekwise.store.database import Run
 from seekwise.store.record import Record
 from seekwise.workload.study import parse
 from seekwise.workload.study.factors import factor
-from seekwise.workload.study.model import Study
 from seekwise.workload.study.plan import Plan, Setting, SystemFacts
+from seekwise.workload.study.study import Study
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,10 @@ from seekwise.judge.decision.document import decision_document
 from seekwise.judge.live_outcome import LiveOutcome, for_purpose
 from seekwise.judge.study_outcome import StudyOutcome, cell_name, wanted
 from seekwise.judge.workloads import Weighed, Workload
-from seekwise.report import answer, terminal
+from seekwise.report import terminal, tune_answer
 from seekwise.report.content import Advice, ReportContent
-from seekwise.report.for_use import ForSystem, Weighing, competition, for_workload, per_drive
-from seekwise.report.for_use import choices as choices_of
-from seekwise.report.insights.answer import OVERALL
+from seekwise.report.for_use import ForSystem, Weighing, choices_of, competition, for_workload, per_drive
+from seekwise.report.insights.choices import OVERALL
 from seekwise.report.number_text import three
 from seekwise.report.outcome import times
 from seekwise.report.rows import OPERATION_NAMES, trial_rows
@@ -87,21 +86,21 @@ class _TuneAdvice:
         if plan.provenance != "measured":
             raise not_here(run_id, plan.provenance)
         changes = plan.of(choice.setting).changes if choice.changes else {}
-        return changes, f"run {run_id}: {answer.headline(self.outcome).rstrip('.')}"
+        return changes, f"run {run_id}: {tune_answer.headline(self.outcome).rstrip('.')}"
 
     def document(self) -> dict[str, object]:
         return {
             "schema": TUNE_SCHEMA,
             "run_id": self.outcome.run.run_id,
             "for": self.purpose,
-            "headline": answer.headline(self.outcome),
+            "headline": tune_answer.headline(self.outcome),
             "decision": decision_document(self.outcome.choice),
             "set": list(self.outcome.lines.set),
             "undo": list(self.outcome.lines.undo),
         }
 
     def show(self, console: Console) -> None:
-        for line in answer.lines(self.outcome, width=console.width):
+        for line in tune_answer.lines(self.outcome, width=console.width):
             _say(console, line)
         if self.outcome.choice.changes and self.outcome.plan.provenance == "measured":
             words = f" --for {self.purpose}" if self.purpose else ""
@@ -245,7 +244,7 @@ def _print_rates(console: Console, records: Sequence[Record], weighed: Weighed) 
         [each.setting, *(_mean_text(rates.get(each.setting, {}).get(name)) for name in shown)]
         for each in weighed.standings
     ]
-    for line in (line for block in answer.columns(heads, body, 80, numbers_from=1) for line in block):
+    for line in (line for block in tune_answer.columns(heads, body, 80, numbers_from=1) for line in block):
         _say(console, line)
     console.print()
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from seekwise.judge import compare as comparing
 from seekwise.judge.decision.runs import Change as LiveChange
 from seekwise.judge.rule import more_is_better
-from seekwise.report.answer import columns, joined, metric_name, wrapped
 from seekwise.report.arrays import load_words
 from seekwise.report.losses import shown_setting
 from seekwise.report.metric_words import both_texts
 from seekwise.report.rows import OPERATION_NAMES
+from seekwise.report.tune_answer import columns, joined, metric_name, wrapped
 from seekwise.store.database import Run
 
 METRIC_WORDS = {

@@ -10,7 +10,7 @@ from seekwise.judge.document import document as verdict_document
 from seekwise.judge.live_outcome import LiveOutcome, no_verdict, notes
 from seekwise.judge.rule import RULE_VERSION
 from seekwise.judge.study_outcome import StudyOutcome
-from seekwise.report import answer
+from seekwise.report import tune_answer
 from seekwise.report.answered import Question
 from seekwise.report.content import ReportContent
 from seekwise.store import codec
@@ -34,7 +34,7 @@ def of_tune(found: LiveOutcome, *, records: bool = False, report: str | None = N
         "no_verdict": no_verdict(found),
         "in_force": found.plan.in_force.label,
         "candidates": [each.label for each in found.plan.candidates],
-        "headline": answer.headline(found),
+        "headline": tune_answer.headline(found),
         "decision": decision.decision_document(found.choice),
         "purposes": decision.purpose_documents(
             found.found.by_purpose if found.choice is not None else {},

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from seekwise.control.lines import Lines
 from seekwise.errors import UsageError
-from seekwise.judge.model import repetitions_text
+from seekwise.judge.observation import repetitions_text
 from seekwise.judge.rule import CONTROL_SUFFIX
 from seekwise.judge.study_outcome import StudyOutcome, cell_name, recommended
 from seekwise.judge.study_outcome import lines as lines_of
 from seekwise.judge.workloads import Standing, Weighed, Workload, weigh
 from seekwise.report import array_choice
 from seekwise.report.content import Advice, ReportContent
-from seekwise.report.insights import answer
+from seekwise.report.insights import choices
 from seekwise.report.outcome import advice, cautions, times
 from seekwise.store.record import Record
 from seekwise.workload.study.plan import Plan, Setting
@@ -50,7 +50,7 @@ def _reasons(standing: Standing, weighed: Weighed, plan: Plan) -> tuple[str, ...
 
 def competition(found: StudyOutcome, system: str | None) -> tuple[Competition | None, list[str]]:
     """(the one asked for, the names of all). UsageError for a system that the run does not have."""
-    known = list(answer.competitions(found.study, found.compared)) if found.study else []
+    known = list(choices.competitions(found.study, found.compared)) if found.study else []
     names = [name for name, _, _ in known]
     chosen = next(((name, records) for name, _, records in known if name == system), None)
     if system is not None and chosen is None:
@@ -61,12 +61,12 @@ def competition(found: StudyOutcome, system: str | None) -> tuple[Competition | 
     return chosen, names
 
 
-def choices(found: StudyOutcome, content: ReportContent, workload: Workload | None) -> list[answer.Choice]:
+def choices_of(found: StudyOutcome, content: ReportContent, workload: Workload | None) -> list[choices.Choice]:
     """What to set on each system, for one use or for all that the study asks about."""
     if workload is None:
         return [choice for choice in content.advice.choices if not choice.threads]
-    each = answer.competitions(found.study, found.compared) if found.study else ()
-    made = [answer.choose(name, kind, records, workload) for name, kind, records in each]
+    each = choices.competitions(found.study, found.compared) if found.study else ()
+    made = [choices.choose(name, kind, records, workload) for name, kind, records in each]
     if not any(made):
         raise UsageError(
             f"no trial of this run is of the kind that {workload.name} does",

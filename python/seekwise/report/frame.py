@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from seekwise.judge.rule import CONTROL_SUFFIX
-from seekwise.report.insights.answer import kind_of
+from seekwise.report.insights.choices import kind_of
 from seekwise.report.rows import OPERATION_ORDER, summary_rows, trial_rows
 from seekwise.store.record import Record
-from seekwise.workload.study.model import System
 from seekwise.workload.study.quantity import bytes_text
+from seekwise.workload.study.study import System
 
 OPERATION = "operation"
 CHUNK = "chunk"

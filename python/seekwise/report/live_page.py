@@ -13,7 +13,7 @@ from seekwise.judge.decision.periods import dense, quantile_ns
 from seekwise.judge.decision.records import job_of, period_of
 from seekwise.judge.decision.verdicts import Judged, Standing
 from seekwise.judge.live_outcome import LiveOutcome, notes
-from seekwise.report import answer, close_up, site, stages, terms, tested
+from seekwise.report import close_up, site, stages, terms, tested, tune_answer
 from seekwise.report.charts import files, live_svg, panels
 from seekwise.report.looks import Look, Looks
 from seekwise.report.metric_words import loss_cell
@@ -73,9 +73,9 @@ def html(found: LiveOutcome) -> str:
     return site.render(
         "live.html",
         found=found,
-        headline=answer.headline(found),
-        answered=answer.rows(found),
-        open_text=answer.open_text(found),
+        headline=tune_answer.headline(found),
+        answered=tune_answer.rows(found),
+        open_text=tune_answer.open_text(found),
         staged=stages.sentences(found),
         notes=notes(found),
         looks=looks,
@@ -235,7 +235,7 @@ def _deciding(found: LiveOutcome, blocks: Sequence[Block]) -> Deciding | None:
         return None
     now = found.plan.in_force.label
     chosen = found.choice.setting if found.choice is not None else now
-    judged = answer.deciding([each.judged for each in blocks], (chosen, now))
+    judged = tune_answer.deciding([each.judged for each in blocks], (chosen, now))
     block = next(each for each in blocks if each.judged is judged)
     rows = [
         live_svg.Interval(
@@ -249,7 +249,7 @@ def _deciding(found: LiveOutcome, blocks: Sequence[Block]) -> Deciding | None:
         )
         for row in sorted(block.rows, key=lambda row: row.look.css)
     ]
-    words = answer.loss_text(judged.of(chosen), judged)
+    words = tune_answer.loss_text(judged.of(chosen), judged)
     limit = live_svg.factor_of(judged.threshold, judged.more_is_better)
     return Deciding(
         block.name, "" if words == "best" else block.best, words, live_svg.loss_rows(rows, limit, block.name)
@@ -264,7 +264,7 @@ def _block(found: LiveOutcome, judged: Judged, looks: dict[str, Look]) -> Block:
     for standing in sorted(judged.standings, key=lambda each: each.loss if each.loss is not None else math.inf):
         look = looks[standing.setting]
         middle = None if standing.loss is None else live_svg.factor_of(standing.loss, judged.more_is_better)
-        words = answer.loss_text(standing, judged)
+        words = tune_answer.loss_text(standing, judged)
         rows.append(
             Row(
                 look,
@@ -284,7 +284,7 @@ def _block(found: LiveOutcome, judged: Judged, looks: dict[str, Look]) -> Block:
                 standing.setting == found.plan.in_force.label,
             )
         )
-    return Block(judged, answer.metric_name(judged), tuple(rows), answer.best_text(judged))
+    return Block(judged, tune_answer.metric_name(judged), tuple(rows), tune_answer.best_text(judged))
 
 
 def _timeline(mine: Sequence[Record], use, looks: dict[str, Look]) -> Markup | None:

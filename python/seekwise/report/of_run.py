@@ -14,10 +14,10 @@ from rich.text import Text
 from seekwise.judge import outcome
 from seekwise.judge.decision.choose import Choice
 from seekwise.judge.live_outcome import LiveOutcome, notes
-from seekwise.judge.model import Verdict
+from seekwise.judge.observation import Verdict
 from seekwise.judge.printed import Style
 from seekwise.judge.study_outcome import StudyOutcome
-from seekwise.report import answer, documents
+from seekwise.report import documents, tune_answer
 from seekwise.report.content import ReportContent
 from seekwise.report.outcome import content_of
 from seekwise.store import damage
@@ -244,10 +244,10 @@ class TuneReport:
         return ()
 
     def headline(self) -> str:
-        return answer.headline(self.outcome)
+        return tune_answer.headline(self.outcome)
 
     def reasons(self) -> Sequence[str]:
-        return tuple(f"{row.use}, {row.subject}: {row.words}" for row in answer.rows(self.outcome))
+        return tuple(f"{row.use}, {row.subject}: {row.words}" for row in tune_answer.rows(self.outcome))
 
     def notes(self) -> Sequence[str]:
         return notes(self.outcome)
@@ -260,7 +260,7 @@ class TuneReport:
 
     def standings(self) -> list[tuple[str, str]]:
         return [
-            (f"{each.use}: {answer.metric_name(each)}", f"best: {answer.best_text(each)}")
+            (f"{each.use}: {tune_answer.metric_name(each)}", f"best: {tune_answer.best_text(each)}")
             for each in self.outcome.found.judged
         ]
 
@@ -275,7 +275,7 @@ class TuneReport:
     def show(
         self, console: Console, *, everything: bool = False, figures: bool = False, told: Sequence[str] = ()
     ) -> None:
-        for line in answer.lines(self.outcome, width=console.width, everything=everything):
+        for line in tune_answer.lines(self.outcome, width=console.width, everything=everything):
             console.print(Text(line), soft_wrap=True)
 
     def markdown(self) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from seekwise.judge import believable, early, printed, tables
 from seekwise.judge.control import judge_control
-from seekwise.judge.model import Verdict, repetitions_text
+from seekwise.judge.observation import Verdict, repetitions_text
 from seekwise.judge.observe import observations
 from seekwise.judge.records import exact_note, invalid_note, remarks
 from seekwise.judge.rule import RULE_VERSION
@@ -16,11 +16,11 @@ from seekwise.judge.study_outcome import StudyOutcome, condition_text, lines, ot
 from seekwise.report import answered, array_choice, arrays, insights, predicted
 from seekwise.report.answered import Question
 from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
-from seekwise.report.insights import answer as answers
+from seekwise.report.insights import choices as answers
 from seekwise.store.database import Run
 from seekwise.store.record import Record
-from seekwise.workload.study.model import Study
 from seekwise.workload.study.plan import Plan, SystemFacts
+from seekwise.workload.study.study import Study
 
 RULE_TEXT = (
     "95 % intervals of ratios over repetitions, corrected for multiple comparisons; "

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from seekwise.judge.printed import MEANS, Cell, GridCell, PrintedGrid, PrintedTable
 from seekwise.judge.published_rule import RULE
-from seekwise.report import answer, arrays
+from seekwise.report import arrays, tune_answer
 from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.number_text import plain_settings, three
 from seekwise.report.rows import OPERATION_NAMES, SHARES, apart, summary_rows, trial_rows
@@ -130,7 +130,7 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
         for row in shown
     ]
     console.print()
-    for line in (line for block in answer.columns(heads, body, WIDTH, numbers_from=4) for line in block):
+    for line in (line for block in tune_answer.columns(heads, body, WIDTH, numbers_from=4) for line in block):
         console.print(line, highlight=False, markup=False)
     same = f"Each: {', '.join(common)}. " if common else ""
     print_lines(
@@ -181,7 +181,9 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
     """The answer first: headline, the values of both sides, reasons, and the lines that set and undo it."""
     advice = content.advice
     print_lines([advice.headline], console, style="bold")
-    rows = answer.row_lines(content.question, 10**6 if everything else ROWS_MOST, WIDTH) if content.question else []
+    rows = (
+        tune_answer.row_lines(content.question, 10**6 if everything else ROWS_MOST, WIDTH) if content.question else []
+    )
     if rows:
         console.print()
         for line in rows:

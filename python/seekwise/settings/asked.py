@@ -9,7 +9,7 @@ from seekwise import schedulers
 from seekwise.control import attributes
 from seekwise.control.settings import normalised
 from seekwise.errors import MissingError, UsageError
-from seekwise.linux.model import BlockDevice, Stack
+from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.linux.resolve import has_setting, resolve_path
 from seekwise.settings import ncq, ranges
 from seekwise.settings.forms import Wanted

@@ -18,7 +18,7 @@ from seekwise.control.process import boot_id
 from seekwise.control.state import SYSTEM_STATE, state_folder
 from seekwise.errors import MissingError
 from seekwise.files import append, read_regular
-from seekwise.linux.model import BlockDevice, Stack
+from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.store.database import Run, Store
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import Protocol, TypedDict, runtime_checkable
 from seekwise.store.codec import Row
 from seekwise.store.record import Badge, Record
 from seekwise.workload.study.factors import Value
-from seekwise.workload.study.model import Study
 from seekwise.workload.study.plan import Plan, SystemFacts, Trial
+from seekwise.workload.study.study import Study
 
 Say = Callable[[str], None]
 """Takes one sentence for the person who watches."""

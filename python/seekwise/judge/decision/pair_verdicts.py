@@ -10,7 +10,7 @@ from scipy import special
 
 from seekwise.judge.decision.statistics import Tested, together, whole_of
 from seekwise.judge.decision.table import Entry
-from seekwise.judge.model import Verdict, Word
+from seekwise.judge.observation import Verdict, Word
 from seekwise.judge.rule import BLOCKS_MORE_MAX, POWER_TARGET, ROUNDS_MIN, RULE_VERSION
 
 

@@ -35,7 +35,7 @@ from seekwise.judge.decision.periods import Merged
 from seekwise.judge.decision.statistics import Ahead, spent_at, tested, whole_of
 from seekwise.judge.decision.table import Entry
 from seekwise.judge.families import two_stage
-from seekwise.judge.model import Verdict
+from seekwise.judge.observation import Verdict
 from seekwise.judge.rule import ALPHA, INTERVAL_LEVEL, LEVEL, ROUNDS_MIN
 from seekwise.workload.study.uses import Purpose
 

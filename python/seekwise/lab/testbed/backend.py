@@ -28,8 +28,8 @@ from seekwise.store import fio_result
 from seekwise.store.database import now
 from seekwise.store.record import Phase, Record
 from seekwise.workload.study.factors import Value
-from seekwise.workload.study.model import Study, System
 from seekwise.workload.study.plan import Cell, Plan, SystemFacts, Trial
+from seekwise.workload.study.study import Study, System
 
 NOT_PARAMETERS = (*HOST_OPTIONS, *REGION_OPTIONS, *QUEUE_OPTIONS, *arrays.OPTIONS, "trace_events_max", "filesystem")
 """Options of a system that are not the drive's."""

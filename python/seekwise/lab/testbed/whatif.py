@@ -23,7 +23,7 @@ from seekwise.simulate.trial_spec import KERNEL_DEFAULT
 from seekwise.trace.columns import Notes
 from seekwise.trace.record import recorder, ring
 from seekwise.workload.study.factors import Value
-from seekwise.workload.study.model import System
+from seekwise.workload.study.study import System
 
 DISKS = ("wd2500ys", "st3250620ns")
 DRIVES = (*DISKS, "crucial_mx500_1tb", "samsung_970_evo_plus")

@@ -26,7 +26,7 @@ from seekwise.lab.validate.frame import text as frame_text
 from seekwise.simulate.protocol import Options
 from seekwise.simulate.simulated import SimulatedBackend
 from seekwise.workload.study import parse, plan, starters
-from seekwise.workload.study.model import Study
+from seekwise.workload.study.study import Study
 
 SUMMARY = "the simulator against a real kernel over the same drives"
 BLOCKS = 3

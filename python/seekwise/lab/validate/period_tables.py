@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from seekwise.judge.decision.table import Conditions, Entry, values_of
 from seekwise.judge.decision.verdicts import judge, log_of_share
-from seekwise.judge.model import Verdict
+from seekwise.judge.observation import Verdict
 from seekwise.workload.live_plan import Threshold
 
 COLUMNS = ("table", "period", "start_s", "use", "setting", "metric", "value")

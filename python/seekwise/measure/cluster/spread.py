@@ -27,8 +27,8 @@ from seekwise.simulate.protocol import Say
 from seekwise.simulate.simulated import SimulatedBackend
 from seekwise.store.codec import Row
 from seekwise.store.record import Badge
-from seekwise.workload.study.model import Study
 from seekwise.workload.study.plan import Plan, SystemFacts, Trial
+from seekwise.workload.study.study import Study
 
 AHEAD = 2
 """Batches that each processor has: one at work, one waiting."""

@@ -26,7 +26,7 @@ from seekwise.store.database import Run, Store, now
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.workload.live_plan import Candidate, LivePlan
 from seekwise.workload.study.factors import Value
-from seekwise.workload.study.model import System
+from seekwise.workload.study.study import System
 from seekwise.workload.study.uses import PERCENT, Job, Use
 
 PREFIX = "model:"

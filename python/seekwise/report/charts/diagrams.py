@@ -17,7 +17,7 @@ import altair as alt
 
 from seekwise import _core
 from seekwise.report.charts.style import configured
-from seekwise.workload.study.model import System
+from seekwise.workload.study.study import System
 
 SIZE = 330
 INNER = 0.42

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from seekwise.report.explain.caps import NOTHING, WITHOUT
-from seekwise.report.insights.model import Finding, means
+from seekwise.report.insights.finding import Finding, means
 from seekwise.report.number_text import thousands
 from seekwise.store.record import Record
 

@@ -9,10 +9,10 @@ import math
 from collections.abc import Sequence
 from itertools import combinations
 
+from seekwise.report.insights.finding import Finding
 from seekwise.report.insights.means import NAMES, Means, listed, number
-from seekwise.report.insights.model import Finding
-from seekwise.workload.study.model import System
 from seekwise.workload.study.quantity import size_word
+from seekwise.workload.study.study import System
 
 TITLES = {
     "drive": "drive",

@@ -7,10 +7,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from seekwise.report.insights.finding import Finding
 from seekwise.report.insights.means import LEVEL, NAMES, Means, listed, number
-from seekwise.report.insights.model import Finding
-from seekwise.workload.study.model import System
 from seekwise.workload.study.quantity import size_word
+from seekwise.workload.study.study import System
 
 BEATS = 1.15
 """An array beats one drive from this ratio on: beyond what is called level, as a reader of a table would say."""

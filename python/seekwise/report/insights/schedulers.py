@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from seekwise.judge.naming import pieces
+from seekwise.report.insights.finding import Finding
 from seekwise.report.insights.means import NAMES, UNITS, Means, listed, number, span
-from seekwise.report.insights.model import Finding
 from seekwise.workload.study.quantity import size_word
 
 Curve = dict[int, float]

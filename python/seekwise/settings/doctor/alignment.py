@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seekwise.linux.model import BlockDevice
-from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.linux.block_device import BlockDevice
+from seekwise.settings.doctor.check import Finding, Machine
 
 NAME = "alignment"
 

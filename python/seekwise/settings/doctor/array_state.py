@@ -2,7 +2,7 @@
 
 from seekwise.linux import md
 from seekwise.linux.describe import member_state
-from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.settings.doctor.check import Finding, Machine
 
 NAME = "array-state"
 

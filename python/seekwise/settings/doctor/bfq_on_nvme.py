@@ -1,6 +1,6 @@
 """bfq on an NVMe drive: its lock and its bookkeeping bound the number of requests per second."""
 
-from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.settings.doctor.check import Finding, Machine
 
 NAME = "bfq-on-nvme"
 

@@ -1,6 +1,6 @@
 """A drive that the kernel has taken offline, or a mapping that holds back all I/O."""
 
-from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.settings.doctor.check import Finding, Machine
 
 NAME = "device-state"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from seekwise.linux.resolve import devices_of_mount
-from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.settings.doctor.check import Finding, Machine
 
 NAME = "discard-storm"
 PER_SECOND_MIN = 100

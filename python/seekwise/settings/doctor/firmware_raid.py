@@ -1,7 +1,7 @@
 """Firmware ("fake") RAID: who thinks it is hardware tunes the wrong place, or loses it with the mainboard."""
 
 from seekwise.linux.warn import FIRMWARE_MEMBERS
-from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.settings.doctor.check import Finding, Machine
 
 NAME = "firmware-raid"
 

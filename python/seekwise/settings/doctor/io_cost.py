@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.settings.doctor.check import Finding, Machine
 
 NAME = "io-cost"
 QOS = "/sys/fs/cgroup/io.cost.qos"

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from seekwise.linux.resolve import devices_of_mount
-from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.settings.doctor.check import Finding, Machine
 from seekwise.settings.values import settings_of
 
 NAME = "members-differ"

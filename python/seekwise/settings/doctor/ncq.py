@@ -1,7 +1,7 @@
 """NCQ that the driver or the boot line withholds from a drive that offers it."""
 
 from seekwise.linux.setters.boot_line import noncq
-from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.settings.doctor.check import Finding, Machine
 
 NAME = "ncq-off"
 

@@ -1,6 +1,6 @@
 """No scheduler on a drive with a moving arm."""
 
-from seekwise.settings.doctor.model import Finding, Machine, is_spinning
+from seekwise.settings.doctor.check import Finding, Machine, is_spinning
 
 NAME = "none-on-hard-disk"
 

@@ -1,7 +1,7 @@
 """A drive that is given one command at a time although it could take more."""
 
 from seekwise.linux.facts import kernel_version
-from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.settings.doctor.check import Finding, Machine
 
 NAME = "queue-depth-1"
 

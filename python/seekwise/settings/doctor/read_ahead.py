@@ -3,7 +3,7 @@
 import shlex
 
 from seekwise.linux.resolve import devices_of_mount
-from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.settings.doctor.check import Finding, Machine
 
 NAME = "read-ahead-lost"
 

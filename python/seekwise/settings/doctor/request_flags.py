@@ -1,6 +1,6 @@
 """Odd values of nomerges and rq_affinity."""
 
-from seekwise.settings.doctor.model import Finding, Machine, is_spinning
+from seekwise.settings.doctor.check import Finding, Machine, is_spinning
 
 NAME = "request-flags"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.settings.doctor.check import Finding, Machine
 
 NAME = "drive-health"
 

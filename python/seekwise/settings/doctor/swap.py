@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from seekwise.settings.doctor.check import Finding, Machine, is_spinning
 from seekwise.settings.doctor.dirty_limits import written_to
-from seekwise.settings.doctor.model import Finding, Machine, is_spinning
 
 NAME = "swap-beside-files"
 USED_KIB_LEAST = 64 * 1024

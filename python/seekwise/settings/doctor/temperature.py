@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from seekwise.linux import nvme, sysfs
-from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.settings.doctor.check import Finding, Machine
 from seekwise.settings.doctor.smart import counted
 
 NAME = "temperature"

@@ -1,6 +1,6 @@
 """Write-back throttling beside bfq: two that hold back writes, with different aims."""
 
-from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.settings.doctor.check import Finding, Machine
 
 NAME = "throttling-beside-bfq"
 

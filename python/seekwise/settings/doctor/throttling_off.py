@@ -1,6 +1,6 @@
 """Write-back throttling switched off on a hard disk, with no scheduler that does its work."""
 
-from seekwise.settings.doctor.model import Finding, Machine, is_spinning
+from seekwise.settings.doctor.check import Finding, Machine, is_spinning
 
 NAME = "throttling-off"
 

@@ -1,6 +1,6 @@
 """A write cache that is off on a lone hard disk, and one that the kernel no longer flushes."""
 
-from seekwise.settings.doctor.model import Finding, Machine, is_spinning
+from seekwise.settings.doctor.check import Finding, Machine, is_spinning
 
 NAME = "write-cache"
 

@@ -24,8 +24,8 @@ from pydantic import TypeAdapter
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.workload.study import estimate, factors, profiles
 from seekwise.workload.study.factors import Value
-from seekwise.workload.study.model import Beside, Study, Workload
 from seekwise.workload.study.quantity import size_word
+from seekwise.workload.study.study import Beside, Study, Workload
 
 PLAN_SCHEMA = "seekwise.plan/1"
 Role = Literal["candidate", "control", "sentinel"]
