@@ -99,7 +99,7 @@ def test_a_kernel_that_always_comes_with_a_firmware_is_not_blamed_alone() -> Non
         unit = rows.Unit(f"h{number}", "sda", "m", "B" if new else "A", "6.8" if new else "6.1", "single")
         for _ in range(4):
             rate = float(np.exp(18 + chosen.normal(0, 0.02) - (0.2 if new else 0.0)))
-            summary.add(rows.Row(unit, "rand_read", "none", {"rate": rate}))
+            summary.add(rows.OperationRow(unit, "rand_read", "none", {"rate": rate}))
     _, (change,) = unlike(summary)
     assert change.part == "kernel" and change.together == "firmware B"
     assert "either may be the cause" in " ".join(fleet_answer.lines(fleet_answer.of(summary)))
@@ -290,7 +290,7 @@ def test_few_hosts_are_not_called_alike(tmp_path) -> None:
     _, summary = summary_of(12, 1, anomalies=False)
     environment = {"host": "odd", "kernel": "6.1", "devices": [{"name": "sdz", "model": "Other"}]}
     for _ in range(3):
-        summary.add(rows.Row(rows.unit_of(environment), "rand_read", "none", {"rate": 1e8}))
+        summary.add(rows.OperationRow(rows.unit_of(environment), "rand_read", "none", {"rate": 1e8}))
     text = " ".join(fleet_answer.lines(fleet_answer.of(summary)))
     assert "Not compared, since that needs 8 of a kind: 1 device of 1 other kind." in text and "alike" not in text
 

@@ -15,7 +15,7 @@ from seekwise.control.state import state_folder
 from seekwise.errors import RefusedError, SeekwiseError, UsageError
 from seekwise.release import release
 from seekwise.simulate.protocol import Backend, Say, SpreadSession
-from seekwise.store.codec import Row
+from seekwise.store.codec import StoredRecord
 from seekwise.store.database import Run, Store, now
 from seekwise.store.record import Record
 from seekwise.store.run_id import new_run_id
@@ -29,7 +29,7 @@ class Progress:
     done: int
     total: int
     left_s: float
-    last: Record | Row | None
+    last: Record | StoredRecord | None
     workers: int | None = None
     """Processors that trials are spread over, which then end in any order."""
 

@@ -33,7 +33,7 @@ NOT_INTERLEAVED = "The runs were not interleaved: something else may have change
 
 
 @dataclass(frozen=True)
-class Row:
+class ChangeRow:
     """One metric of one use or cell under one setting: new / base with its 95 % interval."""
 
     where: str
@@ -93,7 +93,7 @@ class Pairing:
 
     base: Run
     new: Run
-    rows: tuple[Row, ...] = ()
+    rows: tuple[ChangeRow, ...] = ()
     notes: tuple[str, ...] = ()
     agreement: tuple[comparing.Agreement, ...] = ()
     """Of runs of different backends, in place of verdicts."""
@@ -111,7 +111,7 @@ class Pairing:
         """For `--json`."""
         return {**self.facts, "headline": self.headline}
 
-    def of(self, outcome: str) -> list[Row]:
+    def of(self, outcome: str) -> list[ChangeRow]:
         """Rows of that outcome, the greatest difference first."""
         return sorted((row for row in self.rows if row.outcome == outcome), key=lambda row: -abs(row.gain_log))
 
@@ -149,7 +149,7 @@ class Pairing:
         return f"{names[0]} against {names[1]}: {' and '.join(parts)}{by}."
 
 
-def _most(row: Row) -> str:
+def _most(row: ChangeRow) -> str:
     """`database, p99 latency 3.1 → 2.2 ms, −29 %`."""
     number, _, unit = row.before.partition(" ")
     values = f" {number if unit and row.after.endswith(unit) else row.before} → {row.after}," if row.after else ""
@@ -215,10 +215,10 @@ def name_of(run: Run) -> str:
     return run.given_name or run.run_id
 
 
-def of_live(found: Sequence[LiveChange]) -> tuple[Row, ...]:
+def of_live(found: Sequence[LiveChange]) -> tuple[ChangeRow, ...]:
     """Rows of two live-switched runs."""
     return tuple(
-        Row(
+        ChangeRow(
             each.use,
             each.setting,
             metric_name(each.metric),
@@ -233,7 +233,7 @@ def of_live(found: Sequence[LiveChange]) -> tuple[Row, ...]:
     )
 
 
-def of_studies(found: comparing.Comparison, pairs: Sequence[comparing.Pair] = ()) -> tuple[Row, ...]:
+def of_studies(found: comparing.Comparison, pairs: Sequence[comparing.Pair] = ()) -> tuple[ChangeRow, ...]:
     """Rows of two runs of one study; `pairs`: the values of both."""
     values = {(each.metric, each.cell, each.setting): each for each in pairs}
 
@@ -243,7 +243,7 @@ def of_studies(found: comparing.Comparison, pairs: Sequence[comparing.Pair] = ()
         return both_texts(pair.base / scale, pair.new / scale, unit) if pair else ("", "")
 
     return tuple(
-        Row(
+        ChangeRow(
             cell_words(each.cell),
             shown_setting(each.setting),
             METRIC_WORDS.get(each.verdict.metric, each.verdict.metric),

@@ -30,7 +30,7 @@ BANDS_MAX = 48
 
 
 @dataclass(frozen=True)
-class Row:
+class CandidateRow:
     """One candidate by one metric: words, numbers and its picture."""
 
     look: Look
@@ -51,7 +51,7 @@ class Block:
 
     judged: Judged
     name: str
-    rows: tuple[Row, ...]
+    rows: tuple[CandidateRow, ...]
     best: str
 
 
@@ -266,7 +266,7 @@ def _block(found: LiveOutcome, judged: Judged, looks: dict[str, Look]) -> Block:
         middle = None if standing.loss is None else live_svg.factor_of(standing.loss, judged.more_is_better)
         words = tune_answer.loss_text(standing, judged)
         rows.append(
-            Row(
+            CandidateRow(
                 look,
                 standing,
                 words,

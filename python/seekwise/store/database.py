@@ -194,7 +194,7 @@ class Store:
             ),
         )
 
-    def add_whole(self, run: Run, rows: Sequence[codec.Row]) -> None:
+    def add_whole(self, run: Run, rows: Sequence[codec.StoredRecord]) -> None:
         """A run that has ended, with its trials: all of it or nothing."""
         try:
             with _transaction(self._connection):
@@ -214,7 +214,7 @@ class Store:
         """Commits one trial. When this returns, the row survives a kill of this process."""
         self.add_rows([codec.row(record)])
 
-    def add_rows(self, rows: Sequence[codec.Row]) -> None:
+    def add_rows(self, rows: Sequence[codec.StoredRecord]) -> None:
         """Commits trials, all or none of them: one fsync, however many there are."""
         try:
             with _transaction(self._connection):
@@ -222,8 +222,8 @@ class Store:
         except UNREADABLE as error:
             raise _translated(self.path, error) from error
 
-    def _insert_rows(self, rows: Sequence[codec.Row]) -> None:
-        values = [tuple(getattr(row, name) for name in codec.Row.__dataclass_fields__) for row in rows]
+    def _insert_rows(self, rows: Sequence[codec.StoredRecord]) -> None:
+        values = [tuple(getattr(row, name) for name in codec.StoredRecord.__dataclass_fields__) for row in rows]
         self._connection.executemany("INSERT INTO trial VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
 
     def runs(self) -> list[Run]:

@@ -23,7 +23,7 @@ PREFIX = "ladder-"
 
 
 @dataclass(frozen=True)
-class Row:
+class GuestResult:
     """One cell under one setting in the VM testbed."""
 
     cell: str
@@ -34,18 +34,18 @@ class Row:
     p99_ns: int
 
 
-HEADER = ",".join(field.name for field in fields(Row))
+HEADER = ",".join(field.name for field in fields(GuestResult))
 
 
-def rows(records: Iterable[Record]) -> Iterator[Row]:
+def rows(records: Iterable[Record]) -> Iterator[GuestResult]:
     for record in records:
         for phase in record.phases if record.valid else ():
             p99 = percentile_ns(phase.latency_bins, 99) or 0
             rate, mean = round(phase.rate_bytes_per_s, 1), round(phase.latency_mean_ns, 1)
-            yield Row(cell_of(record, phase), record.setting, phase.ios, rate, mean, p99)
+            yield GuestResult(cell_of(record, phase), record.setting, phase.ios, rate, mean, p99)
 
 
-def text(found: Iterable[Row]) -> str:
+def text(found: Iterable[GuestResult]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(HEADER.split(","))
@@ -53,7 +53,7 @@ def text(found: Iterable[Row]) -> str:
     return out.getvalue()
 
 
-def parse(given: str) -> list[Row]:
+def parse(given: str) -> list[GuestResult]:
     """Raises ValueError with the line that is no row."""
     reader = csv.reader(io.StringIO(given))
     if ",".join(next(reader, [])) != HEADER:
@@ -62,7 +62,7 @@ def parse(given: str) -> list[Row]:
     for line, parts in enumerate(reader, 2):
         try:
             cell, setting, ios, rate, mean, p99 = parts
-            row = Row(cell, setting, int(ios), float(rate), float(mean), int(p99))
+            row = GuestResult(cell, setting, int(ios), float(rate), float(mean), int(p99))
             if min(row.ios, row.rate_bytes_per_s, row.mean_ns, row.p99_ns) <= 0:
                 raise ValueError(parts)
         except ValueError:

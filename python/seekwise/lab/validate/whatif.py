@@ -50,7 +50,7 @@ SEED = 1
 
 
 @dataclass(frozen=True)
-class Row:
+class MeasuredRun:
     """One run as it was measured."""
 
     run: str
@@ -75,7 +75,7 @@ class Row:
         return {"rate": self.rate_bytes_per_s, "p50": float(self.p50_ns), "p99": float(self.p99_ns)}[metric]
 
 
-HEADER = [field.name for field in fields(Row)]
+HEADER = [field.name for field in fields(MeasuredRun)]
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Prediction:
     """What one recording said of one run."""
 
     recorded: str
-    measured: Row
+    measured: MeasuredRun
     closed: dict[str, float]
     opened: dict[str, float]
 
@@ -96,7 +96,7 @@ class Prediction:
         return abs(said / self.measured.value(metric) - 1)
 
 
-def parse(text: str) -> list[Row]:
+def parse(text: str) -> list[MeasuredRun]:
     """Raises ValueError with the line that is no row."""
     reader = csv.reader(io.StringIO(text))
     if next(reader, []) != HEADER:
@@ -105,7 +105,7 @@ def parse(text: str) -> list[Row]:
     for number, parts in enumerate(reader, 2):
         try:
             run, requests, rate, half, tail = parts
-            row = Row(run, int(requests), float(rate), int(half), int(tail))
+            row = MeasuredRun(run, int(requests), float(rate), int(half), int(tail))
             if run.count("@") != 2 or min(row.requests, row.rate_bytes_per_s, row.p50_ns, row.p99_ns) <= 0:
                 raise ValueError
         except ValueError:
@@ -114,7 +114,7 @@ def parse(text: str) -> list[Row]:
     return found
 
 
-def text_of(rows: Sequence[Row]) -> str:
+def text_of(rows: Sequence[MeasuredRun]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(HEADER)
@@ -122,7 +122,7 @@ def text_of(rows: Sequence[Row]) -> str:
     return out.getvalue()
 
 
-def measured(path: Path) -> Row:
+def measured(path: Path) -> MeasuredRun:
     """What the programs of a recording saw.
 
     Of each program the first request is left out of the latencies: fio starts its threads ahead of the kernel's, which get the testbed's one
@@ -135,7 +135,7 @@ def measured(path: Path) -> Row:
     seconds = (max(g.last_ns for g in groups) - min(g.first_ns for g in groups)) / 1e9
     half, tail = np.percentile(_latencies(path, load), [50, 99], method="inverted_cdf")
     moved, count = sum(g.bytes for g in groups), sum(g.requests for g in groups)
-    return Row(path.stem, count, round(moved / seconds, 1), round(half), round(tail))
+    return MeasuredRun(path.stem, count, round(moved / seconds, 1), round(half), round(tail))
 
 
 def _latencies(path: Path, load: loads.Load) -> np.ndarray:
@@ -151,7 +151,7 @@ def _latencies(path: Path, load: loads.Load) -> np.ndarray:
     return np.asarray(rows["complete_ns"] - rows["arrival_ns"])
 
 
-def setting_of(run: Row) -> dict[str, list[str]]:
+def setting_of(run: MeasuredRun) -> dict[str, list[str]]:
     """The run's storage as `whatif` is asked for it."""
     drive, array = run.storage.rsplit(".", 1)
     wanted = {"model": [drive], "scheduler": [run.scheduler], "host": ["laboratory"]}
@@ -206,7 +206,7 @@ def _of_table(path: Path, tell: Any) -> Iterator[Prediction]:
             tell(number, len(recordings))
 
 
-def predict(recording: Path, rows: Sequence[Row]) -> list[Prediction]:
+def predict(recording: Path, rows: Sequence[MeasuredRun]) -> list[Prediction]:
     """What a recording says of every other run of its use."""
     use = recording.stem.split("@")[0]
     wanted = [row for row in rows if row.use == use and row.run != recording.stem]

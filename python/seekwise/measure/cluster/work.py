@@ -75,7 +75,7 @@ class Batch:
 class Done:
     """What came of a batch: rows, or why the worker may not do it."""
 
-    rows: tuple[codec.Row, ...]
+    rows: tuple[codec.StoredRecord, ...]
     seconds: float
     """How long it took over there."""
     difference: str | None = None
