@@ -85,6 +85,7 @@ def _check_answered(records: Iterable[Record], study: str) -> None:
 
 
 def finish(store: Store, what: Run, made: Plan, backend: Backend, *, as_json: bool, report_folder: Path | None) -> None:
+    """Runs what is left of a plan, prints what came out, and writes the report into `report_folder`."""
     run_id = what.run_id
     with _live.watching(made.blocks, quiet=as_json) as watcher:
         try:

@@ -32,6 +32,7 @@ def out(width_most: int | None = None):
 
 
 def print_stack(plan: Plan) -> None:
+    """The storage of each system, a line per device, and its warnings on standard error."""
     for facts in plan.systems:
         for line in facts.stack:
             indent = " " * (len(line) - len(line.lstrip()) + 2)
@@ -43,6 +44,7 @@ def print_stack(plan: Plan) -> None:
 
 
 def echo_json(document: dict[str, object]) -> None:
+    """One JSON document on standard output; numbers that are not finite become null."""
     click.echo(json.dumps(finite(document), indent=1, allow_nan=False, default=str))
 
 

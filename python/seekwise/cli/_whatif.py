@@ -67,6 +67,7 @@ def _recorded(load: Load, width: int) -> str:
 
 
 def front(load: Load) -> list[Group]:
+    """Groups of programs that somebody waits for."""
     return [load.groups[number] for number in members(load.groups, FOREGROUND)]
 
 
@@ -82,6 +83,7 @@ def how_words(load: Load) -> str:
 
 
 def seconds(value: float) -> str:
+    """`4.2 s`, `12 m`."""
     return f"{value:.3g} s" if value < 600 else f"{value / 60:.3g} m"
 
 

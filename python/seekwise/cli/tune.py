@@ -123,6 +123,7 @@ def measure(request: Request, plan: LivePlan, target: Target) -> None:
 
 
 def print_stack(plan: LivePlan) -> None:
+    """The storage below the target and its warnings, on standard error."""
     for line in plan.stack:
         click.echo(line, err=True)
     for warning in plan.warnings:

@@ -62,6 +62,7 @@ def no_verdict(found: LiveOutcome) -> str | None:
 
 
 def judged(run: Run, plan: LivePlan, records: list[Record], seconds: float | None = None) -> LiveOutcome:
+    """The outcome of these records. `seconds`: of the whole run; without it, up to the end of the last period."""
     if seconds is None:
         seconds = max((float(r.conditions["start_s"]) + float(r.conditions["length_s"]) for r in records), default=0.0)
     # Of a staged run only what the last candidates did is compared; the stages before are told in the plan.

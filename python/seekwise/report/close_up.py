@@ -188,6 +188,7 @@ def _cpu_us(record: Record, operation: str) -> float | None:
 
 
 def where_words(load: Load) -> str:
+    """System and load of a stretch in words."""
     system = next((word.partition("=")[2] for word in load.cell.split() if word.startswith("system=")), "")
     return ", ".join(part for part in (system, load_words(load.cell)) if part)
 

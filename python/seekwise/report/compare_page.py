@@ -84,6 +84,7 @@ def picture(row: ChangeRow) -> Markup:
 
 
 def axis() -> Markup:
+    """The axis of ratios below the pictures of a comparison, as SVG."""
     parts = []
     for ratio, word in TICKS:
         at = _place(ratio)

@@ -169,6 +169,7 @@ def _levels(name: str, rows: Sequence[Mapping[str, object]]) -> list[object]:
 
 
 def is_number(value: object) -> bool:
+    """Whether a value is a number; True and False are none."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -237,4 +238,5 @@ def combinations(table: Frame, names: Sequence[str]) -> list[dict[str, object]]:
 
 
 def has(table: Frame, metric: str) -> bool:
+    """Whether any row has a value of this metric."""
     return any(row[metric] is not None for row in table.rows)

@@ -124,6 +124,7 @@ def _times(old: float, new: float) -> str:
 
 
 def time_word(ns: float) -> str:
+    """Nanoseconds as `85 µs`, `12.3 ms` or `1.2 s`."""
     if ns < 999.5e3:
         return f"{ns / 1e3:.3g} µs"
     return f"{ns / 1e6:.3g} ms" if ns < 999.5e6 else f"{ns / 1e9:.3g} s"

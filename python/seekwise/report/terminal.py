@@ -60,6 +60,7 @@ WHOSE = {"simulated": "simulated here", "measured": "measured here", "virtual": 
 
 
 def print_table(table: PrintedTable, console: Console) -> None:
+    """A table of winners as the publication prints it, its own words below ours."""
     console.print(f"Table {table.number}: {table.title}", style="bold", highlight=False)
     shown = Table(box=None, pad_edge=False, header_style="dim")
     for title, width in (("", 22), ("Rate", 12), ("Access time", 12), ("CPU efficiency", 14)):
@@ -82,10 +83,12 @@ def known(cell: Cell) -> bool:
 
 
 def word(printed: str) -> str:
+    """A printed winner in words: `=` is a tie."""
     return "tie" if printed == "=" else printed
 
 
 def print_grid(grid: PrintedGrid, console: Console) -> None:
+    """A table of values as the publication prints it, operation by system."""
     console.print(f"Table {grid.number}: {grid.title} [{grid.unit}]", style="bold", highlight=False, markup=False)
     shown = Table(box=None, pad_edge=False, header_style="dim")
     shown.add_column("", no_wrap=True)

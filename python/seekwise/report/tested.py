@@ -100,6 +100,7 @@ def _kernel(record: Record) -> str:
 
 
 def kernels(content: ReportContent) -> str:
+    """Kernels that were measured or modelled: `Linux 6.12, Linux 2.6.24 (model)`."""
     modelled = [f"Linux {each.kernel} (model)" for each in content.systems if each.kernel]
     names = (
         modelled

@@ -218,10 +218,12 @@ def columns(
 
 
 def joined(value: str) -> str:
+    """The value with its unit kept on one line."""
     return value.replace(" ", NBSP)
 
 
 def wrapped(text: str, width: int) -> list[str]:
+    """Lines of at most `width` columns; words are never cut."""
     return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
 
 

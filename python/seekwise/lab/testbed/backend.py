@@ -302,6 +302,7 @@ def _sectors(text: str, leaves: list[str]) -> int:
 
 
 def settings_seen(text: str) -> dict[str, dict[str, str]]:
+    """{device: {attribute: value}} from the guest's lines `DEVICE NAME VALUE`; of a list of schedulers the one in force."""
     found: dict[str, dict[str, str]] = {}
     for line in text.splitlines():
         device, name, value = (line.split(" ", 2) + [""])[:3]

@@ -260,6 +260,7 @@ def command(lists, series, schedulers, tunables, service_us, depth, out) -> None
 
 
 def main() -> None:
+    """The command, with errors as sentences and exit statuses."""
     try:
         command(standalone_mode=False)
     except SeekwiseError as error:

@@ -157,6 +157,7 @@ class Cell:
 
 
 def cells() -> Iterator[Cell]:
+    """Every combination that is recorded."""
     for use in USES:
         for drive in DRIVES:
             for array in ARRAYS:
@@ -266,6 +267,7 @@ def write(result: machine.Result, number: int, cell: Cell, device: recorder.Devi
 
 
 def main() -> None:
+    """Records the combinations that are not in the folder yet: `FOLDER [WORD…]`."""
     folder, words = Path(sys.argv[1]), sys.argv[2:]
     chosen = [
         cell

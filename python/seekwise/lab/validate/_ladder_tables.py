@@ -38,6 +38,7 @@ HEADER = ",".join(field.name for field in fields(GuestResult))
 
 
 def rows(records: Iterable[Record]) -> Iterator[GuestResult]:
+    """One result for each operation of each valid record."""
     for record in records:
         for phase in record.phases if record.valid else ():
             p99 = percentile_ns(phase.latency_bins, 99) or 0
@@ -46,6 +47,7 @@ def rows(records: Iterable[Record]) -> Iterator[GuestResult]:
 
 
 def text(found: Iterable[GuestResult]) -> str:
+    """The results as CSV, in the order of combination and setting."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(HEADER.split(","))
@@ -72,6 +74,7 @@ def parse(given: str) -> list[GuestResult]:
 
 
 def main() -> None:
+    """Writes the tables of the newest runs of the VM testbed: `DB FOLDER`."""
     db, folder = (Path(word) for word in sys.argv[1:3])
     make_folders(folder)
     with Store.open(db, create=False) as store:

@@ -362,6 +362,7 @@ EDITIONS = re.compile(r"^(?P<key>.+?)_(?P<edition>250|500|1tb|2tb|4tb|r|v|measur
 
 
 def verify(paths: Sequence[Path], options: Mapping[str, object]) -> Report:
+    """Drive models against published figures: of these files, or of the project's own reference."""
     files = files_below(paths, (".toml",)) if paths else [DEFAULT]
     if not paths and not DEFAULT.exists():
         return Report("drives", [unreadable(DEFAULT, "the project's own reference is not here; name a file")])

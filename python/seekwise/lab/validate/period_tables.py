@@ -22,6 +22,7 @@ MORE_IS_BETTER = ("rate", "iops", "efficiency", "throughput", "bandwidth", "fair
 
 
 def more_is_better(metric: str) -> bool:
+    """Whether larger values of a metric of this name are better."""
     return any(word in metric.lower() for word in MORE_IS_BETTER)
 
 

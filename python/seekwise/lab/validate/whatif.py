@@ -115,6 +115,7 @@ def parse(text: str) -> list[MeasuredRun]:
 
 
 def text_of(rows: Sequence[MeasuredRun]) -> str:
+    """The runs as CSV, in the order of their names."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(HEADER)

@@ -38,6 +38,7 @@ def diagram(name: str, systems: Sequence[System]) -> alt.TopLevelMixin:
 
 
 def disk_of(systems: Sequence[System]) -> str:
+    """The first hard disk of these systems, or a common one."""
     for system in systems:
         if system.drive is not None and _model(system.drive).get("kind") == "hdd":
             return system.drive

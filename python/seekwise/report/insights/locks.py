@@ -50,6 +50,7 @@ def _cells(records: Sequence[Record]) -> dict[tuple[str, str], dict[str, Cell]]:
 
 
 def find(records: Sequence[Record]) -> list[Finding]:
+    """Schedulers whose lock bounds the operations per second where `none` goes on rising."""
     found = []
     by_system: dict[str, list[Mapping[str, Cell]]] = {}
     for (system, _), settings in _cells(records).items():

@@ -24,6 +24,7 @@ Line = dict[int, float]
 
 
 def find(means: Means, systems: Sequence[System]) -> list[Finding]:
+    """How rates change with the size of a request: where doubling stops to help, and where random meets sequential."""
     sizes = means.axis(4)
     if len(sizes) < SIZES_MIN:
         return []
@@ -49,6 +50,7 @@ def _single(array: System, systems: Sequence[System]) -> System | None:
 
 
 def line(means: Means, system: str, setting: str, operation: str, threads: int) -> Line:
+    """{size in bytes: rate in bytes/s} of one operation; sizes without a value are left out."""
     values = {size: means.get("rate", system, setting, operation, threads, size) for size in means.axis(4)}
     return {size: value for size, value in values.items() if value is not None}
 

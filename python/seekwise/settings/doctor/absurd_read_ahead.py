@@ -14,6 +14,7 @@ whoever else asks wait as long. Of an array, for each drive with data."""
 
 
 def check(machine: Machine):
+    """Devices whose read-ahead is above 16 MiB per drive with data, and who sets it."""
     stack = machine.stack
     setters = None
     for device in stack.devices.values():

@@ -18,6 +18,7 @@ TWO_SECTORS = "every small write makes the drive read and rewrite two sectors"
 
 
 def check(machine: Machine) -> Iterator[Finding]:
+    """Partitions and arrays that begin off a boundary."""
     for device in machine.stack.devices.values():
         if device.kind == "partition":
             yield from _partition(machine, device)

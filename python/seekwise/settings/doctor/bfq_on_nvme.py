@@ -6,6 +6,7 @@ NAME = "bfq-on-nvme"
 
 
 def check(machine: Machine):
+    """NVMe drives under bfq."""
     for device in machine.drives():
         if device.kind == "nvme" and device.scheduler == "bfq":
             yield Finding(

@@ -6,6 +6,7 @@ NAME = "device-state"
 
 
 def check(machine: Machine):
+    """Drives that the kernel has taken offline."""
     for device in machine.stack.devices.values():
         state = device.details.get("device_state") or device.details.get("controller_state")
         if state and state not in ("running", "live") and device.kind != "partition":

@@ -31,6 +31,7 @@ def limit_bytes(tree: Tree) -> tuple[int, str] | None:
 
 
 def check(machine: Machine):
+    """Drives that need long to write what a copy may leave in memory."""
     found = limit_bytes(machine.tree)
     if found is None:
         return

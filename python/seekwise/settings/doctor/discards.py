@@ -14,6 +14,7 @@ SHARE_MIN = 0.2
 
 
 def check(machine: Machine):
+    """Drives that spend their time on discards."""
     for device in machine.drives():
         seen = machine.activity.get(device.name)
         if seen is None or seen.seconds <= 0 or not seen.discards:

@@ -7,6 +7,7 @@ NAME = "firmware-raid"
 
 
 def check(machine: Machine):
+    """Arrays of firmware RAID."""
     for device in machine.stack.devices.values():
         if "firmware_raid" in device.details and "container_of" not in device.details:
             yield Finding(

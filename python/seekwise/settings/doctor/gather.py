@@ -43,6 +43,7 @@ def counters(tree: Tree) -> dict[str, tuple[int, int, int, int]]:
 
 
 def activity(before: dict, after: dict, seconds: float) -> dict[str, Activity]:
+    """{device: what it did between two readings of its counters, `seconds` apart}."""
     found = {}
     for name, now in after.items():
         if name in before:

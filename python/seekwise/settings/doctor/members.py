@@ -22,6 +22,7 @@ COMPARED = (
 
 
 def check(machine: Machine):
+    """Attributes in which members of one array differ."""
     for name, below in _arrays(machine):
         leaves = list({leaf.name: leaf for each in below for leaf in machine.stack.leaves(each)}.values())
         # Flash beside disks, or drives of different kinds, may well be set differently.

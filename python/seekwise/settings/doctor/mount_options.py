@@ -17,6 +17,7 @@ UNSAFE = ("nobarrier", "barrier=0")
 
 
 def check(machine: Machine):
+    """Mounts with an option that costs speed or safety."""
     for mount in machine.stack.mounts:
         devices = devices_of_mount(machine.stack, mount)
         if not devices or mount.read_only:

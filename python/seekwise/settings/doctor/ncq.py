@@ -7,6 +7,7 @@ NAME = "ncq-off"
 
 
 def check(machine: Machine):
+    """Drives that offer NCQ and do not get it."""
     line = machine.tree.text("/proc/cmdline") or ""
     for device in machine.drives():
         state = device.details.get("ncq")

@@ -6,6 +6,7 @@ NAME = "none-on-hard-disk"
 
 
 def check(machine: Machine):
+    """Hard disks without a scheduler."""
     for device in machine.drives():
         if is_spinning(device) and device.scheduler == "none" and len(device.schedulers_offered) > 1:
             best = "mq-deadline" if "mq-deadline" in device.schedulers_offered else device.schedulers_offered[-1]

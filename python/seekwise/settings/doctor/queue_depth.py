@@ -7,6 +7,7 @@ NAME = "queue-depth-1"
 
 
 def check(machine: Machine):
+    """Drives with a queue depth of 1 that could take more."""
     for device in machine.drives():
         state = device.details.get("ncq")
         if device.queue_depth != 1 or device.transport == "usb":

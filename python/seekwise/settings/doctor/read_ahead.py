@@ -9,6 +9,7 @@ NAME = "read-ahead-lost"
 
 
 def check(machine: Machine):
+    """Read-ahead raised on drives and not on what lies on them."""
     stack = machine.stack
     tops: dict[str, str] = {}
     for mount in stack.mounts:

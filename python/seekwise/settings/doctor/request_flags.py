@@ -6,6 +6,7 @@ NAME = "request-flags"
 
 
 def check(machine: Machine):
+    """Values of nomerges and rq_affinity that cost throughput."""
     for device in machine.drives():
         merges = device.queue.get("nomerges")
         if merges in ("1", "2") and is_spinning(device):

@@ -13,6 +13,7 @@ NAME = "read-ahead-small"
 
 
 def check(machine: Machine):
+    """Mounted hard disks that read ahead less than the kernel's default."""
     stack = machine.stack
     places: dict[str, str] = {}
     for mount in stack.mounts:

@@ -28,6 +28,7 @@ NVME_WARNINGS = (
 
 
 def check(machine: Machine):
+    """Drives that report failing health, worn flash or pending sectors."""
     for device in machine.drives():
         document = machine.smart.get(device.name)
         if document:

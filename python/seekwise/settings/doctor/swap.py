@@ -11,6 +11,7 @@ USED_KIB_LEAST = 64 * 1024
 
 
 def check(machine: Machine):
+    """Swap in use on a hard disk that holds files that are written to."""
     busy = {device.name for device in written_to(machine)}
     for line in (machine.tree.text("/proc/swaps") or "").splitlines()[1:]:
         words = line.split()

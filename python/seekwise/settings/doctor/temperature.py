@@ -10,6 +10,7 @@ NAME = "temperature"
 
 
 def check(machine: Machine):
+    """Drives at their temperature limit."""
     for device in machine.drives():
         sensor = _sensor(machine, device.name)
         if sensor:

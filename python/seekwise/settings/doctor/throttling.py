@@ -6,6 +6,7 @@ NAME = "throttling-beside-bfq"
 
 
 def check(machine: Machine):
+    """Devices under bfq with write-back throttling in force."""
     enabled = machine.tree.live  # since 4.19 bfq switches throttling off; a later write switches it on again
     for device in machine.drives():
         target = device.queue.get("wbt_lat_usec")

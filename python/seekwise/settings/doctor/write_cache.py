@@ -6,6 +6,7 @@ NAME = "write-cache"
 
 
 def check(machine: Machine):
+    """Write caches that are off, or no longer flushed."""
     for device in machine.drives():
         kernel = device.queue.get("write_cache")
         address = device.details.get("scsi_address")
