@@ -8,9 +8,10 @@ import random
 
 from seekwise.judge import live_outcome as outcomes
 from seekwise.judge.decision.periods import BINS_PER_OCTAVE, upper_bound_ns
+from seekwise.judge.rule import THRESHOLD_OF_PERIODS
 from seekwise.store.database import Run
 from seekwise.store.record import CpuSeconds, Phase, Record
-from seekwise.workload.live_plan import Candidate, LivePlan, Threshold
+from seekwise.workload.live_plan import Candidate, LivePlan
 from seekwise.workload.study import uses
 
 SPEED = {"mq-deadline": 1.0, "none": 0.9, "bfq": 0.7, "kyber": 1.02}
@@ -36,7 +37,7 @@ def live_outcome(
     plan = LivePlan(
         target="/srv/<data> & more", leaves=("vda",), stack=("/srv on / (ext4)", "  vda  virtio, 256 GiB"),
         current={"vda": {"queue/scheduler": "mq-deadline"}}, candidates=candidates, uses=tuple(chosen), left_out=("backup",),
-        threshold=Threshold(), budget_s=120.0, seed=7, notes=("A note of the run",), name=name,
+        threshold=THRESHOLD_OF_PERIODS, budget_s=120.0, seed=7, notes=("A note of the run",), name=name,
     )  # fmt: skip
     records, at = [], 0.0
     for use in chosen:

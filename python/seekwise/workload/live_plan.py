@@ -21,9 +21,9 @@ Changes = dict[str, dict[str, str]]
 class Threshold:
     """What counts as equal: shares, as 0.05 for 5 %. `rate` holds for processor time and fairness as well."""
 
-    rate: float = 0.05
-    latency: float = 0.10
-    background: float = 0.10
+    rate: float
+    latency: float
+    background: float
 
     def of(self, kind: str, role: str = "foreground") -> float:
         """The share for a figure of this kind (as in `judge` of a use) and role."""

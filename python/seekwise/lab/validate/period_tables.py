@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from seekwise.judge.decision.table import Conditions, Entry, values_of
 from seekwise.judge.decision.verdicts import judge, log_of_share
 from seekwise.judge.observation import Verdict
-from seekwise.workload.live_plan import Threshold
+from seekwise.judge.rule import THRESHOLD_OF_PERIODS
 
 COLUMNS = ("table", "period", "start_s", "use", "setting", "metric", "value")
 TRUTH_COLUMNS = ("table", "use", "metric", "setting_a", "setting_b", "ratio")
@@ -28,7 +28,7 @@ def more_is_better(metric: str) -> bool:
 
 def threshold(metric: str) -> float:
     """5 % for rates and CPU, 10 % for latencies and the background."""
-    limits = Threshold()
+    limits = THRESHOLD_OF_PERIODS
     if metric.startswith("background"):
         return limits.background
     return limits.rate if more_is_better(metric) or "cpu" in metric.lower() else limits.latency

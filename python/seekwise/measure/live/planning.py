@@ -186,10 +186,11 @@ def seed_of(request: Request) -> int:
 
 def threshold_of(request: Request) -> Threshold:
     """What counts as equal: --threshold for rates, twice that for times and for what runs in the background."""
+    from seekwise.judge.rule import THRESHOLD_OF_PERIODS
     from seekwise.workload.live_plan import Threshold
 
     if request.threshold is None:
-        return Threshold()
+        return THRESHOLD_OF_PERIODS
     return Threshold(request.threshold, 2 * request.threshold, 2 * request.threshold)
 
 
