@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -14,7 +16,7 @@ from seekwise.judge.published_rule import RULE
 from seekwise.report import arrays, tune_answer
 from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.number_text import plain_settings, three
-from seekwise.report.rows import OPERATION_NAMES, SHARES, apart, summary_rows, trial_rows
+from seekwise.report.rows import OPERATION_NAMES, apart, summary_rows, trial_rows
 from seekwise.workload.study.quantity import size_word
 from seekwise.workload.study.shown import RESERVED
 
@@ -252,40 +254,36 @@ def print_study(
         print_lines([f"note: {note}" for note in notes], console)
 
 
-def print_figures(content: ReportContent, console: Console, *, everything: bool = False) -> None:
-    """What was measured, a line per operation, threads and setting, means over repetitions. `everything`: intervals and CPU time, too."""
-    records = content.records
-    dimensions = apart(records)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in dimensions:
-        table.add_column(DIMENSION_TITLES.get(name, name), overflow="fold")
-    waits = any(record.valid and phase.cpu.iowait is not None for record in records for phase in record.phases)
-    shares = ("SYS-CPU", "CPU-WAIT") if waits else ("SYS-CPU",)
-    more = ("", "MB per CPU second", *shares) if everything else ()
-    words = ("Operation", "Setting", "")
-    for title in ("Operation", "Threads", "Setting", "MB/s", "Mean latency", *more, "Trials"):
-        table.add_column(title, justify="left" if title in words else "right", overflow="fold")
-    rows = summary_rows(trial_rows(records), by=(*dimensions, "operation", "setting", "threads"))
-    for row in rows:
-        low, high = row["rate_mb_s_low"], row["rate_mb_s_high"]
-        extra = (
-            f"{figure(low)} to {figure(high)} MB/s" if low is not None else "",
-            figure(row["cpu_efficiency"]),
-            *(f"{row[name]:.3g} %" if row[name] is not None else "–" for name in SHARES[: len(shares)]),
-        )
-        table.add_row(
-            *(size_word(int(row[name])) if name.endswith("bytes") else str(row[name]) for name in dimensions),
-            OPERATION_NAMES.get(str(row["operation"]), str(row["operation"])),
-            str(row["threads"]),
-            str(row["setting"]),
-            figure(row["rate_mb_s"]),
-            "–" if row["access_ms"] is None else f"{figure(row['access_ms'])} ms",
-            *(extra if everything else ()),
-            str(row["n"]),
-        )
-    console.print(table, width=None if everything else min(console.width, WIDTH))
+def figure(value: object) -> str:
+    """Three digits; an en dash for None."""
+    return f"{value:.3g}" if isinstance(value, float) and value < 1000 else ("–" if value is None else f"{value:.0f}")
 
 
+@dataclass(frozen=True)
+class Column:
+    """One column of the figures: its title and what it makes of a row of `rows.summary_rows`."""
+
+    title: str
+    text: Callable[[dict[str, Any]], str]
+    is_number: bool = True
+    is_brief: bool = True
+    """Shown without `--figures` as well."""
+    needs: str | None = None
+    """Left out where no row has a value of this name."""
+
+
+FIGURES = (
+    Column("Operation", lambda row: OPERATION_NAMES.get(row["operation"], row["operation"]), is_number=False),
+    Column("Threads", lambda row: str(row["threads"])),
+    Column("Setting", lambda row: str(row["setting"]), is_number=False),
+    Column("MB/s", lambda row: figure(row["rate_mb_s"])),
+    Column("Mean latency", lambda row: "–" if row["access_ms"] is None else f"{figure(row['access_ms'])} ms"),
+    Column("", lambda row: _rate_interval(row), is_number=False, is_brief=False),
+    Column("MB per CPU second", lambda row: figure(row["cpu_efficiency"]), is_brief=False),
+    Column("SYS-CPU", lambda row: _per_cent(row["sys_cpu_percent"]), is_brief=False),
+    Column("CPU-WAIT", lambda row: _per_cent(row["cpu_wait_percent"]), is_brief=False, needs="cpu_wait_percent"),
+    Column("Trials", lambda row: str(row["n"])),
+)
 DIMENSION_TITLES = {
     "system": "System",
     "load": "Load",
@@ -295,6 +293,29 @@ DIMENSION_TITLES = {
 }
 
 
-def figure(value: object) -> str:
-    """Three digits."""
-    return f"{value:.3g}" if isinstance(value, float) and value < 1000 else ("–" if value is None else f"{value:.0f}")
+def print_figures(content: ReportContent, console: Console, *, everything: bool = False) -> None:
+    """What was measured, a line per operation, threads and setting, means over repetitions. `everything`: intervals and CPU time, too."""
+    dimensions = apart(content.records)
+    rows = summary_rows(trial_rows(content.records), by=(*dimensions, "operation", "setting", "threads"))
+    columns = [
+        each for each in FIGURES
+        if (everything or each.is_brief) and (each.needs is None or any(row[each.needs] is not None for row in rows))
+    ]  # fmt: skip
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in dimensions:
+        table.add_column(DIMENSION_TITLES.get(name, name), overflow="fold")
+    for each in columns:
+        table.add_column(each.title, justify="right" if each.is_number else "left", overflow="fold")
+    for row in rows:
+        apart_by = (size_word(int(row[name])) if name.endswith("bytes") else str(row[name]) for name in dimensions)
+        table.add_row(*apart_by, *(each.text(row) for each in columns))
+    console.print(table, width=None if everything else min(console.width, WIDTH))
+
+
+def _rate_interval(row: dict[str, Any]) -> str:
+    low, high = row["rate_mb_s_low"], row["rate_mb_s_high"]
+    return f"{figure(low)} to {figure(high)} MB/s" if low is not None else ""
+
+
+def _per_cent(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3g} %"
