@@ -13,15 +13,15 @@ from seekwise.store.record import CpuSeconds, Phase, Record
 RATES = {"none": 780_000, "mq-deadline": 470_000, "kyber": 775_000}
 
 
-def record(number: int, setting: str, iops: int, *, use: str, badge: str = "measured") -> Record:
-    details = {} if badge == "measured" else {"lock_wait_s": 0.1}
+def record(number: int, setting: str, iops: int, *, use: str, provenance: str = "measured") -> Record:
+    details = {} if provenance == "measured" else {"lock_wait_s": 0.1}
     phase = Phase("rand_read", 1.0, 4096 * iops, iops, {}, 1000.0, 1000, CpuSeconds(0.0, 1.0), details=details)
     factors = {"scheduler": setting, "use": use}
-    return Record("r1", number, 0, f"use={use}", setting, factors, badge, 1, "now", (phase,))
+    return Record("r1", number, 0, f"use={use}", setting, factors, provenance, 1, "now", (phase,))
 
 
-def records(use: str = "parallel-reads", badge: str = "measured") -> list[Record]:
-    return [record(place, name, iops, use=use, badge=badge) for place, (name, iops) in enumerate(RATES.items())]
+def records(use: str = "parallel-reads", provenance: str = "measured") -> list[Record]:
+    return [record(place, name, iops, use=use, provenance=provenance) for place, (name, iops) in enumerate(RATES.items())]
 
 
 def kept(path: Path, made: list[Record], name: str) -> None:
@@ -50,13 +50,13 @@ def test_other_uses_and_runs_without_none_tell_nothing():
 
 
 @pytest.mark.parametrize(
-    ("badge", "words"), [("measured", "Measured on this machine (run r1"), ("simulated", "Simulated (run r1")]
+    ("provenance", "words"), [("measured", "Measured on this machine (run r1"), ("simulated", "Simulated (run r1")]
 )
-def test_explain_has_the_figures_of_this_machine_where_a_run_tells(tmp_path, monkeypatch, badge, words):
+def test_explain_has_the_figures_of_this_machine_where_a_run_tells(tmp_path, monkeypatch, provenance, words):
     path = tmp_path / "records.db"
     monkeypatch.setenv("SEEKWISE_DB", str(path))
     assert "ended at about 475,000" in with_own_figures(explain("mq-deadline")).text
-    kept(path, records(badge=badge), "tune")
+    kept(path, records(provenance=provenance), "tune")
     said = with_own_figures(explain("mq-deadline")).text
     assert words in said and "475,000" not in said and "470,000" in said
     assert "does not cap" in with_own_figures(explain("kyber")).text

@@ -71,7 +71,7 @@ def _record(index, block, load, operation, setting, rate, p99_ns, environment) -
     )  # fmt: skip
     return Record(
         run_id="20261123-0900-aaaa", trial=index, block=block, cell=f"use={load}", setting=setting, factors={"use": load},
-        badge="measured", seed=1, started_at="2026-11-23T09:00:00.000+00:00", phases=(phase,), environment=environment,
+        provenance="measured", seed=1, started_at="2026-11-23T09:00:00.000+00:00", phases=(phase,), environment=environment,
     )  # fmt: skip
 
 

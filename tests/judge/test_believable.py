@@ -65,7 +65,7 @@ def test_what_cannot_be_is_said(records, said):
         record(rate=2e9, device_bytes=int(3e9)),
         record(rate=590e6, size=131072, operation="seq_read"),
         record(rate=5e9, environment={"devices": [{"transport": "sata"}] * 10}),
-        record(badge="simulated", rate=900e6),
+        record(provenance="simulated", rate=900e6),
         record(valid=False, rate=900e6),
         record(windows=tuple((150e6 if n % 3 else 0.0, 1e5) for n in range(40))),
         record(load={"options": {"jobs": [{"name": "seqread", "rw": "read", "filename": "/dev/nvme0n1"}]}}),
@@ -125,7 +125,7 @@ def test_what_a_run_of_tune_cannot_have_measured_is_said(facts, said):
 )
 def test_what_a_run_of_tune_can_have_measured_is_not(facts):
     assert switched_doubts(periods(**facts), uses.shipped()) == []
-    simulated = [replace(each, badge="simulated") for each in periods(device=100e6)]
+    simulated = [replace(each, provenance="simulated") for each in periods(device=100e6)]
     assert switched_doubts(simulated, uses.shipped()) == []
     own = Use(
         name="direct-streams",

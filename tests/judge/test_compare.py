@@ -28,7 +28,7 @@ def add(
     *,
     effect=lambda name, threads: 0.0,
     serial: str = "S1",
-    badge: str = "measured",
+    provenance: str = "measured",
     threads=THREADS,
     name: str = "s",
     **workload,
@@ -62,7 +62,7 @@ def add(
                     cell=cell.key,
                     setting=setting.label + (" (drift check)" if trial.role == "sentinel" else ""),
                     factors={},
-                    badge=badge,
+                    provenance=provenance,
                     seed=trial.seed,
                     started_at="2026-01-01T00:00:00Z",
                     phases=(
@@ -130,8 +130,8 @@ def test_a_measured_difference_is_believed_when_a_second_pair_of_runs_shows_it(t
 
 def test_a_regression_is_found_where_it_is_and_fails_if_asked(tmp_path: Path) -> None:
     db = tmp_path / "db"
-    a = add(db, 1, badge="simulated")
-    b = add(db, 2, badge="simulated", effect=worse_at_8)
+    a = add(db, 1, provenance="simulated")
+    b = add(db, 2, provenance="simulated", effect=worse_at_8)
     found = document(db, a, b)
     worse = [
         c
@@ -176,7 +176,7 @@ def test_a_run_is_not_compared_with_itself(tmp_path: Path) -> None:
 def test_runs_of_two_backends_are_put_beside_each_other(tmp_path: Path) -> None:
     db = tmp_path / "db"
     a = add(db, 1, effect=lambda name, threads: 0.2 * (name == "b"))
-    b = add(db, 2, badge="simulated", effect=lambda name, threads: 0.2 * (name == "b") + 0.05)
+    b = add(db, 2, provenance="simulated", effect=lambda name, threads: 0.2 * (name == "b") + 0.05)
     found = document(db, a, b)
     rate = next(row for row in found["agreement"] if row["metric"] == "rate")
     assert found["mode"] == "agreement"

@@ -39,7 +39,7 @@ def make(schedulers: list[str], *, threads: list[int], until: str | None) -> Pla
 class Fake:
     """A backend whose every trial has the rate that `effect(setting, cell)` says, with 1 % noise, or 10 % where `noisy` is in the cell."""
 
-    badge = "simulated"
+    provenance = "simulated"
 
     def __init__(self, made: Plan, effect, fail_after: int | None = None, noisy: str = "nowhere"):
         self.plan, self.effect, self.fail_after, self.trials = made, effect, fail_after, []

@@ -230,7 +230,7 @@ def live_pairing() -> comparison.Pairing:
 
 def agreement_pairing() -> comparison.Pairing:
     """The same study measured and simulated, the model 10 % too fast."""
-    measured = [replace(record, badge="measured") for record in sample_records()]
+    measured = [replace(record, provenance="measured") for record in sample_records()]
     simulated = [
         replace(record, phases=tuple(replace(phase, elapsed_s=phase.elapsed_s / 1.1) for phase in record.phases))
         for record in sample_records()

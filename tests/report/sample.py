@@ -38,7 +38,7 @@ def sample_content() -> ReportContent:
         run_id="20260101-sample",
         title="Which scheduler for this storage?",
         subject="/srv on sda1 <WD2500YS>",
-        badge="simulated",
+        provenance="simulated",
         advice=Advice(
             "Use mq-deadline",
             ("Random reads are 1.08 to 1.14 times as fast as with none.",),

@@ -235,7 +235,7 @@ def test_a_run_on_a_virtual_drive_is_answered_alike_everywhere(db):
     """`tune lab:NAME`: measured in a guest, so nothing of it is set here."""
     found = live_outcome(3)
     plan = replace(found.plan, provenance="virtual", left_out=())
-    records = [replace(each, badge="virtual") for each in found.records]
+    records = [replace(each, provenance="virtual") for each in found.records]
     run = kept(db, replace(found.run, backend="lab"), plan, records)
     document = check_live(db, run)
     assert document["set"] == document["undo"] == []
@@ -341,7 +341,7 @@ def measured_study(db: str) -> str:
         )
         store.add_run(own)
         for record in list(store.records(run.run_id)):
-            store.add(replace(record, run_id=own.run_id, badge="measured"))
+            store.add(replace(record, run_id=own.run_id, provenance="measured"))
         store.end_run(own.run_id, "complete")
     return own.run_id
 

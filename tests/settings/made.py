@@ -77,7 +77,7 @@ def made_records(
                         cell=f"system=disk threads={threads}",
                         setting=setting,
                         factors={"scheduler": setting, "threads": threads},
-                        badge="measured",
+                        provenance="measured",
                         seed=1,
                         started_at="2026-11-21T12:00:00Z",
                         phases=tuple(phases),

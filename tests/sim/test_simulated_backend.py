@@ -36,7 +36,7 @@ def records(given: Study) -> list:
 
 def test_every_trial_gives_a_record_with_the_badge_and_the_models():
     made = records(study())
-    assert {record.badge for record in made} == {"simulated"}
+    assert {record.provenance for record in made} == {"simulated"}
     for record in made:
         assert record.load["model_version"] == _core.model_version()
         assert record.load["seed"] == record.seed

@@ -34,7 +34,7 @@ RECORD = Record(
     cell="system=disk threads=1",
     setting="bfq",
     factors={"scheduler": "bfq", "threads": 1, "direct": True},
-    badge="measured",
+    provenance="measured",
     seed=2**62,
     started_at="2026-11-21T12:00:00+00:00",
     phases=(PHASE,),

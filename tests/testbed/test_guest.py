@@ -66,7 +66,7 @@ def test_two_runs_are_the_same_to_the_last_bin(twice):
 
 def test_records_are_ordinary_ones_with_the_badge_virtual(twice):
     for record in twice[0]:
-        assert record.badge == "virtual" and record.valid, record.invalid_reason
+        assert record.provenance == "virtual" and record.valid, record.invalid_reason
         assert all(phase.ios > 100 and phase.device_bytes >= phase.bytes for phase in record.phases)
         assert record.settings_seen["nbd0"]["queue/scheduler"] == record.factors["scheduler"]
         assert record.settings_seen["nbd0"]["queue/rotational"] == "1"

@@ -84,4 +84,4 @@ def _to_file(store: Store, names: tuple[str, ...], bundle: bool, output: Path | 
 
 
 def _is_measured(store: Store, run: Run) -> bool:
-    return any(record.badge == "measured" for record in store.records(run.run_id))
+    return any(record.provenance == "measured" for record in store.records(run.run_id))

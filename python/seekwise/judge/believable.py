@@ -33,7 +33,7 @@ def doubts(records: Sequence[Record]) -> list[str]:
     """Sentences without a period, each once; none for what was simulated."""
     found: dict[str, None] = {}
     for record in records:
-        if record.valid and record.badge == "measured":
+        if record.valid and record.provenance == "measured":
             for phase in record.phases:
                 found |= dict.fromkeys(_of_phase(record, phase))
             found |= dict.fromkeys(_of_jobs(record))
@@ -46,7 +46,7 @@ def switched_doubts(records: Sequence[Record], uses: Sequence[Use]) -> list[str]
     """As `doubts`, of records of live switching: over all periods of a use under one setting, since one is too short for such sums."""
     groups: dict[tuple[str, str], list[Record]] = {}
     for record in records:
-        if record.valid and record.badge == "measured":
+        if record.valid and record.provenance == "measured":
             groups.setdefault((str(record.factors.get("use")), record.setting), []).append(record)
     known = {use.name: use for use in uses}
     buses = _buses(records)
@@ -190,7 +190,7 @@ def _powers_of_two(records: Sequence[Record]) -> list[str]:
     """Rates that are a power of two in every repeat: a limit was measured."""
     by_place: dict[tuple[str, str, str], list[Phase]] = {}
     for record in records:
-        if record.valid and record.badge == "measured":
+        if record.valid and record.provenance == "measured":
             for phase in record.phases:
                 by_place.setdefault((record.setting, record.cell, phase.operation), []).append(phase)
     said = []

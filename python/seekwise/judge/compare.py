@@ -47,8 +47,8 @@ class Side:
     """What may differ, but is said: kernel, fio, filesystem …"""
 
     @property
-    def badge(self) -> str:
-        return self.records[0].badge if self.records else "measured"
+    def provenance(self) -> str:
+        return self.records[0].provenance if self.records else "measured"
 
     @property
     def compared(self) -> list[Record]:

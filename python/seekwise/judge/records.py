@@ -31,7 +31,7 @@ def judge_records(records: Sequence[Record], *, sequential: bool = False, alpha:
 
 def is_exact(records: Sequence[Record]) -> bool:
     """Whether no chance touched the values: the same simulation gives the same numbers again."""
-    return bool(records) and all(record.badge == "simulated" for record in records)
+    return bool(records) and all(record.provenance == "simulated" for record in records)
 
 
 def competing(records: Sequence[Record]) -> list[Record]:

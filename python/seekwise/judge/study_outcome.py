@@ -64,7 +64,7 @@ class StudyOutcome:
     @property
     def provenance(self) -> str:
         """measured, virtual or simulated."""
-        return self.records[0].badge if self.records else "measured"
+        return self.records[0].provenance if self.records else "measured"
 
     def of_system(self, facts: SystemFacts) -> StudyOutcome:
         """One of several systems alone, against what it was set to: what another one needs says nothing of this one's error rate."""

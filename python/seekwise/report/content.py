@@ -63,7 +63,7 @@ class ReportContent:
     title: str
     subject: str
     """What was tested, e.g. `/srv on sda1 (WD2500YS)`."""
-    badge: str
+    provenance: str
     advice: Advice
     winners: Sequence[WinnerRow]
     records: Sequence[Record]

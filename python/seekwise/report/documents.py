@@ -62,7 +62,7 @@ def of_study(found: StudyOutcome, content: ReportContent, *, report: str | None 
         "run_id": found.run.run_id,
         "study": found.run.study_name,
         "backend": found.run.backend,
-        "badge": content.badge,
+        "badge": content.provenance,
         "target": found.run.target,
         "seed": found.run.seed,
         "outcome": found.run.outcome,

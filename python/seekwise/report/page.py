@@ -68,7 +68,7 @@ def render(content: ReportContent) -> str:
         date=run.created_at[:10] if run else (content.records[0].started_at[:10] if content.records else ""),
         contents=[(anchor, text) for anchor, text, there in sections if there],
         tested=sentence(tested.line(content)).removesuffix("."),
-        provenance=tested.PROVENANCE[content.badge],
+        provenance=tested.PROVENANCE[content.provenance],
         terms=words,
         term_anchors=terms.anchors(words, labels),
         causes=causes,

@@ -60,7 +60,7 @@ def _of_studies(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
     sides, *earlier = [sides_of(store, each) for each in reversed(pairs)]
     check(sides)
     together = comparing.pairs(*sides)
-    if sides[0].badge != sides[1].badge:
+    if sides[0].provenance != sides[1].provenance:
         return _agreement(pairs[-1], sides, together)
     found = _judged([*reversed(earlier), sides])
     facts = {**_document(found, sides), "pairs_of_runs": found.pairs}
@@ -84,8 +84,8 @@ def _agreement(runs: tuple[Run, Run], sides: Sequence[Side], pairs: Sequence[com
     facts = {
         "schema": SCHEMA,
         "mode": "agreement",
-        "base": {"run_id": sides[0].run_id, "badge": sides[0].badge},
-        "new": {"run_id": sides[1].run_id, "badge": sides[1].badge},
+        "base": {"run_id": sides[0].run_id, "badge": sides[0].provenance},
+        "new": {"run_id": sides[1].run_id, "badge": sides[1].provenance},
         "agreement": [asdict(row) for row in found],
         "pairs": [{**asdict(pair), "error": pair.error} for pair in pairs],
         "notes": notes,
@@ -159,12 +159,14 @@ def sides_of(store: Store, runs: Sequence[Run]) -> list[Side]:
 
 def _judged(pairs: Sequence[Sequence[Side]]) -> comparing.Comparison:
     """Pairs of runs, the newest last; earlier ones count where they compare."""
-    badges = [side.badge for side in pairs[-1]]
+    provenances = [side.provenance for side in pairs[-1]]
     like = [
-        each for each in pairs[:-1] if [side.badge for side in each] == badges and not comparing.reasons_against(*each)
+        each
+        for each in pairs[:-1]
+        if [side.provenance for side in each] == provenances and not comparing.reasons_against(*each)
     ]
     found = [comparing.compare(*each) for each in (*like, pairs[-1])]
-    return comparing.over_pairs(found, needs_confirmation=badges != ["simulated"] * 2)
+    return comparing.over_pairs(found, needs_confirmation=provenances != ["simulated"] * 2)
 
 
 def _labelled_alike(store: Store, runs: Sequence[Run]) -> list[list[Record]]:
@@ -231,8 +233,8 @@ def _document(found: comparing.Comparison, sides: Sequence[Side]) -> dict[str, o
     return {
         "schema": SCHEMA,
         "mode": "judged",
-        "base": {"run_id": sides[0].run_id, "badge": sides[0].badge},
-        "new": {"run_id": sides[1].run_id, "badge": sides[1].badge},
+        "base": {"run_id": sides[0].run_id, "badge": sides[0].provenance},
+        "new": {"run_id": sides[1].run_id, "badge": sides[1].provenance},
         "rule": RULE_VERSION,
         "counts": {word: found.count(word) for word in WORDS},
         "changes": [

@@ -48,7 +48,7 @@ def print_printed(content: ReportContent, console: Console) -> None:
         print_grid(grid, console)
     if content.printed.tables:
         console.print(
-            f"First rows: {WHOSE.get(content.badge, content.badge)}; `published`: what the publication prints; `–`: no answer here. "
+            f"First rows: {WHOSE.get(content.provenance, content.provenance)}; `published`: what the publication prints; `–`: no answer here. "
             f"`tie`: {RULE}.",
             style="dim",
             highlight=False,

@@ -66,7 +66,7 @@ def _load(name: str, members: Sequence[Load]) -> str:
 def devices(content: ReportContent) -> str:
     """What it ran on, in a few words."""
     environment = content.environment
-    if content.badge == "simulated" and len(content.systems) > 1:
+    if content.provenance == "simulated" and len(content.systems) > 1:
         return _several([_drives(each) for each in content.systems])
     found = environment.get("devices")
     if isinstance(found, list) and found:
@@ -104,7 +104,7 @@ def kernels(content: ReportContent) -> str:
     modelled = [f"Linux {each.kernel} (model)" for each in content.systems if each.kernel]
     names = (
         modelled
-        if modelled and content.badge == "simulated"
+        if modelled and content.provenance == "simulated"
         else list(dict.fromkeys(name for r in content.records if (name := _kernel(r))))
     )
     shown = [name if name.lower().startswith("linux") else f"Linux {name}" for name in dict.fromkeys(names)]
@@ -134,7 +134,7 @@ def line(content: ReportContent) -> str:
         counts = f"{settings} settings, {counts}"
     counts += f" in {repeats} repetition{'' if repeats == 1 else 's'}"
     seconds = sum(phase.elapsed_s for record in content.records for phase in record.phases)
-    word = "simulated" if content.badge == "simulated" else "measured"
+    word = "simulated" if content.provenance == "simulated" else "measured"
     parts = [devices(content), kernels(content), counts, f"{time_text(seconds)} {word}"]
     if content.run is not None:
         parts += [content.run.created_at[:10], f"seekwise {content.run.seekwise_version}"]

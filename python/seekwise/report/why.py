@@ -70,7 +70,7 @@ def causes(records: Sequence[Record], *, shown: bool = False) -> Causes | None:
         )
         for key in order
     )
-    simulated = any(record.badge == "simulated" for record in records)
+    simulated = any(record.provenance == "simulated" for record in records)
     source = "Counted by the simulator's block layer and drives." if simulated else "Counted by the kernel and fio."
     missing = ""
     if locks:

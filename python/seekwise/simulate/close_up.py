@@ -36,7 +36,7 @@ def can(record: Record, operation: str) -> bool:
     """Whether the trial can be simulated again with a trace: on a drive, md or a controller's unit, and through the page cache of a drive."""
     spec = record.load.get("spec")
     return (
-        record.badge == "simulated"
+        record.provenance == "simulated"
         and isinstance(spec, dict)
         and traceable(spec)
         and any(phase["operation"] == operation and phase.get("jobs") for phase in spec["phases"])

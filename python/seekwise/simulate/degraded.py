@@ -42,7 +42,7 @@ def can(record: Record) -> bool:
     """Whether the trial ran on a simulated md array at rest that survives a failure."""
     spec, array = record.load.get("spec"), record.load.get("array")
     return (
-        record.badge == "simulated"
+        record.provenance == "simulated"
         and isinstance(spec, dict)
         and isinstance(array, dict)
         and bool(spec.get("device", {}).get("array"))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypedDict, runtime_checkable
 
 from seekwise.store.codec import StoredRecord
-from seekwise.store.record import Badge, Record
+from seekwise.store.record import Provenance, Record
 from seekwise.workload.study.factors import Value
 from seekwise.workload.study.plan import Plan, SystemFacts, Trial
 from seekwise.workload.study.study import Study
@@ -82,7 +82,7 @@ class SpreadSession(Protocol):
 
 
 class Backend(Protocol):
-    badge: Badge
+    provenance: Provenance
 
     def describe(self, study: Study) -> tuple[SystemFacts, ...]:
         """Facts of every system of the study. Touches nothing; raises for whatever can be known to fail."""

@@ -52,7 +52,7 @@ STORAGE_BATCH = 16
 
 
 class SimulatedBackend:
-    badge = "simulated"
+    provenance = "simulated"
 
     def __init__(self, options: Options | None = None) -> None:
         options = options or Options()
@@ -300,7 +300,7 @@ class SimulatedSession:
         cell = self.plan.cells[trial.cell]
         return Record(
             **origin(self.run_id, self.plan, trial, scheduler=result["settings"]["scheduler"]),
-            badge="simulated",
+            provenance="simulated",
             seed=seed,
             started_at=started,
             phases=tuple(

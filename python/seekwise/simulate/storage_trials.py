@@ -213,7 +213,7 @@ def _record(
             phases.append(phase(request.operation, result, cell.load.threads, ticks=ticks))
     return Record(
         **origin(run_id, plan, trial, **memory),
-        badge="simulated",
+        provenance="simulated",
         seed=seed,
         started_at=started,
         phases=tuple(phases),

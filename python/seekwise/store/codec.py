@@ -1,6 +1,6 @@
 """Records as JSON and back: the one place that knows how a record lies in the database.
 
-Keys of `latency_bins` are integers in memory and text in JSON; everything else is the same in both.
+Keys of `latency_bins` are integers in memory and text in JSON, and the provenance is called `badge` there; everything else is the same in both.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from seekwise.store.record import RECORD_SCHEMA, CpuSeconds, Phase, Record
 def to_document(record: Record) -> dict[str, object]:
     """The record as plain data, ready for JSON; derived figures are added under `derived` for readers without our code."""
     document = _plain(record)
+    document["badge"] = document.pop("provenance")
     document["schema"] = RECORD_SCHEMA
     document["phases"] = tuple(_plain(phase) for phase in record.phases)
     for phase, plain in zip(record.phases, document["phases"], strict=True):
@@ -46,6 +47,7 @@ def from_document(document: dict[str, object]) -> Record:
     if not isinstance(devices, list) or not all(isinstance(each, dict) for each in devices):
         raise ValueError("the devices of the environment are no list of objects")
     plain = {key: document[key] for key in Record.__dataclass_fields__ if key in document}
+    plain["provenance"] = document["badge"]
     plain["phases"] = tuple(_phase(phase) for phase in document["phases"])
     return Record(**plain)
 

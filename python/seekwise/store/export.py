@@ -73,7 +73,7 @@ def write_csv(run: Run, records: Iterable[Record], out: TextIO) -> None:
                 "cell": record.cell,
                 "setting": record.setting,
                 "role": record.conditions.get("role"),
-                "badge": record.badge,
+                "badge": record.provenance,
                 "valid": int(record.valid),
                 "invalid_reason": record.invalid_reason,
                 "seed": record.seed,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-Badge = Literal["measured", "virtual", "simulated"]
+Provenance = Literal["measured", "virtual", "simulated"]
 Operation = Literal["seq_read", "seq_write", "rand_read", "rand_write", "mixed"]
 
 RECORD_SCHEMA = "seekwise.record/1"
@@ -97,7 +97,7 @@ class Record:
     """Label of what is compared, e.g. `mq-deadline`; `mq-deadline (control)` for the second label of an A/A pair."""
     factors: dict[str, str | int | float | bool]
     """Every factor of this combination by name: scheduler, threads, block_bytes, chunk_bytes, ncq, …"""
-    badge: Badge
+    provenance: Provenance
     seed: int
     started_at: str
     phases: tuple[Phase, ...]

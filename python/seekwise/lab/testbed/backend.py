@@ -1,4 +1,4 @@
-"""A study's trials as guests, and what they bring back as ordinary records with the badge `virtual`.
+"""A study's trials as guests, and what they bring back as ordinary records of provenance `virtual`.
 
 Trials that use the same kernel share a guest, a few at a time: a boot costs as much as a minute of a disk's random reads. Each has
 fresh drives and a fresh array. A group's times depend a little on what ran before it in the same guest, never on the host.
@@ -41,7 +41,7 @@ SECTOR_BYTES = 512
 
 
 class LabBackend:
-    badge = "virtual"
+    provenance = "virtual"
 
     def __init__(self, options: Options | None = None) -> None:
         options = options or Options()
@@ -197,7 +197,7 @@ class LabSession:
         scheduler = next((each.get("queue/scheduler", "") for each in seen.values()), "")
         return Record(
             **origin(self.run_id, self.plan, trial, scheduler=scheduler),
-            badge="virtual",
+            provenance="virtual",
             seed=seed,
             started_at=started,
             phases=phases,

@@ -212,7 +212,7 @@ def _checked(made: Record, place: int, trial: Trial, result: machine.Result, see
     """Marked as virtual; not valid where a setting was not in force all the time."""
     after = backend.settings_seen(result.text(f"{place}/seen.after"))
     reason = backend.reason_against(seen, after, trial.candidate.values) or made.invalid_reason
-    made = replace(made, badge="virtual", valid=reason is None, invalid_reason=reason)
+    made = replace(made, provenance="virtual", valid=reason is None, invalid_reason=reason)
     return replace(made, conditions={**made.conditions, "host_s": round(result.host_s, 1)})
 
 

@@ -26,7 +26,7 @@ from seekwise.measure.cluster.portions import Queue, excerpt
 from seekwise.simulate.protocol import Say
 from seekwise.simulate.simulated import SimulatedBackend
 from seekwise.store.codec import StoredRecord
-from seekwise.store.record import Badge
+from seekwise.store.record import Provenance
 from seekwise.workload.study.plan import Plan, SystemFacts, Trial
 from seekwise.workload.study.study import Study
 
@@ -45,7 +45,7 @@ COPIES_MAX = 3
 class SpreadBackend:
     """The simulated backend with its trials on a cluster."""
 
-    badge: Badge = "simulated"
+    provenance: Provenance = "simulated"
 
     def __init__(self, backend: SimulatedBackend, place: places.Where) -> None:
         self._backend, self._place = backend, place

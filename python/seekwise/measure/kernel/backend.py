@@ -16,7 +16,7 @@ from seekwise.workload.study.study import Study
 
 
 class KernelBackend:
-    badge = "measured"
+    provenance = "measured"
 
     def __init__(self, options: Options) -> None:
         self.options = options

@@ -129,7 +129,7 @@ class KernelSession:
             phases, jobs, reason = made(Attempt(cell, ready, seed, seen, group))
         return Record(
             **origin(self.run_id, self.plan, trial, scheduler=ready.target.leaves[0].scheduler or ""),
-            badge="measured",
+            provenance="measured",
             seed=seed,
             started_at=started,
             phases=tuple(phases),

@@ -376,7 +376,7 @@ def _record(runs: Runs, candidate: Candidate, turn: int, began: float, elapsed: 
         cell="use=command",
         setting=candidate.label,
         factors={**candidate.values, "use": "command"},
-        badge="measured",
+        provenance="measured",
         seed=runs.plan.seed,
         started_at=datetime.fromtimestamp(began, UTC).isoformat(timespec="milliseconds"),
         phases=(phase,),

@@ -272,7 +272,7 @@ def _record(
         cell=f"use={FOUND}",
         setting=span.label,
         factors={**candidate.values, "use": FOUND},
-        badge="measured",
+        provenance="measured",
         seed=plan.seed,
         started_at=datetime.fromtimestamp(begin, UTC).isoformat(timespec="milliseconds"),
         phases=(phase,),

@@ -55,7 +55,7 @@ def of_period(
         cell=f"use={use.name}",
         setting=period.candidate,
         factors={**values, "use": use.name},
-        badge="measured",
+        provenance="measured",
         seed=seed,
         started_at=datetime.fromtimestamp(period.before.clock_s, UTC).isoformat(timespec="milliseconds"),
         phases=phases,

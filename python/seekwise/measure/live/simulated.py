@@ -297,7 +297,7 @@ def _record(
         cell=f"use={use.name}",
         setting=candidate.label,
         factors={**candidate.values, "use": use.name},
-        badge="simulated",
+        provenance="simulated",
         seed=seed,
         started_at=now(),
         phases=tuple(phases),
@@ -336,4 +336,4 @@ def _program_record(
         fio_version="",
         origin_s=0.0,
     )
-    return replace(made, badge="simulated", started_at=now(), load={"what": "simulated"})
+    return replace(made, provenance="simulated", started_at=now(), load={"what": "simulated"})

@@ -33,7 +33,7 @@ class Cap:
     """Requests per second of the load in which the drive did most without a scheduler."""
 
     run_id: str
-    badge: str
+    provenance: str
     where: str
     rate: float
     without: float
@@ -61,7 +61,9 @@ def of_records(records: Iterable[Record]) -> dict[str, Cap]:
     where = busiest[0] or first.cell.removeprefix("use=")
     own = means[busiest]
     return {
-        name: Cap(first.run_id, first.badge, where, rate, own[WITHOUT]) for name, rate in own.items() if name != WITHOUT
+        name: Cap(first.run_id, first.provenance, where, rate, own[WITHOUT])
+        for name, rate in own.items()
+        if name != WITHOUT
     }
 
 
@@ -79,7 +81,7 @@ def newest(path: Path | None = None) -> dict[str, Cap]:
             every = [caps for run in reversed(found) if (caps := of_records(store.records(run.run_id)))]
     except SeekwiseError:
         return {}
-    measured = [caps for caps in every if all(cap.badge == "measured" for cap in caps.values())]
+    measured = [caps for caps in every if all(cap.provenance == "measured" for cap in caps.values())]
     return next(iter([*measured, *every]), {})
 
 
@@ -92,7 +94,7 @@ def sentence(scheduler: str, caps: Mapping[str, Cap]) -> str:
     """What is known of one scheduler; empty for one of which nothing is."""
     cap = caps.get(scheduler)
     if cap is not None:
-        source = f"{'Measured on this machine' if cap.badge == 'measured' else cap.badge.capitalize()} (run {cap.run_id}, {cap.where}): "
+        source = f"{'Measured on this machine' if cap.provenance == 'measured' else cap.provenance.capitalize()} (run {cap.run_id}, {cap.where}): "
         if cap.rate >= (1 - NOTHING) * cap.without:
             return f"{source}{scheduler} does not cap the drive: {thousands(cap.rate)} requests per second, {thousands(cap.without)} under {WITHOUT}."
         return f"{source}{scheduler} ends at {thousands(cap.rate)} requests per second, {WITHOUT} at {thousands(cap.without)}."

@@ -16,8 +16,8 @@ PROVENANCES = ("measured", "virtual", "simulated")
 
 def check(record: Record) -> None:
     """Raises ValueError naming what is wrong."""
-    if record.badge not in PROVENANCES:
-        raise ValueError(f"provenance {record.badge!r:.40}")
+    if record.provenance not in PROVENANCES:
+        raise ValueError(f"provenance {record.provenance!r:.40}")
     texts = (record.cell, record.setting, record.started_at)
     whole = (record.environment, record.factors, record.settings_seen, record.load, record.conditions)
     if not (

@@ -127,7 +127,7 @@ def of_records(records: Iterable[Record], unit: Unit | None = None) -> Iterator[
     for record in records:
         if unit is None or record.environment.get("devices"):
             unit = unit_of(record.environment)
-        if not record.valid or record.badge != "measured":
+        if not record.valid or record.provenance != "measured":
             continue
         for phase in record.phases:
             if phase.details.get("role", "foreground") != "foreground":

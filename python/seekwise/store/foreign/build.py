@@ -150,7 +150,7 @@ def _records(run_id: str, pairs: list[tuple[Result, str, str]]) -> list[Record]:
                 cell=cell,
                 setting=label,
                 factors=factors,
-                badge="measured",
+                provenance="measured",
                 seed=result.seed,
                 started_at=result.started_at,
                 phases=result.phases,
