@@ -81,9 +81,9 @@ class StoredRecord:
 
 def row(record: Record) -> StoredRecord:
     """A record as a row of the database."""
+    shared = [name for name in StoredRecord.__dataclass_fields__ if name not in ("badge", "record")]
     return StoredRecord(
-        **{name: getattr(record, name) for name in StoredRecord.__dataclass_fields__ if name != "record"},
-        record=encode(record),
+        **{name: getattr(record, name) for name in shared}, badge=record.provenance, record=encode(record)
     )
 
 
