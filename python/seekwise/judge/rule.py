@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from types import MappingProxyType
 
-RULE_VERSION = "5"
+RULE_VERSION = "6"
 
 ALPHA = 0.05
 """What is promised: the share of false winners, and of tables without any difference that show a winner."""
