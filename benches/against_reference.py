@@ -15,9 +15,9 @@ from pathlib import Path
 
 from seekwise.judge.decision.records import Decided, decided
 from seekwise.judge.decision.verdicts import BOUND_FACTOR, Judged, Standing
-from seekwise.measure.live.plan import LivePlan, is_live
 from seekwise.store.database import Store
 from seekwise.store.record import Record
+from seekwise.workload.live_plan import LivePlan
 
 BETWEEN_RUNS = 1000
 """Rounds of one run are no neighbours of another's."""
@@ -25,7 +25,7 @@ BETWEEN_RUNS = 1000
 
 def newest(path: Path) -> tuple[LivePlan, list[Record]]:
     with Store.open(path, create=False) as store:
-        run = next(run for run in reversed(store.runs()) if is_live(run.plan))
+        run = next(run for run in reversed(store.runs()) if not run.is_of_study)
         return LivePlan.from_document(run.plan), list(store.records(run.run_id))
 
 
@@ -71,7 +71,7 @@ def main() -> None:
     sums = [0, 0, 0]
     for number, (path, plan, records) in enumerate(runs):
         others = pooled([other for place, (_, _, other) in enumerate(runs) if place != number])
-        text, *counts = line(path.name, decided(records, plan.order()), decided(others, plan.order()))
+        text, *counts = line(path.name, decided(records, plan), decided(others, plan))
         sums = [a + b for a, b in zip(sums, counts, strict=True)]
         print(text)
     sure, wrong, total = sums

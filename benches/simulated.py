@@ -55,10 +55,10 @@ def ended(process: subprocess.Popen[str]) -> list[float]:
 
 
 def main() -> None:
-    from seekwise.simulate.protocol import Options
     from seekwise.cli import _job, _spread
     from seekwise.measure import execute
     from seekwise.measure.cluster import where
+    from seekwise.simulate.protocol import Options
     from seekwise.store.database import Store
     from seekwise.workload.study import starters
 

@@ -77,6 +77,7 @@ def page(command: click.Command, path: tuple[str, ...]) -> str:
 
 
 def paragraphs(text: str) -> str:
+    """Paragraphs of plain text as roff."""
     blocks = [" ".join(block.split()) for block in text.split("\n\n") if block.strip()]
     return "\n.PP\n".join(escaped(block) for block in blocks)
 

@@ -170,7 +170,7 @@ def capacity(model: dict[str, Any]) -> str:
 
 
 def study_keys() -> str:
-    from seekwise.workload.study.model import Study
+    from seekwise.workload.study.study import Study
 
     schema = Study.model_json_schema()
     text = [

@@ -130,7 +130,7 @@ def readers() -> Figure:
     """MB/s of sequential readers through the page cache of an Exos X18, {file system, readers, size of a read, of a file: by read-ahead}."""
     from seekwise.simulate.simulated import SimulatedBackend
     from seekwise.workload.study import plan
-    from seekwise.workload.study.model import Study
+    from seekwise.workload.study.study import Study
 
     rates = {}
     for filesystem, (threads, block, size) in itertools.product(("xfs", "ext4"), READERS):

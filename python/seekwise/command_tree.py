@@ -8,6 +8,7 @@ _ROOT: list[click.Group] = []
 
 
 def set_root(tree: click.Group) -> None:
+    """Makes the commands known; called once by the command line."""
     _ROOT[:] = [tree]
 
 

@@ -325,6 +325,7 @@ def try_lock(descriptor: int, kind: int) -> bool | None:
 
 
 def sync_folder(folder: Path) -> None:
+    """Makes the names in a folder durable. OSError where that fails."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -22,8 +22,8 @@ from seekwise import temporary
 from seekwise.errors import UsageError
 
 if TYPE_CHECKING:
-    from seekwise.judge.model import Verdict
-    from seekwise.report.outcome import Outcome
+    from seekwise.judge.observation import Verdict
+    from seekwise.report.of_run import Report
     from seekwise.store.database import Run, Store
     from seekwise.store.record import Record
 
@@ -68,27 +68,27 @@ class Simulation:
 class Analysis:
     """What a run's records say: the same as `seekwise results` shows."""
 
-    outcome: Outcome
+    report: Report
 
     @property
     def answer(self) -> str:
         """The recommendation in a sentence."""
-        return self.outcome.content.advice.headline
+        return self.report.headline()
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """What stands behind it."""
-        return tuple(self.outcome.content.advice.reasons)
+        return tuple(self.report.reasons())
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """Every comparison of two settings."""
-        return tuple(self.outcome.verdicts)
+        """Every comparison of two settings; none of a run of `seekwise tune`, which is judged use by use."""
+        return tuple(self.report.verdicts)
 
     @property
     def findings(self) -> tuple[str, ...]:
         """Insights, the strongest first."""
-        return tuple(finding.text for finding in self.outcome.content.findings)
+        return tuple(self.report.findings())
 
 
 @dataclass(frozen=True)
@@ -166,23 +166,16 @@ def load(run: str = "last", *, db: str | Path | None = None) -> Simulation:
 
 
 def analyse(run: Simulation) -> Analysis:
-    """Verdicts, insights and recommendation of a run, by the rule of `seekwise results`. Raises UsageError for a run of `seekwise tune`."""
-    from seekwise.measure.live.plan import is_live
-    from seekwise.report import outcome
-    from seekwise.workload.study.plan import Plan
+    """Verdicts, insights and recommendation of a run, by the rule of `seekwise results`."""
+    from seekwise.judge import outcome
+    from seekwise.report import of_run
 
-    if is_live(run.run.plan):
-        raise UsageError(f"run {run.run.run_id} is of `tune`", hint=f"`seekwise results {run.run.run_id}` shows it")
-    return Analysis(
-        outcome.judged(run.run, Plan.from_document(run.run.plan), list(run.records), outcome.study_of(run.run))
-    )
+    return Analysis(of_run.of_outcome(outcome.from_records(run.run, list(run.records))))
 
 
 def plot(analysis: Analysis, name: str | None = None) -> list[Picture]:
     """The charts of the report, or only that of this name. Raises UsageError for a name that none has."""
-    from seekwise.report.page import pictures
-
-    found = [Picture(each, svg) for each, svg in pictures(analysis.outcome.content)]
+    found = [Picture(each, svg) for each, svg in analysis.report.pictures()]
     if name is None:
         return found
     chosen = [each for each in found if each.name == name]

@@ -14,7 +14,7 @@ from tests import simulated_study
 from seekwise.cli import apply
 from seekwise.cli.main import cli
 from seekwise.errors import RefusedError
-from seekwise.linux.setters.model import Setter
+from seekwise.linux.setters.assignment import Setter
 from seekwise.settings import conflicts
 from seekwise.settings.asked import Asked
 

@@ -15,7 +15,7 @@ import pytest
 from seekwise.control import signatures
 from seekwise.control.emptiness import allow_destroy, claimed, prove_empty
 from seekwise.errors import RefusedError, UsageError
-from seekwise.linux.model import BlockDevice, Mount, Stack
+from seekwise.linux.block_device import BlockDevice, Mount, Stack
 from seekwise.linux.stack import read_stack
 
 from .conftest import needs_root

@@ -14,7 +14,7 @@ from seekwise.cli.main import cli
 from seekwise.errors import NotMetError, SeekwiseError, UsageError
 from seekwise.measure.cluster import cells
 from seekwise.measure.live import simulated
-from seekwise.settings.design import answer, search, surrogate
+from seekwise.settings.design import array_answer, search, surrogate
 from seekwise.settings.design.front import front
 from seekwise.settings.design.space import Array, Point, Space, arrays_of, parse_drives, space_of
 from seekwise.workload.study import uses
@@ -35,7 +35,7 @@ def swept(trials: int, levels=("raid0", "raid10", "raid5"), drives=(4, 6), survi
 
 def test_the_search_finds_what_trying_everything_finds() -> None:
     sweep, racers = swept(128, use="random-write")
-    found = answer.of(sweep, racers, None)
+    found = array_answer.of(sweep, racers, None)
     everything = search.Sweep(
         model=sweep.model, space=sweep.space, uses=sweep.uses, data_bytes=sweep.data_bytes, seed=99, trials_most=0,
         simulate=cells.here,
@@ -49,33 +49,33 @@ def test_the_search_finds_what_trying_everything_finds() -> None:
 
 
 def test_the_same_seed_gives_the_same_answer() -> None:
-    first, second = (answer.document(answer.of(*found, None), found[0]) for found in (swept(64), swept(64)))
+    first, second = (array_answer.document(array_answer.of(*found, None), found[0]) for found in (swept(64), swept(64)))
     assert first == second
 
 
 def test_an_array_that_survives_nothing_is_recommended_only_when_asked_for() -> None:
     sweep, racers = swept(64)
-    assert {row.point.array.level for row in answer.of(sweep, racers, None).rows} == {"raid10", "raid5"}
+    assert {row.point.array.level for row in array_answer.of(sweep, racers, None).rows} == {"raid10", "raid5"}
     sweep, racers = swept(64, levels=("raid0",), survives=0)
-    text = answer.lines(answer.of(sweep, racers, None), sweep)
+    text = array_answer.lines(array_answer.of(sweep, racers, None), sweep)
     assert any("loses all data" in line for line in text)
 
 
 def test_the_answer_fits_a_terminal() -> None:
     sweep, racers = swept(64, drives=(4, 5, 6, 7, 8), levels=("raid10", "raid5", "raid6"))
-    text = answer.lines(answer.of(sweep, racers, None), sweep)
+    text = array_answer.lines(array_answer.of(sweep, racers, None), sweep)
     assert len(text) <= 25 and max(map(len, text)) <= 80
     assert text[0].startswith("Build RAID ")
 
 
 def test_with_a_wanted_rate_the_fewest_drives_win() -> None:
     sweep, racers = swept(64, drives=(4, 6, 8))
-    free = answer.of(sweep, racers, None)
+    free = array_answer.of(sweep, racers, None)
     slow = min(min(row.rates_mb_s) for row in free.rows)
-    modest = answer.of(sweep, racers, slow * 0.9)
+    modest = array_answer.of(sweep, racers, slow * 0.9)
     assert modest.chosen.point.array.drives == 4
     with pytest.raises(NotMetError, match="no array of these reaches"):
-        answer.of(sweep, racers, 1e6)
+        array_answer.of(sweep, racers, 1e6)
 
 
 def test_the_error_of_the_surrogate_is_that_of_points_it_has_not_seen() -> None:

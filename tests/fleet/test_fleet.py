@@ -15,7 +15,7 @@ from tests import schemas as checking
 from seekwise import bounds
 from seekwise.cli.main import cli
 from seekwise.errors import UsageError
-from seekwise.report.fleet import answer, bundle, parquet, rows
+from seekwise.report.fleet import bundle, fleet_answer, parquet, rows
 from seekwise.report.fleet.unlike import unlike
 from seekwise.store.database import Store
 
@@ -83,7 +83,7 @@ def test_bundles_of_500_hosts_end_in_an_answer(tmp_path, monkeypatch) -> None:
 
 def test_the_pooled_ratio_is_the_planted_one() -> None:
     _, summary = summary_of(200, 3)
-    clear = [each for each in answer.of(summary).pooled if each.metric == "rate"]
+    clear = [each for each in fleet_answer.of(summary).pooled if each.metric == "rate"]
     assert len(clear) == 4
     for each in clear:
         # The most common setting is the reference; both are as common here.
@@ -99,10 +99,10 @@ def test_a_kernel_that_always_comes_with_a_firmware_is_not_blamed_alone() -> Non
         unit = rows.Unit(f"h{number}", "sda", "m", "B" if new else "A", "6.8" if new else "6.1", "single")
         for _ in range(4):
             rate = float(np.exp(18 + chosen.normal(0, 0.02) - (0.2 if new else 0.0)))
-            summary.add(rows.Row(unit, "rand_read", "none", {"rate": rate}))
+            summary.add(rows.OperationRow(unit, "rand_read", "none", {"rate": rate}))
     _, (change,) = unlike(summary)
     assert change.part == "kernel" and change.together == "firmware B"
-    assert "either may be the cause" in " ".join(answer.lines(answer.of(summary)))
+    assert "either may be the cause" in " ".join(fleet_answer.lines(fleet_answer.of(summary)))
 
 
 def test_parquet_sums_to_what_the_records_say(tmp_path) -> None:
@@ -284,14 +284,14 @@ def test_without_statsmodels_there_is_one_error_with_the_line_that_installs_it(t
 
 def test_few_hosts_are_not_called_alike(tmp_path) -> None:
     _, summary = summary_of(3, 1)
-    text = " ".join(answer.lines(answer.of(summary)))
+    text = " ".join(fleet_answer.lines(fleet_answer.of(summary)))
     assert "Devices are not compared: that needs 8 of a kind, and there are 3 of a kind at most." in text
     assert "unlike" not in text and "No kernel" not in text
     _, summary = summary_of(12, 1, anomalies=False)
     environment = {"host": "odd", "kernel": "6.1", "devices": [{"name": "sdz", "model": "Other"}]}
     for _ in range(3):
-        summary.add(rows.Row(rows.unit_of(environment), "rand_read", "none", {"rate": 1e8}))
-    text = " ".join(answer.lines(answer.of(summary)))
+        summary.add(rows.OperationRow(rows.unit_of(environment), "rand_read", "none", {"rate": 1e8}))
+    text = " ".join(fleet_answer.lines(fleet_answer.of(summary)))
     assert "Not compared, since that needs 8 of a kind: 1 device of 1 other kind." in text and "alike" not in text
 
 

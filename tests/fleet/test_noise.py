@@ -95,7 +95,7 @@ def fleet_of(trials) -> rows.Summary:
     for (host, load), logs in trials.items():
         unit = rows.Unit(host, "sda", "m", "A", "6.1", "single")
         for log in logs:
-            summary.add(rows.Row(unit, load, "none", {"rate": math.exp(18 + log)}))
+            summary.add(rows.OperationRow(unit, load, "none", {"rate": math.exp(18 + log)}))
     return summary
 
 

@@ -24,8 +24,8 @@ from seekwise.linux.tree import open_tree
 from seekwise.settings import controllers, history
 from seekwise.settings.controllers import Unit
 from seekwise.store import foreign
-from seekwise.store.foreign.model import Source
 from seekwise.store.foreign.registry import FORMATS
+from seekwise.store.foreign.result import Source
 from seekwise.trace import depend, summary
 from seekwise.trace.readers import open_trace
 from seekwise.workload.study import uses

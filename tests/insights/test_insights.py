@@ -9,7 +9,7 @@ import pytest
 from seekwise.report import insights
 from seekwise.report.insights.schedulers import groups, slope, trend
 from seekwise.store.record import CpuSeconds, Phase, Record
-from seekwise.workload.study.model import System
+from seekwise.workload.study.study import System
 
 MIB = 2**20
 

@@ -13,7 +13,7 @@ from insights.test_insights import record
 from seekwise.report import insights
 from seekwise.report.insights import schedulers
 from seekwise.report.insights.means import Means
-from seekwise.workload.study.model import System
+from seekwise.workload.study.study import System
 
 OPERATIONS = ("seq_read", "seq_write", "rand_read", "rand_write")
 NAMES = ("noop", "deadline", "anticipatory", "cfq")

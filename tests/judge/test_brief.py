@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from tests import simulated_study
 
 from seekwise.cli.main import cli
-from seekwise.report import outcome
+from seekwise.report import of_run
 from seekwise.store import codec
 from seekwise.store.database import Store
 
@@ -29,7 +29,7 @@ def store(tmp_path_factory):
 
 def test_everything_that_is_said_is_the_same(store) -> None:
     run = store.run("last")
-    whole, brief = outcome.of(store, run), outcome.of(store, run, brief=True)
+    whole, brief = of_run.of(store, run), of_run.of(store, run, brief=True)
     assert any(verdict.metric == "p99" for verdict in whole.verdicts)
     assert brief.verdicts == whole.verdicts
     for part in ("advice", "winners", "notes", "findings", "control", "printed"):

@@ -16,8 +16,8 @@ from seekwise.measure import execute as run
 from seekwise.store.database import Store
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.workload.study import plan
-from seekwise.workload.study.model import Study
 from seekwise.workload.study.plan import SystemFacts
+from seekwise.workload.study.study import Study
 
 THREADS = [1, 2, 4, 8, 16, 32]
 

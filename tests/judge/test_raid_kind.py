@@ -7,7 +7,7 @@ import pytest
 from seekwise.judge.raid_kind import Pair, raid_kind
 from seekwise.report.insights import controllers
 from seekwise.report.insights.means import Means
-from seekwise.workload.study.model import System
+from seekwise.workload.study.study import System
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 
 from seekwise.judge import Observation, judge_observations
-from seekwise.report import outcome
+from seekwise.judge.records import exact_note
+from seekwise.judge.study_outcome import decided, recommended
 
 PLAN = SimpleNamespace(
     reference="old",
@@ -38,7 +39,7 @@ WIN = values("p99", 0.45)
 def chosen(observations: list[Observation], unsteady: str | None = None) -> str | None:
     restless = {(CELL, unsteady): "not steady"} if unsteady else {}
     judged = judge_observations(observations, unsteady=restless)
-    found = outcome.recommended(outcome.question(judged, PLAN), PLAN)
+    found = recommended(decided(judged, PLAN).choice, PLAN)
     return None if found is None else found.label
 
 
@@ -59,7 +60,7 @@ def test_chance_in_one_of_many_comparisons_does_not():
 def test_one_simulated_repetition_decides_and_says_why():
     once = [each for each in [*WIN, *values("rate", 1.0, 0.0)] if each.block == 0]
     exact, measured = judge_observations(once, exact=True), judge_observations(once)
-    assert outcome.recommended(outcome.question(exact, PLAN), PLAN).label == "new"
-    assert outcome.recommended(outcome.question(measured, PLAN), PLAN) is None
-    assert "without statistics" in outcome.exact_note(exact)[0]
-    assert outcome.exact_note(measured) == [] and outcome.exact_note(judge_observations(WIN, exact=True)) == []
+    assert recommended(decided(exact, PLAN).choice, PLAN).label == "new"
+    assert recommended(decided(measured, PLAN).choice, PLAN) is None
+    assert "without statistics" in exact_note(exact)[0]
+    assert exact_note(measured) == [] and exact_note(judge_observations(WIN, exact=True)) == []

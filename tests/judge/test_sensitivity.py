@@ -12,7 +12,7 @@ from seekwise.errors import UsageError
 from seekwise.report.insights import sensitivity as vary
 from seekwise.simulate.simulated import SimulatedBackend
 from seekwise.workload.study import parameters, starters
-from seekwise.workload.study.model import Study
+from seekwise.workload.study.study import Study
 
 
 def study(**changes: object) -> Study:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from seekwise.linux.model import Stack
+from seekwise.linux.block_device import Stack
 from seekwise.linux.stack import read_stack
 
 MACHINES = Path(__file__).resolve().parents[1] / "machines"

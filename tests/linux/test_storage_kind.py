@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from seekwise.linux.block_device import BlockDevice
 from seekwise.linux.document import devices_document
-from seekwise.linux.model import BlockDevice
 from seekwise.linux.stack import read_stack
 from seekwise.linux.storage_kind import storage_kind
 from seekwise.linux.warn import device_warnings

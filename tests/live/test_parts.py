@@ -12,7 +12,7 @@ from live.helpers import entry_of
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.judge.decision.verdicts import judge
 from seekwise.measure.live import carry, execute, jobs, loads, logs, own, prepare, progress
-from seekwise.measure.live.candidates import Candidate
+from seekwise.workload.live_plan import Candidate
 from seekwise.workload.study import uses
 from seekwise.workload.study.rounds import Order
 

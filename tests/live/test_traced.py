@@ -11,9 +11,10 @@ from report.sample_live import live_outcome
 from seekwise.control import tracefs
 from seekwise.errors import MissingError
 from seekwise.measure.live import traced
-from seekwise.measure.live.plan import LivePlan
 from seekwise.report import live_page
+from seekwise.trace import excerpt
 from seekwise.trace.columns import REQUEST, Kind
+from seekwise.workload.live_plan import LivePlan
 
 MS = 1_000_000
 
@@ -31,18 +32,18 @@ def rows(count: int, each_ms: float, wait_ms: float = 0.1, kind: int = Kind.READ
 
 def outcome_with(document: dict):
     found = live_outcome(2)
-    return replace(found, plan=replace(found.plan, extra={traced.KEY: document}))
+    return replace(found, plan=replace(found.plan, extra={excerpt.KEY: document}))
 
 
 def packed(count: int, each_ms: float, **more) -> dict:
-    return traced._packed(rows(count, each_ms, **more), 1000 * MS, 1500 * MS)
+    return excerpt.packed(rows(count, each_ms, **more), 1000 * MS, 1500 * MS)
 
 
 def test_requests_are_kept_as_they_were():
     found = LivePlan.from_document(
         outcome_with({"uses": {"streams": {"settings": {"none": packed(100, 5.0)}}}}).plan.to_document()
     )
-    (kept,) = traced.kept(found, "streams")
+    (kept,) = excerpt.kept(found.extra, "streams")
     assert kept.span_ms == 500 and len(kept.requests) == 100
     first, last = kept.requests[0], kept.requests[-1]
     assert (first.arrival, first.issue, first.end, first.sector) == (pytest.approx(-0.1), 0, 5, 0)
@@ -50,13 +51,13 @@ def test_requests_are_kept_as_they_were():
 
 
 def test_of_very_many_requests_the_last_ones_are_kept_and_the_stretch_is_shorter():
-    found = traced._packed(rows(50_000, 0.01), 1000 * MS, 1500 * MS)
-    assert found["requests"] == traced.REQUESTS_MOST
-    assert found["span_ns"] == pytest.approx(traced.REQUESTS_MOST * 0.01 * MS, rel=0.01)
+    found = excerpt.packed(rows(50_000, 0.01), 1000 * MS, 1500 * MS)
+    assert found["requests"] == excerpt.REQUESTS_MOST
+    assert found["span_ns"] == pytest.approx(excerpt.REQUESTS_MOST * 0.01 * MS, rel=0.01)
 
 
 def test_requests_outside_the_stretch_are_left_out():
-    assert traced._packed(rows(100, 10.0), 1000 * MS, 1200 * MS)["requests"] == 20 + 1
+    assert excerpt.packed(rows(100, 10.0), 1000 * MS, 1200 * MS)["requests"] == 20 + 1
 
 
 def test_the_page_shows_where_reads_wait(tmp_path):
@@ -66,7 +67,7 @@ def test_the_page_shows_where_reads_wait(tmp_path):
     }
     found = outcome_with({"uses": {"streams": {"dropped": 0, "settings": settings}}})
     use = next(each for each in found.plan.uses if each.name in ("streams", found.plan.uses[0].name))
-    found.plan.extra[traced.KEY]["uses"] = {use.name: {"dropped": 0, "settings": settings}}
+    found.plan.extra[excerpt.KEY]["uses"] = {use.name: {"dropped": 0, "settings": settings}}
     html = live_page.html(found)
     assert f'id="why-{use.name}"' in html and "block events" in html
     assert "A read takes 5 ms with bfq and 40.1 ms with mq-deadline; it waits longer at the drive" in html
@@ -115,5 +116,5 @@ def test_the_use_that_differs_most_is_traced_with_its_best_its_worst_and_the_pre
 )  # fmt: skip
 def test_what_is_damaged_is_left_out(document):
     found = live_outcome(2)
-    plan = replace(found.plan, extra={traced.KEY: document})
-    assert traced.kept(plan, "streams") == []
+    plan = replace(found.plan, extra={excerpt.KEY: document})
+    assert excerpt.kept(plan.extra, "streams") == []

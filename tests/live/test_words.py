@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from report.sample_live import live_outcome
-from seekwise.report import live
+from seekwise.judge.live_outcome import notes
 from seekwise.report.metric_words import open_bound
 
 
@@ -49,6 +49,6 @@ def test_other_programs_are_named_once_and_only_those_of_disturbed_periods():
         ),
         *rest,
     ]
-    (said,) = [text for text in live.notes(replace(found, records=records)) if text.startswith("Other programs")]
+    (said,) = [text for text in notes(replace(found, records=records)) if text.startswith("Other programs")]
     assert ": cp (pid 7, 5.5 MB);" in said
     assert "bash" not in said

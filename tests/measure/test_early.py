@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from seekwise.errors import SeekwiseError
-from seekwise.measure import early
+from seekwise.judge import early
 from seekwise.measure import execute as run
-from seekwise.report import outcome
+from seekwise.report import of_run
 from seekwise.store.database import Store
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.workload.study import plan
-from seekwise.workload.study.model import Study
 from seekwise.workload.study.plan import Plan, SystemFacts, Trial
+from seekwise.workload.study.study import Study
 
 
 def make(schedulers: list[str], *, threads: list[int], until: str | None) -> Plan:
@@ -75,12 +75,14 @@ class Fake:
             )  # fmt: skip
 
 
-def carried_out(tmp_path: Path, made: Plan, effect, noisy: str = "nowhere") -> tuple[Fake, outcome.Outcome, list[str]]:
+def carried_out(
+    tmp_path: Path, made: Plan, effect, noisy: str = "nowhere"
+) -> tuple[Fake, of_run.StudyReport, list[str]]:
     fake, said = Fake(made, effect, noisy=noisy), []
     with Store.open(tmp_path / "db") as store:
         row = run.new_run(made, "", None)
         run.carry_out(store, row, made, fake, say=said.append)
-        return fake, outcome.of(store, store.run(row.run_id)), said
+        return fake, of_run.of(store, store.run(row.run_id)), said
 
 
 def test_a_run_stops_when_every_comparison_is_decided(tmp_path: Path) -> None:
@@ -141,7 +143,7 @@ def test_a_resumed_run_decides_as_if_it_had_not_been_interrupted(tmp_path: Path)
         assert again.until == "decided"
         rest = Fake(again, effect)
         run.carry_out(store, stored, again, rest)
-        resumed = outcome.of(store, store.run(row.run_id))
+        resumed = of_run.of(store, store.run(row.run_id))
     assert not {t.index for t in broken.trials} & {t.index for t in rest.trials}
     _, whole, _ = carried_out(tmp_path / "other", made, effect) if (tmp_path / "other").mkdir() is None else None
     assert [(v.cell, v.winner, v.ratio) for v in resumed.verdicts] == [

@@ -21,7 +21,7 @@ from seekwise.papers.simulated import SimulatedResults
 from seekwise.report import insights, outcome
 from seekwise.report.explain import explain
 from seekwise.report.insights import sensitivity
-from seekwise.report.insights.answer import answer
+from seekwise.report.insights.choices import answer
 from seekwise.report.rows import summary_rows, trial_rows
 from seekwise.report.terminal import print_table
 from seekwise.simulate import setup_lines
@@ -30,7 +30,7 @@ from seekwise.simulate.simulated import SimulatedBackend
 from seekwise.simulate.trial_spec import default_scheduler
 from seekwise.store.record import Record
 from seekwise.workload.study import starters
-from seekwise.workload.study.model import Study
+from seekwise.workload.study.study import Study
 
 
 def study(name: str) -> Study:

@@ -12,8 +12,8 @@ from report.sample import sample_content, sample_records
 from report.sample_live import live_outcome
 from seekwise.cli.main import cli
 from seekwise.judge import compare as comparing
-from seekwise.measure.live import traced
 from seekwise.report import compare_page, comparison, index_page, live_page, page
+from seekwise.trace import excerpt
 from seekwise.trace.columns import REQUEST
 
 SCHEDULERS = """
@@ -203,7 +203,7 @@ def traced_outcome():
         for number, each in enumerate(found.plan.candidates)
     }
     document = {"uses": {found.plan.uses[0].name: {"dropped": 0, "settings": settings}}}
-    return replace(found, plan=replace(found.plan, extra={traced.KEY: document}))
+    return replace(found, plan=replace(found.plan, extra={excerpt.KEY: document}))
 
 
 def traced_rows(each_ms: float, count: int) -> dict:
@@ -213,7 +213,7 @@ def traced_rows(each_ms: float, count: int) -> dict:
     rows["issue_ns"] = rows["complete_ns"] - int(each_ms * 1e6)
     rows["arrival_ns"] = rows["insert_ns"] = rows["issue_ns"] - 100_000
     rows["sector"], rows["sectors"], rows["process"] = np.arange(count) * 7_919_000 % 2**29, 8, 1 + np.arange(count) % 3
-    return traced._packed(rows, 0, int(count * each_ms * 1e6))
+    return excerpt.packed(rows, 0, int(count * each_ms * 1e6))
 
 
 def live_pairing() -> comparison.Pairing:
@@ -223,7 +223,7 @@ def live_pairing() -> comparison.Pairing:
 
     sides = [live_outcome(3, name="before"), live_outcome(3, name="after", seed=9, slower=1.25)]
     labels = [each.label for each in sides[0].plan.candidates]
-    found = changes(*(entries(side.records, side.plan.order()) for side in sides), labels)
+    found = changes(*(entries(side.records, side.plan) for side in sides), labels)
     runs = [replace(side.run, run_id=f"2026010{n}-0304-abcd") for n, side in enumerate(sides, start=1)]
     return comparison.Pairing(*runs, comparison.of_live(found), ("kernel: 6.1 against 6.12",))
 

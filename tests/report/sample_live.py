@@ -6,13 +6,12 @@ import functools
 import math
 import random
 
+from seekwise.judge import live_outcome as outcomes
 from seekwise.judge.decision.periods import BINS_PER_OCTAVE, upper_bound_ns
-from seekwise.judge.decision.table import Threshold
-from seekwise.measure.live.candidates import Candidate
-from seekwise.measure.live.plan import LivePlan
-from seekwise.report import live
+from seekwise.judge.rule import THRESHOLD_OF_PERIODS
 from seekwise.store.database import Run
 from seekwise.store.record import CpuSeconds, Phase, Record
+from seekwise.workload.live_plan import Candidate, LivePlan
 from seekwise.workload.study import uses
 
 SPEED = {"mq-deadline": 1.0, "none": 0.9, "bfq": 0.7, "kyber": 1.02}
@@ -38,7 +37,7 @@ def live_outcome(
     plan = LivePlan(
         target="/srv/<data> & more", leaves=("vda",), stack=("/srv on / (ext4)", "  vda  virtio, 256 GiB"),
         current={"vda": {"queue/scheduler": "mq-deadline"}}, candidates=candidates, uses=tuple(chosen), left_out=("backup",),
-        threshold=Threshold(), budget_s=120.0, seed=7, notes=("A note of the run",), name=name,
+        threshold=THRESHOLD_OF_PERIODS, budget_s=120.0, seed=7, notes=("A note of the run",), name=name,
     )  # fmt: skip
     records, at = [], 0.0
     for use in chosen:
@@ -49,7 +48,7 @@ def live_outcome(
                 records.append(_record(use, setting, block, len(records), at, rng, slower, noise))
                 at += LENGTH_S
     run = Run("20260102-0304-abcd", "2026-01-02T03:04:05.000+00:00", "0.1.0", name, "kernel", plan.target, 7, "", plan.to_document(), "2026-01-02T03:06:05.000+00:00", "complete")  # fmt: skip
-    return live.judged(run, plan, records)
+    return outcomes.judged(run, plan, records)
 
 
 def _record(

@@ -10,8 +10,8 @@ from seekwise.judge.decision.records import made
 from seekwise.judge.decision.table import Entry, values_of
 from seekwise.judge.decision.verdicts import judge
 from seekwise.report import answered
-from seekwise.report.answer import row_lines
 from seekwise.report.metric_words import amount, pair_text, value_text
+from seekwise.report.tune_answer import row_lines
 
 
 def figure(

@@ -13,9 +13,9 @@ import pytest
 
 from report import pages
 from report.chromium import Chromium, program
-from seekwise.measure.live import traced
 from seekwise.report import index_page, live_page, page
 from seekwise.store.database import Store
+from seekwise.trace import excerpt
 
 pytestmark = [
     pytest.mark.slow,
@@ -352,7 +352,7 @@ def test_hostile_words_in_records_do_nothing(browser, tmp_path):
         traces=trace,
     )
     live = pages.traced_outcome()
-    kept = live.plan.extra[traced.KEY]
+    kept = live.plan.extra[excerpt.KEY]
     kept["why_not"] = HOSTILE
     plan = replace(live.plan, target=HOSTILE, name=HOSTILE, warnings=(HOSTILE,), notes=(HOSTILE,), stack=(HOSTILE,))
     live = replace(live, plan=plan, run=replace(live.run, run_id=HOSTILE, name=HOSTILE, target=HOSTILE))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from report import pages
-from seekwise.report import close_up, outcome, page
+from seekwise.report import close_up, of_run, page
 from seekwise.report.looks import Looks
 from seekwise.simulate import close_up as again
 from seekwise.store.database import Store
@@ -38,24 +38,24 @@ blocks = 3
 """
 
 
-def ran(folder: Path, text: str) -> outcome.Outcome:
+def ran(folder: Path, text: str) -> of_run.StudyReport:
     (folder / "study.toml").write_text(text)
     pages.invoke(folder, "run", str(folder / "study.toml"))
     with Store.open(folder / "records.db", create=False) as store:
-        return outcome.of(store, store.run("last"))
+        return of_run.of(store, store.run("last"))
 
 
 @pytest.fixture(scope="module")
-def disk(tmp_path_factory) -> outcome.Outcome:
+def disk(tmp_path_factory) -> of_run.StudyReport:
     return ran(tmp_path_factory.mktemp("disk"), ELEVATORS)
 
 
 @pytest.fixture(scope="module")
-def arrays(tmp_path_factory) -> outcome.Outcome:
+def arrays(tmp_path_factory) -> of_run.StudyReport:
     return ran(tmp_path_factory.mktemp("arrays"), pages.ARRAYS)
 
 
-def stretch_of(found: outcome.Outcome, operation: str) -> list[shape.CloseUp]:
+def stretch_of(found: of_run.StudyReport, operation: str) -> list[shape.CloseUp]:
     load = next(each for each in close_up.loads(found.content.records) if each.operation == operation)
     return again.close_ups(list(load.records.values()), operation)
 

@@ -12,7 +12,7 @@ from seekwise.report import evidence, markdown
 from seekwise.report.charts import files, panels
 from seekwise.report.frame import axes, frame
 from seekwise.report.looks import CONTRAST_MIN, DARK_PAGE, LIGHT_PAGE, Looks, contrast
-from seekwise.workload.study.model import System
+from seekwise.workload.study.study import System
 
 
 def with_factors(**levels):

@@ -21,13 +21,13 @@ from seekwise.errors import MissingError, UsageError
 from seekwise.lab.testbed import image, kernels, machine
 from seekwise.linux import page_cache
 from seekwise.measure.live import own, passive, simulated
-from seekwise.measure.live.plan import LivePlan
 from seekwise.measure.live.session import Watch
-from seekwise.report import answer
-from seekwise.settings import asked
+from seekwise.report import of_run, tune_answer
+from seekwise.settings import asked, history
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
 from seekwise.trace.columns import Notes
+from seekwise.workload.live_plan import LivePlan
 from seekwise.workload.study import uses
 from seekwise.workload.study.plan import Plan, Touch
 from seekwise.workload.study.uses import Use
@@ -98,7 +98,7 @@ def fits(text: str) -> None:
     """The answer up to the next step: 80 columns, 25 lines, nothing cut within them."""
     lines = [line for line in text.splitlines() if not line.startswith(("next:", "note:", "run ", "/"))]
     assert max(map(len, lines)) <= 80, [line for line in lines if len(line) > 80]
-    assert len(lines) <= answer.LINES_MOST + 1, text
+    assert len(lines) <= tune_answer.LINES_MOST + 1, text
 
 
 def plain(text: str) -> str:
@@ -156,7 +156,7 @@ def check_live(db: str, run: str, typed: str | None = None) -> dict:
         assert each["setting"] in document["candidates"]
         assert each["changes"] == (each["setting"] != document["in_force"])
     lines = [line for line in (typed or shown.split("\n\n", 1)[1]).splitlines() if not line.startswith("next:")]
-    assert len(lines) <= answer.LINES_MOST + 1 and max(map(len, lines)) <= 80
+    assert len(lines) <= tune_answer.LINES_MOST + 1 and max(map(len, lines)) <= 80
     return document
 
 
@@ -346,6 +346,12 @@ def measured_study(db: str) -> str:
     return own.run_id
 
 
+def to_apply(db: str, name: str, purpose: str | None = None) -> asked.Asked:
+    with Store.open(Path(db)) as store:
+        run = store.run(name)
+        return asked.recommended(of_run.of(store, run).advised(purpose), history.evidence_of(run, store))
+
+
 def test_a_study_measured_on_this_machine_is_advised_and_applied_as_it_is_answered(db):
     run = measured_study(db)
     document = json.loads(call(db, "results", run, "--json"))
@@ -354,13 +360,13 @@ def test_a_study_measured_on_this_machine_is_advised_and_applied_as_it_is_answer
     assert rows_of(shown) == rows_of(advised) != []
     assert headline in plain(shown) and headline in plain(advised)
     fits(shown.partition("\n\n")[2])
-    wanted = asked.recommended(run, None, Path(db))
+    wanted = to_apply(db, run)
     assert headline.rstrip(".") in wanted.reason
     assert document["decision"]["changes"] and wanted.wanted == {"vda": {"queue/scheduler": setting}}
     assert any(f"{setting} " in line for line in document["advice"]["set_lines"])
     for use in ("database", "file-server"):
         told = json.loads(call(db, "advise", run, "--for", use, "--json"))
-        applied = asked.recommended(run, use, Path(db))
+        applied = to_apply(db, run, use)
         assert told["headline"].rstrip(".") in applied.reason
         assert bool(applied.wanted) == told["headline"].startswith("Set ")
         assert all(values["queue/scheduler"] in told["headline"] for values in applied.wanted.values())
@@ -372,7 +378,7 @@ def test_what_tune_recommends_is_what_apply_sets(db):
     for purpose in (None, *(name for name in document["by_group"] if document["by_group"][name]), "throughput"):
         words = ("--for", purpose) if purpose else ()
         told = json.loads(call(db, "advise", run, *words, "--json"))
-        applied = asked.recommended(run, purpose, Path(db))
+        applied = to_apply(db, run, purpose)
         assert told["headline"].rstrip(".") in applied.reason
         wanted = {"vda": {"queue/scheduler": told["decision"]["setting"]}} if told["decision"]["changes"] else {}
         assert applied.wanted == wanted

@@ -14,8 +14,9 @@ import pytest
 from rich.console import Console
 
 from report.sample import sample_content, sample_records
+from seekwise.report.charts import files
 from seekwise.report.charts.style import scales
-from seekwise.report.page import number, render, write_pictures, write_report
+from seekwise.report.page import number, pictures, render, write_report
 from seekwise.report.rows import mean_interval, percentile_ns, summary_rows, trial_rows
 from seekwise.report.terminal import print_advice, print_winners
 from seekwise.store.record import CpuSeconds
@@ -64,7 +65,7 @@ def test_report_is_written_whole_and_leaves_nothing_beside(tmp_path):
 
 
 def test_each_chart_is_also_a_picture_file(tmp_path):
-    names = {path.name for path in write_pictures(tmp_path, sample_content())}
+    names = {path.name for path in files.write_all(tmp_path, pictures(sample_content()))}
     assert {"rate.svg", "rate.png", "access-time.svg", "cpu-efficiency.png"} <= names
 
 

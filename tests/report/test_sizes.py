@@ -10,7 +10,7 @@ import pytest
 
 from report import pages
 from report.sample import sample_content, sample_records
-from seekwise.report import outcome, page
+from seekwise.report import of_run, page
 from seekwise.store.database import Store
 
 
@@ -45,7 +45,7 @@ def test_the_page_of_the_chunk_study_is_under_two_megabytes_and_made_in_ten_seco
     pages.invoke(tmp_path, "run", "ssd-raid10-chunk")
     with Store.open(tmp_path / "records.db", create=False) as store:
         began = time.process_time()
-        found = outcome.of(store, store.run("last"))
+        found = of_run.of(store, store.run("last"))
         path = page.write_report(tmp_path / "chunk.html", found.content)
         assert time.process_time() - began < 10
     assert path.stat().st_size < 2e6

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-from seekwise.linux.model import Stack
+from seekwise.linux.block_device import Stack
 from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import FolderTree, Tree
 

@@ -9,10 +9,10 @@ import pytest
 
 from insights.test_insights import record
 from seekwise.judge.workloads import Workload
-from seekwise.report.insights.answer import answer, choose
+from seekwise.report.insights.choices import answer, choose
 from seekwise.workload.study import parse
-from seekwise.workload.study.model import Study
 from seekwise.workload.study.shown import Answer
+from seekwise.workload.study.study import Study
 
 OPERATIONS = ("seq_read", "seq_write", "rand_read", "rand_write")
 

@@ -19,7 +19,7 @@ from seekwise.control import exact, persisted, recovery
 from seekwise.control.journal import SUFFIX, _line
 from seekwise.control.settings import changed, read_settings
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.linux.model import BlockDevice, Stack
+from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.settings import merge, persist
 from seekwise.settings.apply import apply, preview
 from seekwise.settings.persist import File

@@ -10,7 +10,7 @@ from advise.machine import machine_path
 from tests import preloaded
 
 from seekwise.errors import MissingError, SeekwiseError
-from seekwise.linux.model import BlockDevice, Stack
+from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.linux.scsi import ncq
 from seekwise.linux.stack import read_stack
 from seekwise.settings import controllers

@@ -11,7 +11,7 @@ from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import open_tree
 from seekwise.settings.controllers import State
 from seekwise.settings.doctor import CHECKS, examine, gather
-from seekwise.settings.doctor.model import Activity, Machine
+from seekwise.settings.doctor.check import Activity, Machine
 
 from .test_apply import seekwise
 

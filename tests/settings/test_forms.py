@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.linux.model import BlockDevice, Stack
+from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.linux.resolve import has_setting
 from seekwise.linux.setters import find_setters, udev_rules
 from seekwise.linux.stack import read_stack

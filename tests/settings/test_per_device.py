@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from seekwise.judge import workloads
-from seekwise.report import outcome
-from seekwise.settings import asked, recommend
+from seekwise.judge.study_outcome import wanted
+from seekwise.report import for_use, of_run
 from seekwise.store.database import Store
 from seekwise.workload.study import parse, plan
 from seekwise.workload.study.plan import SystemFacts
@@ -55,16 +55,16 @@ def two_systems(folder):
         store.add_run(run)
         for record in records:
             store.add(record)
-        return path, outcome.of(store, run)
+        return path, of_run.of(store, run)
 
 
 def test_each_drive_gets_the_answer_of_its_own_trials(tmp_path):
     _, found = two_systems(tmp_path)
-    sata, nvme = recommend.per_system(found, None)
+    sata, nvme = for_use.per_system(found.outcome, found.content, None)
     assert (sata.setting.label, nvme.setting) == ("kyber", None)
-    assert outcome.wanted(sata.setting, sata.plan) == {"sda": {"queue/scheduler": "kyber"}}
+    assert wanted(sata.setting, sata.plan) == {"sda": {"queue/scheduler": "kyber"}}
     assert nvme.advice.headline.startswith("Nothing to gain") and "Keep none" in nvme.advice.headline
-    for_work = recommend.per_system(found, workloads.find("database"))
+    for_work = for_use.per_system(found.outcome, found.content, workloads.find("database"))
     assert [each.setting and each.setting.label for each in for_work] == ["kyber", None]
 
 
@@ -83,15 +83,21 @@ def test_the_command_prints_both_within_80_columns(tmp_path):
     assert unknown.returncode == 2 and "systems of this run: sata, nvme" in unknown.stderr
 
 
+def to_apply(path, *asked):
+    with Store.open(path) as store:
+        return of_run.of(store, store.run("r1")).advised(*asked).to_apply()[0]
+
+
 def test_apply_sets_what_advise_said_for_each_drive_or_for_one(tmp_path):
     path, _ = two_systems(tmp_path)
-    assert asked.recommended("r1", None, path).wanted == {"sda": {"queue/scheduler": "kyber"}}
-    assert asked.recommended("r1", "database", path, "nvme").wanted == {}
+    assert to_apply(path) == {"sda": {"queue/scheduler": "kyber"}}
+    assert to_apply(path, "database", "nvme") == {}
 
 
 def test_arrays_built_one_after_the_other_on_the_same_drives_are_alternatives(tmp_path):
     _, found = two_systems(tmp_path)
     same = tuple(replace(facts, leaves=("sda", "sdb")) for facts in found.plan.systems)
-    again = replace(found, plan=replace(found.plan, systems=same))
-    assert recommend.per_drive(again, None) == ()
-    assert recommend.per_drive(replace(found, plan=replace(found.plan, backend="simulated")), None) == ()
+    again = replace(found.outcome, plan=replace(found.plan, systems=same))
+    simulated = replace(found.outcome, plan=replace(found.plan, backend="simulated"))
+    assert for_use.per_drive(again, found.content, None) == ()
+    assert for_use.per_drive(simulated, found.content, None) == ()

@@ -14,7 +14,7 @@ from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import open_tree
 from seekwise.settings import status
 from seekwise.settings.doctor import absurd_read_ahead
-from seekwise.settings.doctor.model import Machine
+from seekwise.settings.doctor.check import Machine
 
 SDA = "/sys/devices/pci0000:00/0000:00:1f.2/ata1/host0/target0:0:0/0:0:0:0/block/sda"
 NVME = "/sys/devices/pci0000:00/0000:00:04.0/nvme/nvme0/nvme0n1"

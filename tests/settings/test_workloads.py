@@ -16,10 +16,11 @@ from tests import preloaded
 from control.conftest import needs_root
 from seekwise.control.settings import read_settings
 from seekwise.errors import UsageError
-from seekwise.judge.model import Observation
+from seekwise.judge import outcome
+from seekwise.judge.observation import Observation
 from seekwise.judge.workloads import Workload, _scores, find, shipped, weigh
-from seekwise.report import outcome
-from seekwise.settings.recommend import for_workload
+from seekwise.report.for_use import for_workload
+from seekwise.report.outcome import cautions
 from seekwise.store.database import Store
 from seekwise.workload.study import uses
 from seekwise.workload.study.plan import Plan
@@ -44,8 +45,8 @@ def test_advice_repeats_what_the_stack_warns_of_and_a_plan_keeps_it(tmp_path):
     assert Plan.from_document(json.loads(json.dumps(warned.to_document()))) == warned
     found = judged(tmp_path, made_records(TRUTH), warned)
     assert warning in for_workload(found, shipped()["database"]).advice.caution
-    assert outcome.cautions(warned) == (warning,)
-    assert outcome.cautions(plan) == ()
+    assert cautions(warned) == (warning,)
+    assert cautions(plan) == ()
 
 
 def test_a_score_is_the_weighted_geometric_mean_of_the_cells():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from seekwise.simulate.simulated import SimulatedBackend
 from seekwise.store.record import Record
 from seekwise.workload.study import plan as plans
-from seekwise.workload.study.model import Study
+from seekwise.workload.study.study import Study
 
 
 def study(system: dict, workload: dict, settings: dict | None = None) -> Study:

@@ -14,7 +14,7 @@ from seekwise.simulate import arrays
 from seekwise.simulate.simulated import SimulatedBackend
 from seekwise.workload.study import plan as plans
 from seekwise.workload.study import starters
-from seekwise.workload.study.model import Study
+from seekwise.workload.study.study import Study
 
 
 def study(settings: dict | None = None, **system: object) -> Study:

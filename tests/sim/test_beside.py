@@ -7,7 +7,7 @@ import pytest
 from seekwise.errors import UsageError
 from seekwise.simulate.simulated import SimulatedBackend
 from seekwise.workload.study import plan as plans
-from seekwise.workload.study.model import Study
+from seekwise.workload.study.study import Study
 
 from .studies import carried_out
 

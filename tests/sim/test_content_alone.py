@@ -7,7 +7,7 @@ import pytest
 from seekwise.errors import UsageError
 from seekwise.simulate.simulated import SimulatedBackend
 from seekwise.workload.study import parameters, parse, plan, starters
-from seekwise.workload.study.model import Study
+from seekwise.workload.study.study import Study
 
 SMALL = {"threads": [1, 2], "operations": ["rand_read", "seq_write"], "size": 32 * 2**20, "random_ios": 40}
 

@@ -9,7 +9,7 @@ from seekwise.report.insights import find
 from seekwise.simulate.simulated import SimulatedBackend
 from seekwise.workload.study import plan as plans
 from seekwise.workload.study import starters
-from seekwise.workload.study.model import Study
+from seekwise.workload.study.study import Study
 
 from . import studies
 

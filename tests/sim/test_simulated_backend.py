@@ -11,7 +11,7 @@ from seekwise.errors import UsageError
 from seekwise.simulate.protocol import Options
 from seekwise.simulate.simulated import SimulatedBackend
 from seekwise.workload.study import plan as plans
-from seekwise.workload.study.model import Study
+from seekwise.workload.study.study import Study
 
 
 def study(**changes: object) -> Study:

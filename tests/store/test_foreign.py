@@ -13,7 +13,7 @@ from seekwise.judge.records import judge_records
 from seekwise.report.rows import trial_rows
 from seekwise.store import codec, foreign
 from seekwise.store.foreign import fio_logs, gvariant, registry
-from seekwise.store.foreign.model import parse_given
+from seekwise.store.foreign.result import parse_given
 
 HERE = Path(__file__).parent / "foreign"
 MIB = 2**20

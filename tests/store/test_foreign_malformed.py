@@ -6,7 +6,7 @@ import pytest
 
 from seekwise.errors import SeekwiseError
 from seekwise.store import foreign
-from seekwise.store.foreign.model import parse_given
+from seekwise.store.foreign.result import parse_given
 
 HERE = Path(__file__).parent / "foreign"
 

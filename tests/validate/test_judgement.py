@@ -14,7 +14,7 @@ from seekwise.cli.verify import command
 from seekwise.judge import judge
 from seekwise.judge.calibration.noise import Design, mixture, study
 from seekwise.judge.calibration.suite import calibrate, judged_score
-from seekwise.judge.model import Observation
+from seekwise.judge.observation import Observation
 from seekwise.lab.validate import judgement
 
 KEYS = (

@@ -52,7 +52,7 @@ def test_the_simulator_predicts_everything_that_was_recorded_within_the_limits()
 
 
 def test_a_table_is_read_back_as_it_was_written():
-    rows = [tables.Row("rand_read system=x threads=1", "none", 500, 1.5e6, 8e6, 12_000_000)]
+    rows = [tables.GuestResult("rand_read system=x threads=1", "none", 500, 1.5e6, 8e6, 12_000_000)]
     assert tables.parse(tables.text(rows)) == rows
 
 
@@ -73,7 +73,9 @@ def test_a_cell_that_the_study_does_not_have_is_named(tmp_path):
         '[[candidate]]\nscheduler = "none"\n[[workload]]\noperations = ["rand_read"]\nsize = "1g"\nruntime = "1s"\n'
         "[design]\ncontrol = false\nsentinel = false\n"
     )
-    path.write_text(tables.text([tables.Row("rand_read system=b threads=1", "none", 500, 1.5e6, 8e6, 12_000_000)]))
+    path.write_text(
+        tables.text([tables.GuestResult("rand_read system=b threads=1", "none", 500, 1.5e6, 8e6, 12_000_000)])
+    )
     report = ladder.verify([path], {})
     assert not report.is_met
     assert report.files[0].misses == ["rand_read system=b threads=1 [none]: not in the study"]

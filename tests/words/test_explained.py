@@ -9,13 +9,13 @@ import pytest
 
 from seekwise import environment
 from seekwise.errors import UsageError
-from seekwise.judge import model as study_words
+from seekwise.judge import observation as study_words
 from seekwise.judge.decision import verdicts as live_words
 from seekwise.report.content import METRIC_TITLES
 from seekwise.report.explain import explain, program
 from seekwise.store.foreign import registry
 from seekwise.workload.study import uses
-from seekwise.workload.study.model import BackendName
+from seekwise.workload.study.study import BackendName
 
 # The right column of the glossary in reference/english.md.
 GLOSSARY = """validation level; validation; restore; dispatch; dispatch list; requeue; queue kick; SCSI budget token; service slot; in-service queue;

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seekwise.cli import _live_runs
-from seekwise.errors import RefusedError, SeekwiseError
+from seekwise.errors import SeekwiseError
 from seekwise.store import damage
 from seekwise.store.database import Run, Store
 
@@ -26,47 +25,9 @@ def pairings(store: Store, runs: Sequence[Run]) -> list[Pairing]:
 
 def pairing(store: Store, base: Run, new: Run) -> Pairing:
     """One run against another, by the rule of `seekwise compare`."""
-    if _live_runs.both_live(base, new):
-        return _live_pairing(store, base, new)
-    from seekwise.cli.compare import judged, sides_of
-    from seekwise.judge import compare as comparing
-    from seekwise.report.comparison import Pairing, of_studies
+    from seekwise.report import paired
 
-    sides = sides_of(store, (base, new))
-    if against := comparing.reasons_against(*sides):
-        raise RefusedError(
-            f"runs {base.run_id} and {new.run_id} do not compare: {against[0]}",
-            hint="; ".join(against[1:4]) or "compare runs of one study on one device",
-        )
-    if sides[0].badge != sides[1].badge:
-        pairs = comparing.pairs(*sides)
-        return Pairing(
-            base, new, (), tuple(comparing.notes(*sides)[1:]), tuple(comparing.agreement(pairs)), tuple(pairs)
-        )
-    found = judged([sides_of(store, pair) for pair in _pairs(store, base, new)])
-    rows = of_studies(found, comparing.pairs(*sides))
-    return Pairing(base, new, rows, tuple(found.notes[1:]), pairs_of_runs=found.pairs)
-
-
-def _pairs(store: Store, base: Run, new: Run) -> list[tuple[Run, Run]]:
-    """The two, after earlier pairs of the same names."""
-    pairs = _live_runs.pairs_of(store, *(run.given_name or run.run_id for run in (base, new)))
-    newest = [(a.run_id, b.run_id) for a, b in pairs[-1:]]
-    return pairs if newest == [(base.run_id, new.run_id)] else [(base, new)]
-
-
-def _live_pairing(store: Store, base: Run, new: Run) -> Pairing:
-    from seekwise.report.comparison import Pairing, of_live
-
-    pairs = _pairs(store, base, new)
-    found, sides = _live_runs.changes_of(store, pairs)
-    facts = [next((dict(r.environment) for r in side.records if r.environment), {}) for side in sides]
-    notes = [
-        f"{name}: {facts[0].get(name)} against {facts[1].get(name)}"
-        for name in ("kernel", "fio", "filesystem", "mount_options", "memory_bytes", "cpu_model", "host")
-        if facts[0].get(name) != facts[1].get(name)
-    ]
-    return Pairing(base, new, of_live(found), tuple(notes), pairs_of_runs=len(pairs))
+    return paired.of(store, paired.after_earlier(store, base, new))
 
 
 def index(store: Store, folder: Path) -> list[Entry]:
@@ -81,9 +42,8 @@ def index(store: Store, folder: Path) -> list[Entry]:
 
 def _alike(a: Run, b: Run) -> bool:
     """Whether one may be the other's run before: the same study or `tune` on the same target."""
-    kinds = [_live_runs.is_live(run.plan) for run in (a, b)]
-    if any(kinds):
-        return all(kinds) and a.target == b.target
+    if not (a.is_of_study and b.is_of_study):
+        return a.is_of_study == b.is_of_study and a.target == b.target
     return (a.study_name, a.backend, a.target) == (b.study_name, b.backend, b.target) and a.backend != "imported"
 
 
@@ -123,7 +83,7 @@ def _decision(store: Store, run: Run) -> tuple[str, str]:
 def _judged_decision(store: Store, run: Run) -> tuple[str, str]:
     from seekwise.report import of_run
 
-    found = of_run.of(store, [run])
+    found = of_run.of(store, run)
     return found.headline(), found.place()
 
 

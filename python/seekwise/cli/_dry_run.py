@@ -14,7 +14,7 @@ from seekwise.errors import SeekwiseError
 from seekwise.measure.kernel import user_job
 from seekwise.simulate.protocol import Options
 from seekwise.store.database import Store
-from seekwise.workload.study.model import Study
+from seekwise.workload.study.study import Study
 
 SETUP_SCHEMA = "seekwise.setup/1"
 
@@ -32,7 +32,7 @@ def show(
     made, _ = _job.planned(study, options, seed=seed, budget_s=budget_s, until=until)
     for path in dict.fromkeys(cell.load.job for cell in made.cells if cell.load.job is not None):
         user_job.read(Path(path))  # what a run would refuse
-    from seekwise.measure import early  # judging loads half a second of libraries
+    from seekwise.judge import early  # judging loads half a second of libraries
 
     noise = None
     # Earlier runs tell the noise; without any, nothing is wrong.

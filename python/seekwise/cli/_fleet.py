@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def import_bundles(paths: Sequence[Path], db: Path | None, as_json: bool) -> None:
     """All are checked before the first is stored. A run that is there already is left as it is."""
-    from seekwise.report.fleet import answer, bundle, rows
+    from seekwise.report.fleet import bundle, fleet_answer, rows
     from seekwise.store import codec
 
     summary = rows.Summary()
@@ -41,15 +41,15 @@ def import_bundles(paths: Sequence[Path], db: Path | None, as_json: bool) -> Non
                 known.add(whole.run.run_id)
                 store.add_whole(whole.run, [codec.row(record) for record in whole.records])
                 added, records = added + 1, records + len(whole.records)
-    found = answer.of(summary)
+    found = fleet_answer.of(summary)
     if as_json:
-        _shown.echo_json(answer.document(found))
+        _shown.echo_json(fleet_answer.document(found))
         return
     again = f"; {there} run{'' if there == 1 else 's'} already there" if there else ""
     click.echo(
         f"{len(paths)} bundle{'' if len(paths) == 1 else 's'}: {records} records of {added} run{'' if added == 1 else 's'} added{again}"
     )
-    for line in answer.lines(found):
+    for line in fleet_answer.lines(found):
         click.echo(line)
     click.echo("\nnext: seekwise results --fleet")
 
@@ -90,11 +90,11 @@ def _take(summary: Summary, found) -> None:
 
 
 def _show(summary: Summary, as_json: bool) -> None:
-    from seekwise.report.fleet import answer
+    from seekwise.report.fleet import fleet_answer
 
-    found = answer.of(summary)
+    found = fleet_answer.of(summary)
     if as_json:
-        _shown.echo_json(answer.document(found))
+        _shown.echo_json(fleet_answer.document(found))
         return
-    for line in answer.lines(found):
+    for line in fleet_answer.lines(found):
         click.echo(line)

@@ -13,6 +13,7 @@ import click
 
 from seekwise import simulate as backends
 from seekwise.cli import _live, _output, _shown
+from seekwise.cli._shown import page_name
 from seekwise.errors import UsageError
 from seekwise.measure import execute as run
 from seekwise.simulate.protocol import Backend, Options
@@ -20,8 +21,8 @@ from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
 from seekwise.workload.study import budget as budgets
 from seekwise.workload.study import plan
-from seekwise.workload.study.model import Study
 from seekwise.workload.study.plan import Plan
+from seekwise.workload.study.study import Study
 
 
 def planned(
@@ -35,7 +36,7 @@ def planned(
     """The plan of a study on what its backend finds. With `until` it has as many blocks as the last look needs."""
     backend = backends.get(study.backend, options)
     if until is not None:
-        from seekwise.measure import early  # judging loads half a second of libraries
+        from seekwise.judge import early  # judging loads half a second of libraries
 
         study = study.model_copy(update={"design": study.design.model_copy(update={"blocks": early.BLOCKS_MAX})})
     facts = backend.describe(study)
@@ -84,6 +85,7 @@ def _check_answered(records: Iterable[Record], study: str) -> None:
 
 
 def finish(store: Store, what: Run, made: Plan, backend: Backend, *, as_json: bool, report_folder: Path | None) -> None:
+    """Runs what is left of a plan, prints what came out, and writes the report into `report_folder`."""
     run_id = what.run_id
     with _live.watching(made.blocks, quiet=as_json) as watcher:
         try:
@@ -105,16 +107,15 @@ def finish(store: Store, what: Run, made: Plan, backend: Backend, *, as_json: bo
             click.echo(f"{valid} records of run {run_id} in {store.path}")
             click.echo(f"\nnext, where the whole package is: seekwise results {run_id} --db {store.path.name}")
         return
-    from seekwise.report import outcome  # loads the statistics, which nothing before this needs
+    from seekwise.report import of_run  # loads the statistics, which nothing before this needs
 
-    found = outcome.of(store, store.run(run_id))
+    found = of_run.of(store, store.run(run_id))
     if not as_json:
         # Notes of the plan stand above already.
-        said = [note for note in found.content.notes if note not in made.notes]
-        _shown.print_outcome(replace(found, content=replace(found.content, notes=said)))
-    report = _shown.write_report(found, report_folder) if report_folder is not None else None
+        found.show(_shown.out(), told=made.notes)
+    report = _shown.write_page(found, report_folder / page_name(run_id)) if report_folder is not None else None
     if as_json:
-        _shown.echo_json(_shown.results_document(found, report))
+        _shown.echo_json(found.document(report=str(report) if report is not None else None))
     elif report is not None:
         click.echo(f"\nnext: seekwise results {run_id} --all\n\n{report}")
     else:

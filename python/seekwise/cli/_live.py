@@ -59,6 +59,7 @@ class Watcher:
 
 @contextmanager
 def watching(blocks: int, *, quiet: bool = False) -> Iterator[Watcher]:
+    """A bar with the time left on a terminal, and sentences as they come; silent with `quiet`."""
     quiet = quiet or _output.asked_quiet()
     console = _output.console(stderr=True, quiet=quiet)
     if not console.is_terminal or quiet:
@@ -75,4 +76,5 @@ def watching(blocks: int, *, quiet: bool = False) -> Iterator[Watcher]:
 
 
 def plain(text: str) -> Text:
+    """Text without markup."""
     return Text(text)

@@ -80,7 +80,7 @@ def progress(store: Store, run_id: str, before: Progress | None = None) -> Progr
     from seekwise.report import of_run
 
     try:
-        standings = of_run.of(store, [run]).standings() if records else []
+        standings = of_run.of(store, run).standings() if records else []
     except SeekwiseError:
         standings = []
     return Progress(

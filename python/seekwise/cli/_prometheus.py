@@ -63,20 +63,19 @@ def _state(found: Status) -> Iterator[tuple[str, str, list[Sample]]]:
 
 def _verdict(db: Path | None) -> Iterator[tuple[str, str, list[Sample]]]:
     """Of the newest run of `tune`; nothing where there is none, or where statistics are not installed."""
-    from seekwise.cli import _live_runs
     from seekwise.store.database import Store
 
     try:
         with Store.open(db, create=False) as store:
-            run = next((each for each in reversed(store.runs()) if _live_runs.is_live(each.plan)), None)
+            run = next((each for each in reversed(store.runs()) if not each.is_of_study), None)
             if run is None:
                 return
-            from seekwise.report import live
+            from seekwise.judge import outcome
 
-            found = live.of(store, run)
+            found = outcome.of(store, run)
     except (SeekwiseError, ModuleNotFoundError):
         return
-    labels = {"run": run.run_id, "target": found.plan.target}
+    labels = {"run": run.run_id, "target": str(run.target)}
     began = datetime.fromisoformat(run.created_at).timestamp()
     yield "seekwise_last_run_timestamp_seconds", "Start of the newest run of tune.", [(labels, began)]
     if found.choice is None:

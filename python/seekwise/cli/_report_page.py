@@ -13,7 +13,7 @@ def write(store: Store, run: Run, path: Path) -> Path:
     """Writes the page of a run; SeekwiseError where it has no record."""
     from seekwise.report import of_run
 
-    found = of_run.of(store, [run])
+    found = of_run.of(store, run)
     if not found.records:
         raise SeekwiseError(
             f"run {run.run_id} has no records, so there is nothing to show", hint="`seekwise results` lists the runs"

@@ -12,8 +12,8 @@ import click
 
 from seekwise.cli import _output, _shown
 from seekwise.errors import Exit, MissingError
+from seekwise.linux.block_device import BlockDevice
 from seekwise.linux.describe import identity
-from seekwise.linux.model import BlockDevice
 from seekwise.linux.resolve import resolve_path
 from seekwise.linux.stack import read_stack
 from seekwise.report.metric_words import value_text

@@ -6,7 +6,6 @@ import json
 import math
 import sys
 import textwrap
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,19 +13,14 @@ import click
 
 from seekwise.cli import _output
 from seekwise.errors import SeekwiseError
-from seekwise.workload.study.quantity import bytes_text, size_word, time_text
+from seekwise.workload.study.quantity import bytes_text, time_text
 
 if TYPE_CHECKING:
-    from seekwise.measure.early import Noise
-    from seekwise.report.answered import Question
-    from seekwise.report.content import ReportContent
-    from seekwise.report.of_run import Reading
-    from seekwise.report.outcome import Outcome
+    from seekwise.judge.early import Noise
+    from seekwise.report.of_run import Report
     from seekwise.workload.study.plan import Plan
 
 # Drawing and judging load half a second of libraries: imported where they are used, so that `--help` and errors are prompt.
-
-RESULTS_SCHEMA = "seekwise.results/1"
 
 
 def out(width_most: int | None = None):
@@ -38,6 +32,7 @@ def out(width_most: int | None = None):
 
 
 def print_stack(plan: Plan) -> None:
+    """The storage of each system, a line per device, and its warnings on standard error."""
     for facts in plan.systems:
         for line in facts.stack:
             indent = " " * (len(line) - len(line.lstrip()) + 2)
@@ -48,155 +43,8 @@ def print_stack(plan: Plan) -> None:
         click.echo()
 
 
-def print_outcome(outcome: Outcome, *, everything: bool = False) -> None:
-    """The answer first; `everything`: also every table of winners, insight, outlier and the self-check."""
-    from seekwise.report import terminal
-
-    console, content = out(), outcome.content
-    terminal.print_answer(content, console, everything=everything)
-    if content.printed:
-        click.echo()
-        terminal.print_printed(content, console)
-    elif everything and content.winners:
-        click.echo()
-        terminal.print_winners(content, console)
-    elif not content.winners:
-        click.echo()
-        print_figures(outcome, everything=everything)
-    if everything:
-        terminal.print_findings(content, console)
-    notes = [note for note in content.notes if everything or note not in content.remarks]
-    if notes:
-        click.echo()
-        terminal.print_lines([f"note: {note}" for note in notes], console)
-
-
-def print_figures(outcome: Outcome, *, everything: bool = False) -> None:
-    """What was measured, a line per operation, threads and setting, means over repetitions. `everything`: intervals and CPU time, too."""
-    from rich.table import Table
-
-    from seekwise.report.rows import OPERATION_NAMES, SHARES, apart, summary_rows, trial_rows
-
-    records = outcome.content.records
-    dimensions = apart(records)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in dimensions:
-        table.add_column(DIMENSION_TITLES.get(name, name), overflow="fold")
-    waits = any(record.valid and phase.cpu.iowait is not None for record in records for phase in record.phases)
-    shares = ("SYS-CPU", "CPU-WAIT") if waits else ("SYS-CPU",)
-    more = ("", "MB per CPU second", *shares) if everything else ()
-    words = ("Operation", "Setting", "")
-    for title in ("Operation", "Threads", "Setting", "MB/s", "Mean latency", *more, "Trials"):
-        table.add_column(title, justify="left" if title in words else "right", overflow="fold")
-    rows = summary_rows(trial_rows(records), by=(*dimensions, "operation", "setting", "threads"))
-    for row in rows:
-        low, high = row["rate_mb_s_low"], row["rate_mb_s_high"]
-        extra = (
-            f"{figure(low)} to {figure(high)} MB/s" if low is not None else "",
-            figure(row["cpu_efficiency"]),
-            *(f"{row[name]:.3g} %" if row[name] is not None else "–" for name in SHARES[: len(shares)]),
-        )
-        table.add_row(
-            *(size_word(int(row[name])) if name.endswith("bytes") else str(row[name]) for name in dimensions),
-            OPERATION_NAMES.get(str(row["operation"]), str(row["operation"])),
-            str(row["threads"]),
-            str(row["setting"]),
-            figure(row["rate_mb_s"]),
-            "–" if row["access_ms"] is None else f"{figure(row['access_ms'])} ms",
-            *(extra if everything else ()),
-            str(row["n"]),
-        )
-    out(80 if not everything else None).print(table)
-
-
-DIMENSION_TITLES = {
-    "system": "System",
-    "load": "Load",
-    "block_bytes": "Request size",
-    "iodepth": "Depth",
-    "memory_bytes": "Memory",
-}
-
-
-def figure(value: object) -> str:
-    """Three digits."""
-    return f"{value:.3g}" if isinstance(value, float) and value < 1000 else ("–" if value is None else f"{value:.0f}")
-
-
-def results_document(outcome: Outcome, report: Path | None = None) -> dict[str, object]:
-    from seekwise.judge.document import document
-    from seekwise.store import codec
-
-    content = outcome.content
-    return {
-        "schema": RESULTS_SCHEMA,
-        "run_id": outcome.run.run_id,
-        "study": outcome.run.study_name,
-        "backend": outcome.run.backend,
-        "badge": content.badge,
-        "target": outcome.run.target,
-        "seed": outcome.run.seed,
-        "outcome": outcome.run.outcome,
-        "created_at": outcome.run.created_at,
-        "ended_at": outcome.run.ended_at,
-        "plan": outcome.plan.to_document(),
-        "winners": [asdict(row) for row in content.winners],
-        "arrays": [asdict(row) for row in content.arrays],
-        "printed": _printed(content),
-        "findings": [asdict(finding) for finding in content.findings],
-        "advice": asdict(content.advice),
-        "control": content.control,
-        "rule": content.rule,
-        **_decision(content.question),
-        "notes": list(content.notes),
-        "verdicts": [document(verdict) for verdict in outcome.verdicts],
-        "records": [codec.to_document(record) for record in outcome.records],
-        "report": str(report) if report is not None else None,
-    }
-
-
-def _decision(asked: Question | None) -> dict[str, object]:
-    """In the shape of `tune --json`."""
-    from seekwise.judge.decision import document as made
-
-    if asked is None:
-        return {"decision": None, "purposes": [], "uses": []}
-    return {
-        "decision": made.decision_document(asked.choice),
-        "purposes": made.purpose_documents(asked.by_purpose, None),
-        "uses": made.use_documents(asked.judged),
-    }
-
-
-def _printed(content: ReportContent) -> dict[str, object] | None:
-    """Tables in the form of a text, or None."""
-    if not content.printed:
-        return None
-    shown = content.printed
-    tables = [
-        {
-            **asdict(table),
-            "blocks": [
-                {
-                    "title": block.title,
-                    "rows": {
-                        name: [{**asdict(c), "agrees": c.agrees} for c in row] for name, row in block.rows.items()
-                    },
-                }
-                for block in table.blocks
-            ],
-        }
-        for table in shown.tables
-    ]
-    return {
-        "style": asdict(shown.style),
-        "summary": shown.summary,
-        "tables": tables,
-        "grids": [asdict(grid) for grid in shown.grids],
-    }
-
-
 def echo_json(document: dict[str, object]) -> None:
+    """One JSON document on standard output; numbers that are not finite become null."""
     click.echo(json.dumps(finite(document), indent=1, allow_nan=False, default=str))
 
 
@@ -211,13 +59,12 @@ def finite(value: object) -> object:
     return value
 
 
-def write_report(outcome: Outcome, folder: Path = Path()) -> Path:
-    from seekwise.report.of_run import OfStudy
+def page_name(run_id: str) -> str:
+    """The file of a run's page."""
+    return f"seekwise-{run_id}.html"
 
-    return write_page(OfStudy(outcome), folder / f"seekwise-{outcome.run.run_id}.html")
 
-
-def write_page(found: Reading, path: Path) -> Path:
+def write_page(found: Report, path: Path) -> Path:
     """Writes the page of a run; SeekwiseError where that fails."""
     try:
         return found.write(path)
@@ -230,7 +77,7 @@ def write_page(found: Reading, path: Path) -> Path:
 
 def plan_text(plan: Plan, noise: Noise | None = None) -> list[str]:
     """The plan in lines: what, in which order, how long, how much, what is touched."""
-    from seekwise.measure import early
+    from seekwise.judge import early
 
     lines = [f"study {plan.study}, backend {plan.backend}, seed {plan.seed}"]
     for facts in plan.systems:

@@ -16,8 +16,8 @@ from rich.text import Text
 
 from seekwise.cli import _output
 from seekwise.judge.decision.verdicts import Judged
-from seekwise.measure.live.plan import LivePlan
 from seekwise.measure.live.session import Watch
+from seekwise.workload.live_plan import LivePlan
 from seekwise.workload.study.quantity import time_text
 
 REFRESHES_PER_S = 4
@@ -59,8 +59,8 @@ class _Screen:
 
     def _so_far(self, use: str) -> str:
         """How the candidates stand in the first figure of this use."""
-        from seekwise.report.answer import best_text
         from seekwise.report.metric_words import metric_name, value_text
+        from seekwise.report.tune_answer import best_text
 
         first = next((each for each in self.judged if use in (each.use, each.title)), None)
         if first is None:
@@ -69,7 +69,7 @@ class _Screen:
         return f"; so far {metric_name(first)}: {values}; best: {best_text(first)}"
 
     def _table(self) -> Table:
-        from seekwise.report.answer import best_text, metric_name
+        from seekwise.report.tune_answer import best_text, metric_name
 
         table = Table(box=None, pad_edge=False, header_style="bold")
         table.add_column("So far")

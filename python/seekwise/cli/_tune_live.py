@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,11 +15,11 @@ import click
 from seekwise.cli import _standing, tune
 from seekwise.control import child
 from seekwise.control.switching import switching
-from seekwise.errors import MissingError, SeekwiseError, UsageError
+from seekwise.errors import MissingError, UsageError
 from seekwise.measure.live import execute, latencies, own, passive, planning
-from seekwise.measure.live.plan import LivePlan
 from seekwise.measure.live.session import Watch
 from seekwise.store.database import Run, Store
+from seekwise.workload.live_plan import LivePlan
 from seekwise.workload.study.quantity import time_text
 
 if TYPE_CHECKING:
@@ -55,7 +53,7 @@ def answer(request: Request) -> None:
         if not request.as_json:
             tune.print_stack(plan)
         _carry_out(request, store, run, plan, target, guard)
-        _show(store, run.run_id, request)
+        tune.show(store, run.run_id, as_json=request.as_json, began_s=request.began_s)
 
 
 def _check_options(request: Request) -> None:
@@ -158,18 +156,3 @@ def _sampler(plan: LivePlan) -> Iterator[latencies.Sampler | None]:
         return
     with latencies.sampled(plan.leaves, passive.requests_per_s(plan.leaves)) as sampler:
         yield sampler
-
-
-def _show(store: Store, run_id: str, request: Request) -> None:
-    from seekwise.report import answer as words
-    from seekwise.report import live, live_page
-
-    found = replace(live.of(store, store.run(run_id)), seconds=time.monotonic() - request.began_s)
-    if not found.records:
-        raise SeekwiseError("nothing was measured: the command did not run once", hint="a longer --budget")
-    path = live_page.write(live.report_path(run_id), found)
-    if request.as_json:
-        click.echo(json.dumps(live.document(found, report=str(path)), indent=1, allow_nan=False))
-        return
-    for line in words.lines(found, str(path)):
-        click.echo(line)

@@ -10,8 +10,8 @@ import click
 from seekwise.cli import _output, _shown
 from seekwise.report.insights.means import number
 from seekwise.report.insights.sensitivity import WHY_NONE, Effect, Sensitivity, moved
-from seekwise.workload.study.model import Study
 from seekwise.workload.study.quantity import time_text
+from seekwise.workload.study.study import Study
 
 SCHEMA = "seekwise.sensitivity/1"
 
@@ -56,6 +56,7 @@ def show(each: Sensitivity) -> None:
 
 
 def summary(study: Study, found: Sequence[Sensitivity]) -> None:
+    """Prints how many conclusions hold at every value that was tried."""
     holding = _holding(found)
     chance = len({flip.conclusion for each in found for flip in each.flips if flip.within_stated and flip.by_chance})
     every = len(_names(found))
@@ -75,6 +76,7 @@ def _names(found: Sequence[Sensitivity]) -> set[str]:
 
 
 def document(study: Study, seed: int, found: Sequence[Sensitivity]) -> dict[str, object]:
+    """`run --vary --json`: each parameter, its values, and the conclusions that change with it."""
     return {
         "schema": SCHEMA,
         "study": study.name,
@@ -107,6 +109,7 @@ def document(study: Study, seed: int, found: Sequence[Sensitivity]) -> dict[str,
 
 
 def carry_out(study: Study, words: Sequence[str], backend: object, *, seed: int | None, as_json: bool) -> None:
+    """Simulates the study at each value of the parameters and prints which conclusions hold. UsageError for unknown parameters."""
     from seekwise.report.insights import sensitivity as vary
 
     variations = vary.parsed(study, words)

@@ -7,9 +7,9 @@ from typing import Any
 
 from seekwise.judge.percentiles import percentile_ns
 from seekwise.measure import whatif
-from seekwise.measure.whatif import FOREGROUND, Asked, members
-from seekwise.report.predicted import Row, as_good, sentence, time_word
-from seekwise.trace.load import Group, Load, recorded_percentile_ns
+from seekwise.measure.whatif import Asked, members
+from seekwise.report.predicted import WhatIfRow, as_good, sentence, time_word
+from seekwise.trace.load import FOREGROUND, Group, Load, recorded_percentile_ns
 
 SCHEMA = "seekwise.whatif/1"
 ROWS_SHOWN = 8
@@ -17,7 +17,10 @@ GROUPS_SHOWN = 3
 
 
 def table(
-    order: Sequence[Row], found: dict[tuple[str, str], Row], load: Load, opened: dict[tuple[str, str], Row] | None
+    order: Sequence[WhatIfRow],
+    found: dict[tuple[str, str], WhatIfRow],
+    load: Load,
+    opened: dict[tuple[str, str], WhatIfRow] | None,
 ) -> list[str]:
     """Foreground first, then each group of programs where there are several; at most 80 columns."""
     width = min(max([len("as recorded"), *(len(row.setting) for row in order)]), 26 if opened else 36)
@@ -44,7 +47,7 @@ def table(
     return said
 
 
-def _line(name: str, row: Row, width: int) -> str:
+def _line(name: str, row: WhatIfRow, width: int) -> str:
     return (
         f"{name[:width]:{width}} {time_word(row.p50_ns):>8} {time_word(row.p99_ns):>8} {_number(row.rate_bytes_per_s / 1e6):>7} "
         f"{_number(row.iops):>7} {seconds(row.elapsed_s):>7}"
@@ -64,6 +67,7 @@ def _recorded(load: Load, width: int) -> str:
 
 
 def front(load: Load) -> list[Group]:
+    """Groups of programs that somebody waits for."""
     return [load.groups[number] for number in members(load.groups, FOREGROUND)]
 
 
@@ -79,6 +83,7 @@ def how_words(load: Load) -> str:
 
 
 def seconds(value: float) -> str:
+    """`4.2 s`, `12 m`."""
     return f"{value:.3g} s" if value < 600 else f"{value / 60:.3g} m"
 
 
@@ -91,9 +96,9 @@ def document(
     trace: Any,
     load: Load,
     settings: Sequence[Asked],
-    order: Sequence[Row],
-    found: dict[tuple[str, str], Row],
-    opened: dict[tuple[str, str], Row] | None,
+    order: Sequence[WhatIfRow],
+    found: dict[tuple[str, str], WhatIfRow],
+    opened: dict[tuple[str, str], WhatIfRow] | None,
     hangs: Sequence[str],
     said: Sequence[str],
 ) -> dict[str, Any]:

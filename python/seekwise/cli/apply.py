@@ -12,7 +12,7 @@ from seekwise.cli import _options
 from seekwise.control import attributes
 from seekwise.control.settings import SettingRefused
 from seekwise.errors import RefusedError, SeekwiseError, UsageError
-from seekwise.linux.model import Stack
+from seekwise.linux.block_device import Stack
 from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import open_tree
 from seekwise.settings import apply as applying
@@ -103,7 +103,7 @@ def command(
             "--print changes nothing, so it does not go with --persist, --guard, --controller-tool or --dry-run"
         )
     stack = read_stack(capture or Path("/"))
-    what = asked.by_hand(targets, settings, stack) if targets else asked.recommended(run or "last", purpose, db, system)
+    what = asked.by_hand(targets, settings, stack) if targets else _recommended(run or "last", purpose, db, system)
     if form is not None:
         _print_form(form, what, stack, as_json)
         return
@@ -129,6 +129,17 @@ def command(
         click.echo(json.dumps(_document(done, files, found, dry_run, what.reason), indent=2))
     else:
         _print(done, files, dry_run)
+
+
+def _recommended(run: str, purpose: str | None, db: Path | None, system: str | None) -> Asked:
+    """What a run recommends, for all of its systems or the one named."""
+    from seekwise.report import of_run  # loads the statistics, which values set by hand do not need
+    from seekwise.store.database import Store
+
+    with Store.open(db, create=False) as store:
+        named = store.run(run)
+        found = of_run.of(store, named)
+        return asked.recommended(found.advised(purpose, system), history.evidence_of(named, store))
 
 
 def _files(ways: tuple[str, ...], what: Asked, stack: Stack) -> list[forms.File]:

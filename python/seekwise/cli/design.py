@@ -90,7 +90,7 @@ def command(
     from seekwise.cli import _shown, _spread
     from seekwise.measure.cluster import cells, where
     from seekwise.measure.live import simulated
-    from seekwise.settings.design import answer, search
+    from seekwise.settings.design import array_answer, search
     from seekwise.settings.design import space as spaces
     from seekwise.workload.study import uses as use_files
 
@@ -119,11 +119,11 @@ def command(
             tell=_Told(),
         )
         racers = search.carry_out(sweep)
-    found = answer.of(sweep, racers, rate)
+    found = array_answer.of(sweep, racers, rate)
     if as_json:
-        _shown.echo_json(answer.document(found, sweep))
+        _shown.echo_json(array_answer.document(found, sweep))
         return
-    for line in answer.lines(found, sweep):
+    for line in array_answer.lines(found, sweep):
         click.echo(line)
 
 
@@ -138,7 +138,7 @@ def _failures(levels: tuple[str, ...], survives: int | None) -> int:
 
 def _that_hold(arrays: tuple[Array, ...], capacity: int | None, data: int | None) -> tuple[Array, ...]:
     """The arrays that hold what is asked for; UsageError when none does, or one less than the data."""
-    from seekwise.settings.design.answer import capacity_text
+    from seekwise.settings.design.array_answer import capacity_text
 
     most = max(array.capacity_bytes for array in arrays)
     arrays = tuple(array for array in arrays if array.capacity_bytes >= (capacity or 0))

@@ -38,6 +38,7 @@ def command(word: tuple[str, ...], as_json: bool) -> None:
 
 
 def show(console: Console, explanation: Explanation) -> None:
+    """Prints an explanation: prose filled to the width, tables line by line."""
     click.echo(explanation.title)
     for paragraph in explanation.text.split("\n\n"):
         # A table keeps its lines; prose is filled.

@@ -89,10 +89,10 @@ def command(
         _drives(drives, output or Path(), as_json)
         return
     from seekwise.cli import _shown
-    from seekwise.report import outcome
+    from seekwise.report import of_run
     from seekwise.store import foreign
     from seekwise.store.database import Store
-    from seekwise.store.foreign.model import parse_given
+    from seekwise.store.foreign.result import parse_given
 
     run, records = foreign.read(files, name=name, labels=setting, given=parse_given(given), format_name=format_name)
     with Store.open(db) as store:
@@ -100,12 +100,12 @@ def command(
         for record in records:
             store.add(record)
         store.end_run(run.run_id, "complete")
-        found = outcome.of(store, store.run(run.run_id))
+        found = of_run.of(store, store.run(run.run_id))
     if as_json:
-        _shown.echo_json(_shown.results_document(found))
+        _shown.echo_json(found.document())
         return
     click.echo(f"{len(records)} records in run {run.run_id}\n")
-    _shown.print_outcome(found)
+    found.show(_shown.out())
     click.echo(f"\nnext: seekwise results {run.run_id}")
 
 

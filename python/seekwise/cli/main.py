@@ -303,6 +303,7 @@ def _details(error: BaseException) -> str | None:
 
 
 def whole_package_needed() -> MissingError:
+    """The error of a command that `seekwise-collector` does not have."""
     return MissingError(
         "this is seekwise-collector, which measures and applies; verdicts and charts need the whole package",
         hint="copy the database to a machine with `seekwise` and name it there: `seekwise results --db FILE`",

@@ -98,15 +98,16 @@ def _page(
     store: Store, runs: list[Run], style, output: Path, *, markdown: bool, tell: Tell, pictures: Path | None
 ) -> None:
     from seekwise.report import of_run
+    from seekwise.report.charts import files
 
-    found = of_run.of(store, runs, style)
+    found = of_run.of(store, *runs, style=style)
     if not found.records:
         raise SeekwiseError(f"run {found.run.run_id} has no records, so there is nothing to show")
     if markdown:
         click.echo(found.markdown())
         return
     try:
-        written = found.write_pictures(made(pictures)) if pictures is not None else []
+        written = files.write_all(made(pictures), found.pictures()) if pictures is not None else []
     except OSError as error:
         raise SeekwiseError(f"cannot write pictures to {pictures}: {error.strerror}") from error
     path = _shown.write_page(found, path_of(output, found.run.run_id))
@@ -142,7 +143,7 @@ def path_of(output: Path, name: str) -> Path:
     """Where the page goes: into the folder `output`, or to that very file; the folder is made."""
     if output.suffix.lower() in (".html", ".htm") and not output.is_dir():
         return made(output.parent) / output.name
-    return made(output) / f"seekwise-{name}.html"
+    return made(output) / _shown.page_name(name)
 
 
 def made(folder: Path) -> Path:

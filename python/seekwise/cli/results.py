@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from seekwise.cli import _fleet, _live_runs, _options, _shown
+from seekwise.cli import _fleet, _options, _shown
 from seekwise.errors import UsageError
 from seekwise.store.database import Store
 
@@ -50,33 +50,16 @@ def command(
         if not names:
             _list(store, as_json)
             return
-        chosen = [store.run(name) for name in names]
-        live = next((each for each in chosen if _live_runs.is_live(each.plan)), None)
-        if live is not None:
-            if len(chosen) > 1:
-                raise UsageError(
-                    f"run {live.run_id} is of `tune`, which cannot be merged with another run",
-                    hint="`seekwise compare RUN RUN` compares two runs",
-                )
-            _live_runs.results(store, live, as_json=as_json, everything=everything)
-            return
-        from seekwise.report import outcome
+        from seekwise.report import of_run
 
-        style = _options.style(mean, acceptable)
-        if len(chosen) == 1:
-            found = outcome.of(store, chosen[0], style, brief=not (as_json or figures))
-        else:
-            found = outcome.merged(store, chosen, style)
-    if as_json:
-        _shown.echo_json(_shown.results_document(found))
-        return
-    click.echo(
-        f"run {found.run.run_id}, study {found.run.study_name}, {found.content.badge}, {found.run.outcome or 'unfinished'}\n"
-    )
-    if figures:
-        _shown.print_figures(found, everything=True)
-        click.echo()
-    _shown.print_outcome(found, everything=everything)
+        chosen = [store.run(name) for name in names]
+        found = of_run.of(store, *chosen, style=_options.style(mean, acceptable), brief=not (as_json or figures))
+        if as_json:
+            _shown.echo_json(found.document())
+            return
+        run = found.run
+        click.echo(f"run {run.run_id}, {run.title}, {found.provenance}, {run.outcome or 'unfinished'}\n")
+        found.show(_shown.out(), everything=everything, figures=figures)
     click.echo(f"\nnext: seekwise report {' '.join(run.run_id for run in chosen)}")
 
 

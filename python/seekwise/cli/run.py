@@ -15,8 +15,8 @@ from seekwise.measure.cluster import where
 from seekwise.simulate.protocol import Options
 from seekwise.store.database import Store
 from seekwise.workload.study import parse, starters
-from seekwise.workload.study.model import Study
 from seekwise.workload.study.shown import SUCCESSORS
+from seekwise.workload.study.study import Study
 
 
 @click.command("run")

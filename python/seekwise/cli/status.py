@@ -13,8 +13,8 @@ import click
 
 from seekwise.cli import _shown
 from seekwise.errors import Exit
+from seekwise.linux.block_device import Stack
 from seekwise.linux.describe import identity
-from seekwise.linux.model import Stack
 from seekwise.linux.resolve import resolve_path
 from seekwise.linux.setters import Setter
 from seekwise.linux.stack import read_stack

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -13,13 +11,13 @@ from typing import TYPE_CHECKING
 import click
 
 from seekwise.cli import _options, _standing
-from seekwise.errors import UsageError
+from seekwise.errors import SeekwiseError, UsageError
 from seekwise.store.database import Store
 
 if TYPE_CHECKING:
     from seekwise.measure.kernel.target import Target
-    from seekwise.measure.live.plan import LivePlan
     from seekwise.measure.live.planning import Request
+    from seekwise.workload.live_plan import LivePlan
 
 BUDGET_S = 120.0
 STAGED_BUDGET_S = 300.0
@@ -125,24 +123,26 @@ def measure(request: Request, plan: LivePlan, target: Target) -> None:
 
 
 def print_stack(plan: LivePlan) -> None:
+    """The storage below the target and its warnings, on standard error."""
     for line in plan.stack:
         click.echo(line, err=True)
     for warning in plan.warnings:
         click.echo(f"warning: {warning}", err=True)
 
 
-def show(store: Store, run_id: str, *, as_json: bool, began_s: float | None = None) -> None:
-    """The answer of a stored run, and its report beside the working folder."""
-    from seekwise.report import answer as words
-    from seekwise.report import live, live_page
+def show(store: Store, run_id: str, *, as_json: bool, began_s: float) -> None:
+    """The answer of a stored run, and its report beside the working folder. `began_s`: of the monotonic clock."""
+    from seekwise.cli import _shown
+    from seekwise.judge import outcome
+    from seekwise.report import of_run
 
-    found = live.of(store, store.run(run_id))
-    if began_s is not None:
-        found = replace(found, seconds=time.monotonic() - began_s)
-    path = live_page.write(live.report_path(run_id), found)
+    judged = replace(outcome.of(store, store.run(run_id)), seconds=time.monotonic() - began_s)
+    if not judged.records:
+        raise SeekwiseError("nothing was measured: the command did not run once", hint="a longer --budget")
+    found = of_run.of_outcome(judged)
+    path = _shown.write_page(found, Path(_shown.page_name(run_id)))
     if as_json:
-        click.echo(json.dumps(live.document(found, report=str(path)), indent=1, allow_nan=False))
+        _shown.echo_json(found.document(records=False, report=str(path)))
         return
-    width = 80 if not sys.stdout.isatty() else min(100, max(60, os.get_terminal_size().columns))
-    for line in words.lines(found, str(path), width):
-        click.echo(line)
+    found.show(_shown.out())
+    click.echo(path)

@@ -33,7 +33,7 @@ from pathlib import Path
 from seekwise.control import interrupt, notice, samples, signatures, sysfs
 from seekwise.control.process import proc_folder
 from seekwise.errors import MissingError, RefusedError, UsageError
-from seekwise.linux.model import BlockDevice, Mount, Stack
+from seekwise.linux.block_device import BlockDevice, Mount, Stack
 
 VIRTUAL_KINDS = frozenset({"null", "nbd", "ublk", "zram", "ram", "pmem", "virtio", "xen", "rbd"})
 """Without a serial their name is all there is. (zram, ram: content is lost at reboot anyway.)"""

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from seekwise.judge.candidates import Candidates, by_cell
 from seekwise.judge.decision.observed import judge_observations, verdicts
-from seekwise.judge.model import Metric, Observation, Verdict, Word
+from seekwise.judge.observation import Metric, Observation, Verdict, Word
 from seekwise.judge.observe import observations
 from seekwise.judge.records import judge_records, remarks
 from seekwise.judge.rule import CONTROL_SUFFIX, RULE_VERSION

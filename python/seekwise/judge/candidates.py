@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seekwise.judge.families import holm
-from seekwise.judge.model import Verdict
 from seekwise.judge.naming import pieces
+from seekwise.judge.observation import Verdict
 from seekwise.judge.rule import LEVEL, more_is_better
 
 GROUPS_MOST = 4

@@ -21,7 +21,7 @@ import numpy as np
 
 from seekwise.judge.decision.observed import judge_observations, verdicts
 from seekwise.judge.decision.runs import DIFFERENCES, PAIRS_LEAST, UNCONFIRMED
-from seekwise.judge.model import Observation, Verdict
+from seekwise.judge.observation import Observation, Verdict
 from seekwise.judge.observe import cell_of, observations, values
 from seekwise.judge.percentiles import merged, percentile_ns
 from seekwise.judge.quantiles import QuantileRatio, quantile_ratios

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seekwise.judge.decision.observed import control_pairs, judge_observations, verdicts
-from seekwise.judge.model import Observation, Verdict
+from seekwise.judge.observation import Observation, Verdict
 from seekwise.judge.rule import ALPHA
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict
 
-from seekwise.judge.model import Verdict
+from seekwise.judge.observation import Verdict
 
 
 def document(verdict: Verdict) -> dict[str, object]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from seekwise.judge.model import Observation
+from seekwise.judge.observation import Observation
 
 Array = NDArray[np.float64]
 

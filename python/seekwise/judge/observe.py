@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from seekwise.judge.model import Observation
+from seekwise.judge.observation import Observation
 from seekwise.judge.percentiles import percentile_is_supported, percentile_ns
 from seekwise.store.record import Phase, Record
 

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from seekwise.judge.grid import grids
-from seekwise.judge.model import Observation
+from seekwise.judge.observation import Observation
 
 Z_MAX = 3.5
 MAD_TO_SD = float(special.ndtri(0.75))

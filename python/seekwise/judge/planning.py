@@ -15,7 +15,7 @@ import numpy as np
 from scipy import special
 
 from seekwise.judge.grid import fit, grids
-from seekwise.judge.model import Observation
+from seekwise.judge.observation import Observation
 from seekwise.judge.rule import ALPHA, LEVEL, LOOKS, ROUNDS_MIN
 
 NOISE_SD_DEFAULT = 0.03

@@ -24,7 +24,7 @@ from scipy import special
 
 from seekwise.judge.decision.statistics import NOISE_FLOOR_LOG
 from seekwise.judge.grid import fit, grids
-from seekwise.judge.model import Observation
+from seekwise.judge.observation import Observation
 from seekwise.judge.rule import more_is_better
 
 Array = NDArray[np.float64]

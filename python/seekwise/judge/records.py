@@ -10,7 +10,7 @@ from seekwise.judge.decision.verdicts import Judged
 from seekwise.judge.drift import drifts
 from seekwise.judge.observe import observations
 from seekwise.judge.outliers import outliers
-from seekwise.judge.rule import ALPHA, threshold_log
+from seekwise.judge.rule import ALPHA, ROUNDS_MIN, threshold_log
 from seekwise.judge.steady import unsteady
 from seekwise.store.record import Record
 
@@ -68,3 +68,24 @@ def remarks(records: Sequence[Record]) -> list[str]:
 
 def _more(count: int) -> str:
     return f" and {count - NAMED_MAX} more" if count > NAMED_MAX else ""
+
+
+def invalid_note(records: list[Record]) -> str | None:
+    """One sentence about trials that did not count, or None."""
+    invalid = [record for record in records if not record.valid]
+    if not invalid:
+        return None
+    causes: dict[str, int] = {}
+    for record in invalid:
+        cause = (record.invalid_reason or "").split(":")[0]
+        causes[cause] = causes.get(cause, 0) + 1
+    listed = ", ".join(f"{count} × {cause}" for cause, count in sorted(causes.items(), key=lambda each: -each[1]))
+    return f"{len(invalid)} of {len(records)} trials discarded, and repeated where possible ({listed})"
+
+
+def exact_note(judged: Sequence[Judged]) -> list[str]:
+    """Why so few repetitions decide; nothing where there are enough, or where something was measured."""
+    is_alone = any(each.exact and len(each.standings) > 1 for each in judged)
+    if not is_alone or max(each.rounds for each in judged) >= ROUNDS_MIN:
+        return []
+    return ["A deterministic simulation gives the same numbers every time, so they decide without statistics"]

@@ -10,6 +10,8 @@ import math
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from seekwise.workload.live_plan import Threshold
+
 RULE_VERSION = "6"
 
 ALPHA = 0.05
@@ -57,7 +59,9 @@ LOOKS = (3, 5, 8)
 THRESHOLD_SHARE: Mapping[str, float] = MappingProxyType(
     {"rate": 0.03, "cpu_efficiency": 0.05, "access_time": 0.05, "access_time_median": 0.05, "p99": 0.10}
 )
-"""A difference of whole trials that counts: 0.03 is from 1 / 1.03 to 1.03. Of periods of live switching: `decision.table.Threshold`."""
+"""A difference of whole trials that counts: 0.03 is from 1 / 1.03 to 1.03."""
+THRESHOLD_OF_PERIODS = Threshold(rate=0.05, latency=0.10, background=0.10)
+"""The same of periods of live switching, as losses; `tune --threshold` sets others."""
 THRESHOLD_DEFAULT = 0.05
 THRESHOLD_PERCENTILE = 0.10
 """For percentiles beyond the named ones: a tail is noisier than a mean."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from seekwise.judge.decision.observed import judge_observations, verdicts
-from seekwise.judge.model import Observation, Verdict
+from seekwise.judge.observation import Observation, Verdict
 from seekwise.judge.racing import Race, race
 from seekwise.judge.rule import ALPHA, LOOKS
 

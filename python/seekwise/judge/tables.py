@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seekwise.judge.candidates import Candidates, by_cell
-from seekwise.judge.model import Verdict
+from seekwise.judge.observation import Verdict
 from seekwise.judge.observe import POOLED_FACTOR, cell_without
 
 COLUMNS: tuple[tuple[str, str], ...] = (

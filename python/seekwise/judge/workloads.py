@@ -20,7 +20,7 @@ from pathlib import Path
 from seekwise.errors import UsageError
 from seekwise.judge.candidates import by_cell
 from seekwise.judge.decision.observed import judge_observations, verdicts
-from seekwise.judge.model import Observation, Verdict
+from seekwise.judge.observation import Observation, Verdict
 from seekwise.judge.observe import METRICS, observations
 from seekwise.judge.records import is_exact
 from seekwise.judge.rule import CONTROL_SUFFIX, more_is_better

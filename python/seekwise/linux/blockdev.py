@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 from seekwise.linux import bcache, dm, loop, md, nvme, scsi, simple, sysfs, virtio
-from seekwise.linux.model import BlockDevice
+from seekwise.linux.block_device import BlockDevice
 from seekwise.linux.sysfs import Node
 from seekwise.linux.tree import Tree
 from seekwise.linux.udev import UdevEntry, read_udev

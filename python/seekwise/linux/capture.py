@@ -21,7 +21,7 @@ from pathlib import Path
 from seekwise.errors import SeekwiseError
 from seekwise.files import new_product
 from seekwise.linux import ata, facts
-from seekwise.linux.model import Stack
+from seekwise.linux.block_device import Stack
 from seekwise.linux.setters import find_setters, tuned
 from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import FolderTree, Tree

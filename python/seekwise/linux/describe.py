@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seekwise.linux.model import BlockDevice
+from seekwise.linux.block_device import BlockDevice
 
 TRANSPORT_NAMES = {
     "sata": "SATA",

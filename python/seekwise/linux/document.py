@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from seekwise.linux.model import BlockDevice, Mount, Stack
+from seekwise.linux.block_device import BlockDevice, Mount, Stack
 from seekwise.linux.resolve import ResolvedPath, devices_of_mount, has_setting
 from seekwise.linux.storage_kind import storage_kind
 from seekwise.linux.sysfs import device_path

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path, PurePosixPath
 
-from seekwise.linux.model import Mount
+from seekwise.linux.block_device import Mount
 from seekwise.linux.tree import Tree
 
 MOUNTINFO = ("/proc/self/mountinfo", "/proc/1/mountinfo", "/proc/mountinfo")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from seekwise.errors import RefusedError, UsageError
-from seekwise.linux.model import BlockDevice, Mount, Stack
+from seekwise.linux.block_device import BlockDevice, Mount, Stack
 from seekwise.linux.mounts import mount_of
 
 NOT_ON_A_DEVICE = {

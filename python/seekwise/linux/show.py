@@ -12,9 +12,9 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 from rich.tree import Tree
 
+from seekwise.linux.block_device import BlockDevice, DeviceWarning, Mount, Stack
 from seekwise.linux.describe import identity, member_state, settings_lines, size_text
 from seekwise.linux.document import is_swap, settings_places
-from seekwise.linux.model import BlockDevice, DeviceWarning, Mount, Stack
 from seekwise.linux.resolve import ResolvedPath, devices_of_mount
 
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
+from seekwise.linux.block_device import BlockDevice, Mount, Stack
 from seekwise.linux.blockdev import read_device
 from seekwise.linux.facts import kernel_release
-from seekwise.linux.model import BlockDevice, Mount, Stack
 from seekwise.linux.mounts import mount_of, read_mounts, read_swaps
 from seekwise.linux.sysfs import block_nodes
 from seekwise.linux.tree import Tree, open_tree

@@ -5,7 +5,7 @@ Network file systems (NAS) have no block device here; `resolve` refuses them by 
 
 from __future__ import annotations
 
-from seekwise.linux.model import BlockDevice
+from seekwise.linux.block_device import BlockDevice
 
 SAN_TRANSPORTS = {
     "fc": "Fibre Channel",

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterator
 
 from seekwise.linux import md
-from seekwise.linux.model import BlockDevice, DeviceWarning, Stack
+from seekwise.linux.block_device import BlockDevice, DeviceWarning, Stack
 from seekwise.linux.storage_kind import san_by
 
 FIRMWARE_MEMBERS = {

@@ -15,7 +15,7 @@ from seekwise.control.state import state_folder
 from seekwise.errors import RefusedError, SeekwiseError, UsageError
 from seekwise.release import release
 from seekwise.simulate.protocol import Backend, Say, SpreadSession
-from seekwise.store.codec import Row
+from seekwise.store.codec import StoredRecord
 from seekwise.store.database import Run, Store, now
 from seekwise.store.record import Record
 from seekwise.store.run_id import new_run_id
@@ -29,7 +29,7 @@ class Progress:
     done: int
     total: int
     left_s: float
-    last: Record | Row | None
+    last: Record | StoredRecord | None
     workers: int | None = None
     """Processors that trials are spread over, which then end in any order."""
 
@@ -114,7 +114,7 @@ def _carry_out(
             for block in portions:
                 trials = block
                 if plan.until is not None:
-                    from seekwise.measure import early  # judging loads half a second of libraries
+                    from seekwise.judge import early  # judging loads half a second of libraries
 
                     trials, state = early.still_needed(plan, block, list(store.records(run_id)))
                     if state.blocks_done in early.LOOKS or len(trials) < len(block):
@@ -194,16 +194,3 @@ def to_resume(store: Store, name: str) -> tuple[Run, Plan]:
     if run.outcome == "complete":
         raise UsageError(f"run {run.run_id} is complete", hint=f"`seekwise results {run.run_id}` shows it")
     return run, Plan.from_document(run.plan)
-
-
-def invalid_note(records: list[Record]) -> str | None:
-    """One sentence about trials that did not count, or None."""
-    invalid = [record for record in records if not record.valid]
-    if not invalid:
-        return None
-    causes: dict[str, int] = {}
-    for record in invalid:
-        cause = (record.invalid_reason or "").split(":")[0]
-        causes[cause] = causes.get(cause, 0) + 1
-    listed = ", ".join(f"{count} × {cause}" for cause, count in sorted(causes.items(), key=lambda each: -each[1]))
-    return f"{len(invalid)} of {len(records)} trials discarded, and repeated where possible ({listed})"

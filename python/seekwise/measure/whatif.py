@@ -23,17 +23,15 @@ from seekwise.simulate.trial_spec import KERNEL_DEFAULT, cell_spec, default_sche
 from seekwise.store.database import Run, now
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.trace.columns import Notes
-from seekwise.trace.load import Group, Load, recorded_percentile_ns
+from seekwise.trace.load import FOREGROUND, RECORDED_P99, Group, Load, recorded_percentile_ns
 from seekwise.workload.study import factors, parameters
 from seekwise.workload.study.factors import Value
-from seekwise.workload.study.model import System
 from seekwise.workload.study.plan import Cell, Plan, Setting, SystemFacts, Trial, trial_seed
 from seekwise.workload.study.plan import Load as PlanLoad
 from seekwise.workload.study.plan import Phase as PlanPhase
 from seekwise.workload.study.quantity import parse_bytes
+from seekwise.workload.study.study import System
 
-FOREGROUND = "foreground"
-RECORDED_P99 = "recorded_p99_ns"
 STUDY_HEAD = "# what-if of "
 """How the text begins that stands where other runs have their study."""
 SYSTEM = "trace"

@@ -69,7 +69,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Row:
+class UseRow:
     """One figure of one use: the setting in force and the one that is held against it."""
 
     use: str
@@ -202,13 +202,13 @@ def opponent(asked: Question) -> str | None:
     )
 
 
-def rows(asked: Question) -> list[Row]:
+def rows(asked: Question) -> list[UseRow]:
     """One row per use, and one more where the other side of the exchange lies in the same use; the largest differences first.
 
     Only uses that were measured have rows.
     """
     against = opponent(asked)
-    made: list[tuple[float, list[Row]]] = []
+    made: list[tuple[float, list[UseRow]]] = []
     for use in dict.fromkeys(each.use for each in asked.judged):
         mine = [each for each in asked.judged if each.use == use and _is_measured(each, asked.in_force)]
         other = against or (_nearest(asked, mine) if mine else None)
@@ -257,10 +257,10 @@ def _is_shown(judged: Judged, other: str, in_force: str) -> bool:
     return rule.is_better(judged, other, in_force) or rule.is_worse(judged, other, in_force)
 
 
-def _row(judged: Judged, other: str, in_force: str) -> Row:
+def _row(judged: Judged, other: str, in_force: str) -> UseRow:
     mine, its = judged.of(in_force), judged.of(other)
     now, against = both_texts(mine.value if mine else None, its.value if its else None, judged.unit)
-    return Row(judged.use, subject(judged), now, other, against, difference(judged, other, in_force), judged)
+    return UseRow(judged.use, subject(judged), now, other, against, difference(judged, other, in_force), judged)
 
 
 def difference(judged: Judged, setting: str, base: str) -> str:

@@ -167,6 +167,7 @@ STATE_WORDS = {"resync": "resyncing", "rebuild": "rebuilding"}
 
 
 def name_of(array: dict[str, object]) -> str:
+    """`raid5 of 4, chunk 64 KiB, 1 missing` of an array as a record has it."""
     parts = [f"{array['level']} of {array['members']}"]
     parts += [str(array["layout"])] if array.get("layout") else []
     parts += [f"chunk {array['chunk_kib']} KiB"] if array["chunk_kib"] else []

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from markupsafe import Markup, escape
 
 from seekwise.judge.rule import CONTROL_SUFFIX
-from seekwise.measure.live.traced import Traced
 from seekwise.report import waits
 from seekwise.report.arrays import load_words
 from seekwise.report.charts import close_up_svg
@@ -26,6 +25,7 @@ from seekwise.report.waits import Waits
 from seekwise.simulate import close_up as again
 from seekwise.store.record import Record
 from seekwise.trace.close_up import CloseUp, cut, threads_of
+from seekwise.trace.excerpt import Traced
 
 LOADS_MOST = 3
 SETTINGS_MOST = 4
@@ -41,7 +41,7 @@ PART_WORDS = {
 
 
 @dataclass(frozen=True)
-class Row:
+class StretchRow:
     """One setting's stretch in numbers; times are ms per I/O and add up to `total`."""
 
     look: Look
@@ -188,6 +188,7 @@ def _cpu_us(record: Record, operation: str) -> float | None:
 
 
 def where_words(load: Load) -> str:
+    """System and load of a stretch in words."""
     system = next((word.partition("=")[2] for word in load.cell.split() if word.startswith("system=")), "")
     return ", ".join(part for part in (system, load_words(load.cell)) if part)
 
@@ -252,7 +253,7 @@ def stretch(
     )
 
 
-def row(found: CloseUp, look: Look, cpu_us: float | None = None) -> Row:
+def row(found: CloseUp, look: Look, cpu_us: float | None = None) -> StretchRow:
     """Parts of the time of one I/O: the drive does one thing at a time, so they add up to the stretch."""
     found = found.whole or found
     # All drives of an array work alike: what one does, all do.
@@ -272,7 +273,7 @@ def row(found: CloseUp, look: Look, cpu_us: float | None = None) -> Row:
         # Drives of an array wait for each other's part of a load: that is no cost of an I/O.
         total -= idle
     jumps = found.jumps
-    return Row(
+    return StretchRow(
         look,
         total,
         parts,
@@ -323,7 +324,7 @@ PARTS = (
 """(key, title, meaning) of the parts of a request's time."""
 
 
-def _columns(rows: Sequence[Row]) -> list[tuple]:
+def _columns(rows: Sequence[StretchRow]) -> list[tuple]:
     """(title, meaning, text of a row) of what is known and says something."""
     is_array = any(one.drives > 1 for one in rows)
     fine = max(one.total for one in rows) < 0.1
@@ -365,7 +366,7 @@ def _share(value: float | None) -> str:
     return "–" if value is None else three(100 * value) if value >= 0.00005 else "0"
 
 
-def sentence(rows: Sequence[Row]) -> str:
+def sentence(rows: Sequence[StretchRow]) -> str:
     """What sets the fastest apart from the slowest, in a few sentences."""
     if len(rows) < 2:
         return ""
@@ -399,17 +400,17 @@ def sentence(rows: Sequence[Row]) -> str:
     return said
 
 
-def _names_turns(fast: Row, slow: Row) -> bool:
+def _names_turns(fast: StretchRow, slow: StretchRow) -> bool:
     """Whether the sentences about the drive give the requests of one thread in a row as their reason already."""
     name, more, _ = _largest(fast, slow)
     return name == "seek" and more >= 0.5 * (slow.total - fast.total) > 0 and _seeks_less_by_turns(fast, slow)
 
 
-def _seeks_less_by_turns(fast: Row, slow: Row) -> bool:
+def _seeks_less_by_turns(fast: StretchRow, slow: StretchRow) -> bool:
     return slow.jump > 1.1 * fast.jump and bool(fast.turns and slow.turns and fast.turns > 1.3 * slow.turns)
 
 
-def _of_drive(fast: Row, slow: Row) -> str:
+def _of_drive(fast: StretchRow, slow: StretchRow) -> str:
     said = f"An I/O takes {_time(fast.total)} with {fast.look.label} and {_time(slow.total)} with {slow.look.label}."
     more = slow.total - fast.total
     name, more_of_it, against = _largest(fast, slow)
@@ -423,7 +424,7 @@ def _of_drive(fast: Row, slow: Row) -> str:
     return said
 
 
-def _of_cache(fast: Row, slow: Row) -> str:
+def _of_cache(fast: StretchRow, slow: StretchRow) -> str:
     """What read-ahead and write-back made of the calls."""
     if max(fast.kib, slow.kib) > 1.1 * min(fast.kib, slow.kib):
         return f" Requests of the drive have {three(fast.kib)} KiB with {fast.look.label} and {three(slow.kib)} KiB with {slow.look.label}."
@@ -432,7 +433,7 @@ def _of_cache(fast: Row, slow: Row) -> str:
     return f" The page cache answers {_share(fast.from_memory)} % of the calls with both."
 
 
-def _of_array(fast: Row, slow: Row) -> str:
+def _of_array(fast: StretchRow, slow: StretchRow) -> str:
     said = f"An I/O costs {_time(fast.total)} of the drives' time with {fast.look.label} and {_time(slow.total)} with {slow.look.label}."
     if slow.commands > 1.1 * fast.commands:
         said += f" {slow.look.label} sends {three(slow.commands)} requests to the drives for one I/O, {fast.look.label} {three(fast.commands)}."
@@ -447,7 +448,7 @@ def _of_array(fast: Row, slow: Row) -> str:
     return said
 
 
-def _largest(fast: Row, slow: Row) -> tuple[str, float, list[str]]:
+def _largest(fast: StretchRow, slow: StretchRow) -> tuple[str, float, list[str]]:
     """(the part that differs most in favour of the fast one, by how much, what the fast one spends more on)."""
     differences = {name: slow.parts.get(name, 0.0) - fast.parts.get(name, 0.0) for name in PART_WORDS}
     name = max(differences, key=lambda each: differences[each])
@@ -456,7 +457,7 @@ def _largest(fast: Row, slow: Row) -> tuple[str, float, list[str]]:
     return (name if differences[name] > 0 else ""), differences[name], against
 
 
-def _detail(name: str, fast: Row, slow: Row) -> str:
+def _detail(name: str, fast: StretchRow, slow: StretchRow) -> str:
     """The figure that goes with the part."""
     if name == "seek" and slow.jump > 1.1 * fast.jump:
         text = f": the head moves {_share(fast.jump)} % of the drive between requests instead of {_share(slow.jump)} %"

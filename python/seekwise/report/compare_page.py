@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 
 from seekwise.report import site
 from seekwise.report.charts.live_svg import tips
-from seekwise.report.comparison import METRIC_WORDS, NOT_INTERLEAVED, Pairing, Row, cell_words, name_of
+from seekwise.report.comparison import METRIC_WORDS, NOT_INTERLEAVED, ChangeRow, Pairing, cell_words, name_of
 from seekwise.report.losses import shown_setting
 from seekwise.report.markdown import table, text
 from seekwise.report.number_text import one_line, three
@@ -64,7 +64,7 @@ def _place(ratio: float) -> float:
     return 50 + 47 * math.copysign(math.sqrt(abs(log) / LIMIT), log)
 
 
-def picture(row: Row) -> Markup:
+def picture(row: ChangeRow) -> Markup:
     """Better is to the right, whatever the metric."""
     values = (row.low, row.ratio, row.high) if row.more_is_better else (1 / row.high, 1 / row.ratio, 1 / row.low)
     if not all(math.isfinite(value) and value > 0 for value in values):
@@ -84,6 +84,7 @@ def picture(row: Row) -> Markup:
 
 
 def axis() -> Markup:
+    """The axis of ratios below the pictures of a comparison, as SVG."""
     parts = []
     for ratio, word in TICKS:
         at = _place(ratio)

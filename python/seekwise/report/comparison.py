@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from seekwise.judge import compare as comparing
 from seekwise.judge.decision.runs import Change as LiveChange
 from seekwise.judge.rule import more_is_better
-from seekwise.report.answer import columns, joined, metric_name, wrapped
 from seekwise.report.arrays import load_words
 from seekwise.report.losses import shown_setting
 from seekwise.report.metric_words import both_texts
 from seekwise.report.rows import OPERATION_NAMES
+from seekwise.report.tune_answer import columns, joined, metric_name, wrapped
 from seekwise.store.database import Run
 
 METRIC_WORDS = {
@@ -33,7 +33,7 @@ NOT_INTERLEAVED = "The runs were not interleaved: something else may have change
 
 
 @dataclass(frozen=True)
-class Row:
+class ChangeRow:
     """One metric of one use or cell under one setting: new / base with its 95 % interval."""
 
     where: str
@@ -93,15 +93,25 @@ class Pairing:
 
     base: Run
     new: Run
-    rows: tuple[Row, ...] = ()
+    rows: tuple[ChangeRow, ...] = ()
     notes: tuple[str, ...] = ()
     agreement: tuple[comparing.Agreement, ...] = ()
     """Of runs of different backends, in place of verdicts."""
     pairs: tuple[comparing.Pair, ...] = field(default=())
     pairs_of_runs: int = 1
     """How many pairs of runs were compared, this the newest."""
+    is_prediction: bool = False
+    """Runs of different backends: how well one predicts the other."""
+    note: str = NOT_INTERLEAVED
+    """What else may have made the difference."""
+    facts: dict[str, object] = field(default_factory=dict)
+    """What the document says beside the headline."""
 
-    def of(self, outcome: str) -> list[Row]:
+    def document(self) -> dict[str, object]:
+        """For `--json`."""
+        return {**self.facts, "headline": self.headline}
+
+    def of(self, outcome: str) -> list[ChangeRow]:
         """Rows of that outcome, the greatest difference first."""
         return sorted((row for row in self.rows if row.outcome == outcome), key=lambda row: -abs(row.gain_log))
 
@@ -109,6 +119,8 @@ class Pairing:
     def headline(self) -> str:
         """The whole comparison in one sentence."""
         names = name_of(self.new), name_of(self.base)
+        if self.is_prediction and not self.agreement:
+            return "These runs have no figure in common."
         if self.agreement:
             first = self.agreement[0]
             metric = METRIC_WORDS.get(first.metric, first.metric)
@@ -137,7 +149,7 @@ class Pairing:
         return f"{names[0]} against {names[1]}: {' and '.join(parts)}{by}."
 
 
-def _most(row: Row) -> str:
+def _most(row: ChangeRow) -> str:
     """`database, p99 latency 3.1 → 2.2 ms, −29 %`."""
     number, _, unit = row.before.partition(" ")
     values = f" {number if unit and row.after.endswith(unit) else row.before} → {row.after}," if row.after else ""
@@ -148,10 +160,10 @@ LINES_MOST = 25
 """Of everything on a terminal."""
 
 
-def lines(pairing: Pairing, width: int = 80, *, note: str = NOT_INTERLEAVED, everything: bool = False) -> list[str]:
+def lines(pairing: Pairing, width: int = 80, *, everything: bool = False) -> list[str]:
     """The comparison for a terminal: the headline, then what differs with the values of both runs, then how much does not."""
     names = name_of(pairing.base), name_of(pairing.new)
-    said = [*wrapped(pairing.headline, width), *wrapped(note, width)]
+    said = [*wrapped(pairing.headline, width), *wrapped(pairing.note, width)]
     if pairing.of("unconfirmed") and pairing.pairs_of_runs == 1:
         said += wrapped(_how_to_confirm(pairing), width)
     shown = [
@@ -203,10 +215,10 @@ def name_of(run: Run) -> str:
     return run.given_name or run.run_id
 
 
-def of_live(found: Sequence[LiveChange]) -> tuple[Row, ...]:
+def of_live(found: Sequence[LiveChange]) -> tuple[ChangeRow, ...]:
     """Rows of two live-switched runs."""
     return tuple(
-        Row(
+        ChangeRow(
             each.use,
             each.setting,
             metric_name(each.metric),
@@ -221,7 +233,7 @@ def of_live(found: Sequence[LiveChange]) -> tuple[Row, ...]:
     )
 
 
-def of_studies(found: comparing.Comparison, pairs: Sequence[comparing.Pair] = ()) -> tuple[Row, ...]:
+def of_studies(found: comparing.Comparison, pairs: Sequence[comparing.Pair] = ()) -> tuple[ChangeRow, ...]:
     """Rows of two runs of one study; `pairs`: the values of both."""
     values = {(each.metric, each.cell, each.setting): each for each in pairs}
 
@@ -231,7 +243,7 @@ def of_studies(found: comparing.Comparison, pairs: Sequence[comparing.Pair] = ()
         return both_texts(pair.base / scale, pair.new / scale, unit) if pair else ("", "")
 
     return tuple(
-        Row(
+        ChangeRow(
             cell_words(each.cell),
             shown_setting(each.setting),
             METRIC_WORDS.get(each.verdict.metric, each.verdict.metric),

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 from seekwise.judge.printed import Printed
 from seekwise.report.arrays import ArrayRow
-from seekwise.report.insights.answer import Choice
-from seekwise.report.insights.model import Finding
+from seekwise.report.insights.choices import Choice
+from seekwise.report.insights.finding import Finding
 from seekwise.store.record import Record
-from seekwise.workload.study.model import System
 from seekwise.workload.study.shown import Figure
+from seekwise.workload.study.study import System
 
 if TYPE_CHECKING:
     from seekwise.report.answered import Question
     from seekwise.store.database import Run
-    from seekwise.workload.study.model import Study
     from seekwise.workload.study.plan import Plan
+    from seekwise.workload.study.study import Study
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from seekwise.judge.rule import CONTROL_SUFFIX
-from seekwise.report.insights.answer import kind_of
+from seekwise.report.insights.choices import kind_of
 from seekwise.report.rows import OPERATION_ORDER, summary_rows, trial_rows
 from seekwise.store.record import Record
-from seekwise.workload.study.model import System
 from seekwise.workload.study.quantity import bytes_text
+from seekwise.workload.study.study import System
 
 OPERATION = "operation"
 CHUNK = "chunk"
@@ -169,6 +169,7 @@ def _levels(name: str, rows: Sequence[Mapping[str, object]]) -> list[object]:
 
 
 def is_number(value: object) -> bool:
+    """Whether a value is a number; True and False are none."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -237,4 +238,5 @@ def combinations(table: Frame, names: Sequence[str]) -> list[dict[str, object]]:
 
 
 def has(table: Frame, metric: str) -> bool:
+    """Whether any row has a value of this metric."""
     return any(row[metric] is not None for row in table.rows)

@@ -9,18 +9,17 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from seekwise.files import write_product
 from seekwise.judge.decision.periods import dense, quantile_ns
 from seekwise.judge.decision.records import job_of, period_of
 from seekwise.judge.decision.verdicts import Judged, Standing
-from seekwise.measure.live import traced
-from seekwise.report import answer, close_up, site, stages, terms, tested
+from seekwise.judge.live_outcome import LiveOutcome, notes
+from seekwise.report import close_up, site, stages, terms, tested, tune_answer
 from seekwise.report.charts import files, live_svg, panels
-from seekwise.report.live import LiveOutcome, notes
 from seekwise.report.looks import Look, Looks
 from seekwise.report.metric_words import loss_cell
 from seekwise.report.number_text import one_line
 from seekwise.store.record import Record
+from seekwise.trace import excerpt
 from seekwise.workload.study import load_words
 from seekwise.workload.study.quantity import bytes_text, time_text
 
@@ -31,7 +30,7 @@ BANDS_MAX = 48
 
 
 @dataclass(frozen=True)
-class Row:
+class CandidateRow:
     """One candidate by one metric: words, numbers and its picture."""
 
     look: Look
@@ -52,7 +51,7 @@ class Block:
 
     judged: Judged
     name: str
-    rows: tuple[Row, ...]
+    rows: tuple[CandidateRow, ...]
     best: str
 
 
@@ -74,9 +73,9 @@ def html(found: LiveOutcome) -> str:
     return site.render(
         "live.html",
         found=found,
-        headline=answer.headline(found),
-        answered=answer.rows(found),
-        open_text=answer.open_text(found),
+        headline=tune_answer.headline(found),
+        answered=tune_answer.rows(found),
+        open_text=tune_answer.open_text(found),
         staged=stages.sentences(found),
         notes=notes(found),
         looks=looks,
@@ -84,7 +83,7 @@ def html(found: LiveOutcome) -> str:
         uses=[_use(found, use, known, blocks[use.name]) for use in (measured or found.plan.uses)],
         stretches=_stretches(found, measured, blocks, looks),
         why_note=WHY_NOTE.get(found.plan.provenance, ""),
-        why_missing=traced.missing_text(found.plan),
+        why_missing=excerpt.missing_text(found.plan.extra),
         compact=len(measured) > USES_IN_FULL,
         chosen=found.choice.setting if found.choice is not None else found.plan.in_force.label,
         axis=live_svg.loss_axis(),
@@ -107,7 +106,11 @@ def _stretches(found: LiveOutcome, uses, blocks: dict[str, list[Block]], looks: 
         return {
             use.name: stretch
             for use in uses
-            if (stretch := close_up.of_traced(traced.kept(found.plan, use.name), looks, use.title, _capacity(found)))
+            if (
+                stretch := close_up.of_traced(
+                    excerpt.kept(found.plan.extra, use.name), looks, use.title, _capacity(found)
+                )
+            )
         }
     if found.plan.provenance != "simulated":
         return {}
@@ -142,30 +145,27 @@ WHY_NOTE = {
 }
 
 
-def write_pictures(folder: Path, found: LiveOutcome) -> list[Path]:
-    """Losses, time series and latencies of each use as SVG files; their text and colours stand inside."""
+def pictures(found: LiveOutcome) -> list[tuple[str, str]]:
+    """(name, SVG) of losses, time series and latencies of each use; their text and colours stand inside."""
     looks = Looks()
     known = looks.of([each.label for each in found.plan.candidates])
-    written = []
+    made = []
     for use in found.plan.uses:
         drawn = _use(found, use, known, _blocks(found, use, known))
         deciding = drawn["deciding"]
-        pictures = [
+        parts = [
             ("time-series", f"{use.title}: throughput over time", drawn["timeline"], ""),
             ("latency", f"{use.title}: latency by the share of faster requests", drawn["nines"], ""),
         ]
         if isinstance(deciding, Deciding):
             axis = str(live_svg.loss_axis())
-            pictures.append(("losses", f"{use.title}: {deciding.name}, distance to the best", deciding.picture, axis))
-        for name, title, picture, below in pictures:
-            if not picture:
-                continue
-            text = files.framed(str(picture), title, list(known.values()), below)
-            for kind in ("svg", "png"):
-                path = folder / f"{use.name}-{name}.{kind}"
-                write_product(path, text.encode() if kind == "svg" else files.png(text))
-                written.append(path)
-    return written
+            parts.append(("losses", f"{use.title}: {deciding.name}, distance to the best", deciding.picture, axis))
+        made += [
+            (f"{use.name}-{name}", files.framed(str(picture), title, list(known.values()), below))
+            for name, title, picture, below in parts
+            if picture
+        ]
+    return made
 
 
 def devices_text(found: LiveOutcome) -> str:
@@ -235,7 +235,7 @@ def _deciding(found: LiveOutcome, blocks: Sequence[Block]) -> Deciding | None:
         return None
     now = found.plan.in_force.label
     chosen = found.choice.setting if found.choice is not None else now
-    judged = answer.deciding([each.judged for each in blocks], (chosen, now))
+    judged = tune_answer.deciding([each.judged for each in blocks], (chosen, now))
     block = next(each for each in blocks if each.judged is judged)
     rows = [
         live_svg.Interval(
@@ -249,7 +249,7 @@ def _deciding(found: LiveOutcome, blocks: Sequence[Block]) -> Deciding | None:
         )
         for row in sorted(block.rows, key=lambda row: row.look.css)
     ]
-    words = answer.loss_text(judged.of(chosen), judged)
+    words = tune_answer.loss_text(judged.of(chosen), judged)
     limit = live_svg.factor_of(judged.threshold, judged.more_is_better)
     return Deciding(
         block.name, "" if words == "best" else block.best, words, live_svg.loss_rows(rows, limit, block.name)
@@ -264,9 +264,9 @@ def _block(found: LiveOutcome, judged: Judged, looks: dict[str, Look]) -> Block:
     for standing in sorted(judged.standings, key=lambda each: each.loss if each.loss is not None else math.inf):
         look = looks[standing.setting]
         middle = None if standing.loss is None else live_svg.factor_of(standing.loss, judged.more_is_better)
-        words = answer.loss_text(standing, judged)
+        words = tune_answer.loss_text(standing, judged)
         rows.append(
-            Row(
+            CandidateRow(
                 look,
                 standing,
                 words,
@@ -284,7 +284,7 @@ def _block(found: LiveOutcome, judged: Judged, looks: dict[str, Look]) -> Block:
                 standing.setting == found.plan.in_force.label,
             )
         )
-    return Block(judged, answer.metric_name(judged), tuple(rows), answer.best_text(judged))
+    return Block(judged, tune_answer.metric_name(judged), tuple(rows), tune_answer.best_text(judged))
 
 
 def _timeline(mine: Sequence[Record], use, looks: dict[str, Look]) -> Markup | None:

@@ -122,6 +122,7 @@ def luminance(colour: str) -> float:
 
 
 def contrast(a: str, b: str) -> float:
+    """Contrast ratio of two colours, 1 to 21 (WCAG 2.1, 1.4.3)."""
     low, high = sorted((luminance(a), luminance(b)))
     return (high + 0.05) / (low + 0.05)
 

@@ -19,7 +19,7 @@ from seekwise.judge.workloads import Standing, Weighed, Workload, weigh
 from seekwise.report.charts import live_svg
 from seekwise.report.charts.figures import panel_title
 from seekwise.report.content import ReportContent
-from seekwise.report.insights.answer import OVERALL, competitions
+from seekwise.report.insights.choices import OVERALL, competitions
 from seekwise.report.looks import Look, Looks
 from seekwise.report.metric_words import NO_BOUND_FACTOR
 from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from seekwise.report import answer, arrays, losses, tested
+from seekwise.judge.live_outcome import LiveOutcome, notes
+from seekwise.report import arrays, losses, tested, tune_answer
 from seekwise.report.content import METRIC_TITLES, ReportContent
-from seekwise.report.live import LiveOutcome, notes
 from seekwise.report.live_page import PROVENANCE, devices_text, tested_text
 from seekwise.report.looks import Looks
 from seekwise.report.number_text import one_line, three
@@ -40,11 +40,11 @@ def _code(title: str, lines: Sequence[str]) -> list[str]:
 
 def of_live(found: LiveOutcome) -> str:
     """The answer of a live-switched run."""
-    lines = [f"**{text(answer.headline(found))}**", ""]
-    if said := answer.open_text(found):
+    lines = [f"**{text(tune_answer.headline(found))}**", ""]
+    if said := tune_answer.open_text(found):
         lines += [text(said), ""]
     heads = ["Use", "Figure", f"{found.plan.in_force.label} (now)", "Against", "Its value", "Difference"]
-    cells = ((row.use, row.subject, row.now, row.other, row.other_value, row.words) for row in answer.rows(found))
+    cells = ((row.use, row.subject, row.now, row.other, row.other_value, row.words) for row in tune_answer.rows(found))
     lines += table(heads, cells)
     lines += _code("Set it", found.lines.set) + _code("Undo it", found.lines.undo)
     lines += [f"{text(tested_text(found))}. {text(devices_text(found))}. {PROVENANCE[found.plan.provenance]}", ""]

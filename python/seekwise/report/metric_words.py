@@ -68,6 +68,7 @@ def loss_cell(share: float) -> str:
 
 
 def factor_text(factor: float) -> str:
+    """A factor in two digits, from ten on in three: `3.1`, `145`."""
     return f"{factor:.2g}" if factor < 9.95 else f"{float(f'{factor:.3g}'):g}"
 
 

@@ -1,24 +1,38 @@
-"""A stored run read again, whichever way it was measured. This is the one place that asks which way that was."""
+"""A stored run as every command shows it, whichever way it was measured: answer, rows, notes, document, page."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from seekwise.errors import UsageError
+from rich.console import Console
+from rich.text import Text
+
+from seekwise.judge import outcome
+from seekwise.judge.decision.choose import Choice
+from seekwise.judge.live_outcome import LiveOutcome, notes
+from seekwise.judge.observation import Verdict
 from seekwise.judge.printed import Style
-from seekwise.measure.live.plan import is_live
-from seekwise.report import answer, live, outcome
+from seekwise.judge.study_outcome import StudyOutcome
+from seekwise.report import documents, tune_answer
+from seekwise.report.content import ReportContent
+from seekwise.report.outcome import content_of
+from seekwise.store import damage
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
+from seekwise.workload.study.plan import Plan
+
+if TYPE_CHECKING:
+    from seekwise.report.advised import Advised
 
 ROWS_MOST = 4
 
 
-class Reading(Protocol):
-    """What every run tells: its answer, how its settings stand, and its page."""
+class Report(Protocol):
+    """What every run tells."""
 
     @property
     def run(self) -> Run: ...
@@ -26,8 +40,35 @@ class Reading(Protocol):
     @property
     def records(self) -> Sequence[Record]: ...
 
+    @property
+    def provenance(self) -> str:
+        """measured, virtual or simulated."""
+        ...
+
+    @property
+    def choice(self) -> Choice | None:
+        """The setting that the verdicts choose; None where nothing can be chosen."""
+        ...
+
+    @property
+    def verdicts(self) -> Sequence[Verdict]:
+        """Of pairs of settings, where the run was judged by pairs."""
+        ...
+
     def headline(self) -> str:
         """The answer in its first sentences."""
+        ...
+
+    def reasons(self) -> Sequence[str]:
+        """What stands behind it, in sentences."""
+        ...
+
+    def notes(self) -> Sequence[str]:
+        """What a reader must know beside it, in sentences."""
+        ...
+
+    def findings(self) -> Sequence[str]:
+        """Insights in sentences, the strongest first."""
         ...
 
     def place(self) -> str:
@@ -38,117 +79,216 @@ class Reading(Protocol):
         """(use and metric, how it stands)."""
         ...
 
+    def advised(self, purpose: str | None = None, system: str | None = None) -> Advised:
+        """What to set, for a use or for everything, on all systems or on one. UsageError for what was not measured."""
+        ...
+
+    def document(self, *, records: bool = True, report: str | None = None) -> dict[str, object]:
+        """For `--json`."""
+        ...
+
+    def show(
+        self, console: Console, *, everything: bool = False, figures: bool = False, told: Sequence[str] = ()
+    ) -> None:
+        """The answer on a terminal. `figures`: every mean that was measured before it; `told`: notes that stand above already."""
+        ...
+
     def markdown(self) -> str:
         """The report for an issue or a chat."""
+        ...
+
+    def pictures(self) -> list[tuple[str, str]]:
+        """(name, SVG) of each chart."""
         ...
 
     def write(self, path: Path) -> Path:
         """Writes the page. OSError where that fails."""
         ...
 
-    def write_pictures(self, folder: Path) -> list[Path]:
-        """Writes each chart into the folder. OSError where that fails."""
-        ...
+
+def of(store: Store, *runs: Run, style: Style | None = None, brief: bool = False) -> Report:
+    """One run, or several of one study as one. UsageError where they cannot be one; `brief`: for the words alone."""
+    return of_outcome(outcome.of(store, *runs, brief=brief), style)
 
 
-def of(store: Store, runs: Sequence[Run], style: Style | None = None) -> Reading:
-    """One run, or several of one study as one. UsageError where runs of `tune` are among several."""
-    if not any(is_live(run.plan) for run in runs):
-        found = outcome.of(store, runs[0], style) if len(runs) == 1 else outcome.merged(store, runs, style)
-        return OfStudy(found)
-    if len(runs) > 1:
-        raise UsageError("runs of `tune` cannot be merged", hint="leave out `--merge` to compare them")
-    return OfTune(live.of(store, runs[0]))
+def of_outcome(found: outcome.Outcome, style: Style | None = None) -> Report:
+    """The report of what was judged. `style`: how tables in a text's form sum up repeats."""
+    return TuneReport(found) if isinstance(found, LiveOutcome) else StudyReport(found, style)
 
 
 @dataclass(frozen=True)
-class OfStudy:
-    """A run of a study."""
+class StudyReport:
+    """Of a run of a study."""
 
-    found: outcome.Outcome
+    outcome: StudyOutcome
+    style: Style | None = None
+
+    @cached_property
+    def content(self) -> ReportContent:
+        """Everything that its page draws."""
+        with damage.reading(self.run.run_id):
+            return content_of(self.outcome, self.style)
 
     @property
     def run(self) -> Run:
-        return self.found.run
+        return self.outcome.run
+
+    @property
+    def plan(self) -> Plan:
+        return self.outcome.plan
 
     @property
     def records(self) -> Sequence[Record]:
-        return self.found.records
+        return self.outcome.records
+
+    @property
+    def provenance(self) -> str:
+        return self.outcome.provenance
+
+    @property
+    def choice(self) -> Choice | None:
+        return self.outcome.choice
+
+    @property
+    def verdicts(self) -> Sequence[Verdict]:
+        return self.outcome.verdicts
 
     def headline(self) -> str:
         from seekwise.report import page
 
-        return page.sentence(self.found.content.advice.headline)
+        return page.sentence(self.content.advice.headline)
+
+    def reasons(self) -> Sequence[str]:
+        return self.content.advice.reasons
+
+    def notes(self) -> Sequence[str]:
+        return self.content.notes
+
+    def findings(self) -> Sequence[str]:
+        return tuple(each.text for each in self.content.findings)
 
     def place(self) -> str:
         from seekwise.report import tested
 
-        return tested.devices(self.found.content)
+        return tested.devices(self.content)
 
     def standings(self) -> list[tuple[str, str]]:
         from seekwise.report.looks import Looks
         from seekwise.report.losses import blocks
 
         told = []
-        for block in blocks(self.found.content, Looks()):
+        for block in blocks(self.content, Looks()):
             where = f"{block.system}: {block.operation}" if block.system else block.operation
             rows = [f"{row.look.label} {row.words}" for row in block.rows[:ROWS_MOST]]
             told.append((f"{where}, {block.metric}", "; ".join(rows)))
         return told
 
+    def advised(self, purpose: str | None = None, system: str | None = None) -> Advised:
+        from seekwise.report import advised
+
+        return advised.of_study(self.outcome, self.content, purpose, system)
+
+    def document(self, *, records: bool = True, report: str | None = None) -> dict[str, object]:
+        return documents.of_study(self.outcome, self.content, report=report)
+
+    def show(
+        self, console: Console, *, everything: bool = False, figures: bool = False, told: Sequence[str] = ()
+    ) -> None:
+        from seekwise.report import terminal
+
+        if figures:
+            terminal.print_figures(self.content, console, everything=True)
+            console.print()
+        terminal.print_study(self.content, console, everything=everything, told=told)
+
     def markdown(self) -> str:
         from seekwise.report.markdown import of_study
 
-        return of_study(self.found.content)
+        return of_study(self.content)
+
+    def pictures(self) -> list[tuple[str, str]]:
+        from seekwise.report import page
+
+        return page.pictures(self.content)
 
     def write(self, path: Path) -> Path:
         from seekwise.report import page
 
-        return page.write_report(path, self.found.content)
-
-    def write_pictures(self, folder: Path) -> list[Path]:
-        from seekwise.report import page
-
-        return page.write_pictures(folder, self.found.content)
+        return page.write_report(path, self.content)
 
 
 @dataclass(frozen=True)
-class OfTune:
-    """A run that was switched live."""
+class TuneReport:
+    """Of a run that was switched live."""
 
-    found: live.LiveOutcome
+    outcome: LiveOutcome
 
     @property
     def run(self) -> Run:
-        return self.found.run
+        return self.outcome.run
 
     @property
     def records(self) -> Sequence[Record]:
-        return self.found.records
+        return self.outcome.records
+
+    @property
+    def provenance(self) -> str:
+        return self.outcome.plan.provenance
+
+    @property
+    def choice(self) -> Choice | None:
+        return self.outcome.choice
+
+    @property
+    def verdicts(self) -> Sequence[Verdict]:
+        return ()
 
     def headline(self) -> str:
-        return answer.headline(self.found)
+        return tune_answer.headline(self.outcome)
+
+    def reasons(self) -> Sequence[str]:
+        return tuple(f"{row.use}, {row.subject}: {row.words}" for row in tune_answer.rows(self.outcome))
+
+    def notes(self) -> Sequence[str]:
+        return notes(self.outcome)
+
+    def findings(self) -> Sequence[str]:
+        return ()
 
     def place(self) -> str:
-        return f"{self.found.plan.target} on {', '.join(self.found.plan.leaves)}"
+        return f"{self.outcome.plan.target} on {', '.join(self.outcome.plan.leaves)}"
 
     def standings(self) -> list[tuple[str, str]]:
         return [
-            (f"{each.use}: {answer.metric_name(each)}", f"best: {answer.best_text(each)}")
-            for each in self.found.found.judged
+            (f"{each.use}: {tune_answer.metric_name(each)}", f"best: {tune_answer.best_text(each)}")
+            for each in self.outcome.found.judged
         ]
+
+    def advised(self, purpose: str | None = None, system: str | None = None) -> Advised:
+        from seekwise.report import advised
+
+        return advised.of_tune(self.outcome, purpose, system)
+
+    def document(self, *, records: bool = True, report: str | None = None) -> dict[str, object]:
+        return documents.of_tune(self.outcome, records=records, report=report)
+
+    def show(
+        self, console: Console, *, everything: bool = False, figures: bool = False, told: Sequence[str] = ()
+    ) -> None:
+        for line in tune_answer.lines(self.outcome, width=console.width, everything=everything):
+            console.print(Text(line), soft_wrap=True)
 
     def markdown(self) -> str:
         from seekwise.report.markdown import of_live
 
-        return of_live(self.found)
+        return of_live(self.outcome)
+
+    def pictures(self) -> list[tuple[str, str]]:
+        from seekwise.report import live_page
+
+        return live_page.pictures(self.outcome)
 
     def write(self, path: Path) -> Path:
         from seekwise.report import live_page
 
-        return live_page.write(path, self.found)
-
-    def write_pictures(self, folder: Path) -> list[Path]:
-        from seekwise.report import live_page
-
-        return live_page.write_pictures(folder, self.found)
+        return live_page.write(path, self.outcome)

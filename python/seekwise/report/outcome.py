@@ -1,37 +1,26 @@
-"""What came out of a run: records judged, the winner table, the advice; filled into the shape that reports draw."""
+"""The outcome of a study in words and rows: the winner table, the advice, the notes; filled into the shape that reports draw."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
-from seekwise.control.lines import Lines, shell_lines
-from seekwise.errors import UsageError
-from seekwise.judge import believable, printed, tables
+from seekwise.judge import believable, early, printed, tables
 from seekwise.judge.control import judge_control
-from seekwise.judge.decision.observed import METRICS
-from seekwise.judge.decision.observed import verdicts as pair_verdicts
-from seekwise.judge.decision.records import made
-from seekwise.judge.decision.verdicts import Judged
-from seekwise.judge.model import Verdict, repetitions_text
-from seekwise.judge.observe import POOLED_FACTOR, cell_without, observations
-from seekwise.judge.records import judge_records, remarks
-from seekwise.judge.rule import ROUNDS_MIN, RULE_VERSION
-from seekwise.measure import early
-from seekwise.measure import execute as runs
+from seekwise.judge.observation import Verdict, repetitions_text
+from seekwise.judge.observe import observations
+from seekwise.judge.records import exact_note, invalid_note, remarks
+from seekwise.judge.rule import RULE_VERSION
+from seekwise.judge.study_outcome import StudyOutcome, condition_text, lines, otherwise, reference
 from seekwise.report import answered, array_choice, arrays, insights, predicted
 from seekwise.report.answered import Question
 from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
-from seekwise.report.insights import answer as answers
-from seekwise.store import damage
-from seekwise.store.database import Run, Store
+from seekwise.report.insights import choices as answers
+from seekwise.store.database import Run
 from seekwise.store.record import Record
-from seekwise.workload.study import parse
-from seekwise.workload.study.factors import factor
-from seekwise.workload.study.model import Study
-from seekwise.workload.study.plan import Plan, Setting, SystemFacts
+from seekwise.workload.study.plan import Plan, SystemFacts
+from seekwise.workload.study.study import Study
 
 RULE_TEXT = (
     "95 % intervals of ratios over repetitions, corrected for multiple comparisons; "
@@ -39,99 +28,9 @@ RULE_TEXT = (
 )
 
 
-@dataclass(frozen=True)
-class Outcome:
-    run: Run
-    plan: Plan
-    records: list[Record]
-    """Every trial, invalid ones and drift checks included."""
-    judged: list[Judged]
-    content: ReportContent
-
-    @property
-    def verdicts(self) -> list[Verdict]:
-        """Of every pair of settings."""
-        return pair_verdicts(self.judged)
-
-
-def study_of(run: Run) -> Study | None:
-    """The study that a run carried out; None for results that were made elsewhere."""
-    try:
-        return parse.loads(run.study, f"study of run {run.run_id}")
-    except UsageError:
-        return None
-
-
-def of(store: Store, run: Run, style: printed.Style | None = None, *, brief: bool = False) -> Outcome:
-    """Judges a run again from its records; `style` is how tables in a text's form sum up repeats.
-
-    `brief`: for the words alone, with records shortened to what they need (`codec.Brief`), a tenth of the memory.
-    """
-    with damage.reading(run.run_id):
-        study = study_of(run)
-        # Short records have neither the histograms that tell a prediction, which no study made, nor what it takes to see an array with a failed drive.
-        whole = study is None or _has_arrays(study)
-        records = list(store.records(run.run_id, brief=brief and not whole))
-        return judged(run, Plan.from_document(run.plan), records, study, style)
-
-
-def _has_arrays(study: Study) -> bool:
-    return "raid_level" in study.factor_names() or any(system.raid_level for system in study.system)
-
-
-def merged(store: Store, runs_: Sequence[Run], style: printed.Style | None = None) -> Outcome:
-    """Runs of one study as one: made after rebuilding an array, changing a card or switching NCQ, each of other systems or the same again.
-
-    A system that several runs have gets the later one's repetitions as further ones. UsageError where the runs are of different studies.
-    """
-    first = runs_[0]
-    stranger = next((run for run in runs_ if (run.study_name, run.backend) != (first.study_name, first.backend)), None)
-    if stranger is not None:
-        raise UsageError(
-            f"run {first.run_id} is of study {first.study_name} ({first.backend}) and run {stranger.run_id} of {stranger.study_name} "
-            f"({stranger.backend}): they cannot be merged",
-            "merge runs of one study and one backend; `seekwise compare` compares two runs",
-        )
-    if len({run.run_id for run in runs_}) < len(runs_):
-        raise UsageError("a run is named twice", "each run counts once")
-    with damage.reading("+".join(run.run_id for run in runs_)):
-        return _merged(store, runs_, style)
-
-
-def _merged(store: Store, runs_: Sequence[Run], style: printed.Style | None) -> Outcome:
-    first = runs_[0]
-    records: list[Record] = []
-    plans = [Plan.from_document(run.plan) for run in runs_]
-    blocks = 0
-    for run in runs_:
-        own = list(store.records(run.run_id))
-        # Repetitions of different runs are different: nothing was interleaved between them.
-        records += [replace(record, block=record.block + blocks) for record in own]
-        blocks += max((record.block for record in own), default=0)
-    plan = replace(
-        plans[0],
-        blocks=sum(each.blocks for each in plans),
-        systems=tuple({facts.name: facts for each in plans for facts in each.systems}.values()),
-        settings=tuple({setting.label: setting for each in plans for setting in each.settings}.values()),
-        cells=tuple({cell.key: cell for each in plans for cell in each.cells}.values()),
-        touched=tuple(dict.fromkeys(touch for each in plans for touch in each.touched)),
-        notes=(
-            *dict.fromkeys(note for each in plans for note in each.notes),
-            f"Merged from {len(runs_)} runs ({', '.join(run.run_id for run in runs_)}) that were not interleaved: drift counts as a difference",
-        ),
-    )
-    merged_run = replace(first, run_id="+".join(run.run_id for run in runs_), plan=plan.to_document())
-    return judged(merged_run, plan, records, study_of(first), style)
-
-
-def judged(
-    run: Run, plan: Plan, records: list[Record], study: Study | None, style: printed.Style | None = None
-) -> Outcome:
-    compared = [record for record in records if record.conditions.get("role") != "sentinel"]
-    found = judge_records(records, sequential=plan.until == "decided")
-    verdicts = pair_verdicts(found)
-    asked = question(found, plan)
-    rows = winner_rows(verdicts, plan)
+def content_of(found: StudyOutcome, style: printed.Style | None = None) -> ReportContent:
+    """The outcome of a study in the shape that reports draw; `style` is how tables in a text's form sum up repeats."""
+    run, plan, records, study, compared = found.run, found.plan, found.records, found.study, found.compared
     facts = plan.systems[0]
     environment = dict(records[0].environment) if records else {}
     environment.pop("stack", None)
@@ -147,15 +46,15 @@ def judged(
     )
     candidates = [setting for setting in plan.settings if not setting.control]
     said = remarks(records)
-    content = ReportContent(
+    return ReportContent(
         run_id=run.run_id,
         title=plan.study,
         subject=", ".join(each.name for each in plan.systems) if many else _subject(facts),
-        badge=records[0].badge if records else "measured",
-        advice=apart or advice(asked, verdicts, plan, records),
-        question=asked if apart is None and len(candidates) > 1 else None,
+        badge=found.provenance,
+        advice=apart or advice(found),
+        question=question(found) if apart is None and len(candidates) > 1 else None,
         remarks=frozenset(said),
-        winners=rows,
+        winners=winner_rows(found.verdicts, plan),
         records=compared,
         rule=RULE_TEXT.format(version=RULE_VERSION),
         control=control_text(compared, plan),
@@ -172,24 +71,15 @@ def judged(
         run=run,
         study=study,
         discarded=tuple(record for record in records if not record.valid),
-        notes=_notes(plan, records, [*exact_note(found), *said]),
+        notes=_notes(plan, records, [*exact_note(found.judged), *said]),
     )
-    return Outcome(run, plan, records, found, content)
-
-
-def exact_note(judged: Sequence[Judged]) -> list[str]:
-    """Why so few repetitions decide; nothing where there are enough, or where something was measured."""
-    is_alone = any(each.exact and len(each.standings) > 1 for each in judged)
-    if not is_alone or max(each.rounds for each in judged) >= ROUNDS_MIN:
-        return []
-    return ["A deterministic simulation gives the same numbers every time, so they decide without statistics"]
 
 
 def _notes(plan: Plan, records: list[Record], said: Sequence[str]) -> list[str]:
     """What a reader must know beside the answer, in sentences."""
     found = (
         *plan.notes,
-        runs.invalid_note(records),
+        invalid_note(records),
         *believable.doubts(records),
         *condition_notes(records),
         *early.race_notes(plan, records),
@@ -266,20 +156,6 @@ def _cell(entry: tables.WinnerCell) -> WinnerCell:
     return WinnerCell(entry.text, word, detail)
 
 
-def condition_text(conditions: str, plan: Plan, *, pooled: bool = True) -> str:
-    """`system=vda threads=8` as a person says it; what is the same everywhere is left out. `pooled`: says that all threads are."""
-    parts = []
-    for part in conditions.split():
-        name, _, value = part.partition("=")
-        if name == "system" and len(plan.systems) == 1:
-            continue
-        parts.append(f"{value} thread{'' if value == '1' else 's'}" if name == "threads" else f"{name} {value}")
-    has_threads = any("threads=" in cell.key for cell in plan.cells)
-    if pooled and has_threads and "threads=" not in conditions and len({cell.load.threads for cell in plan.cells}) > 1:
-        parts.append("all threads")
-    return ", ".join(parts)
-
-
 def control_text(records: Sequence[Record], plan: Plan) -> str:
     """How often two labels of the same setting looked different: what the verdicts are worth here."""
     control = next((setting for setting in plan.settings if setting.control), None)
@@ -290,16 +166,14 @@ def control_text(records: Sequence[Record], plan: Plan) -> str:
     return f"{report.text}." if report.comparisons else ""
 
 
-def advice(asked: Question, verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record]) -> Advice:
-    """What to set, by the rule of `tune`: what is in force stays unless another setting gains more than it loses."""
+def advice(found: StudyOutcome) -> Advice:
+    """What to set, in words and lines."""
+    verdicts, plan, records, asked = found.verdicts, found.plan, found.records, question(found)
     candidates = [setting for setting in plan.settings if not setting.control]
-    reference = plan.reference
     if len(candidates) < 2:
-        return Advice(f"Only {reference} was tested, so there is nothing to choose from.", reasons=plan.notes[:1])
+        return Advice(f"Only {plan.reference} was tested, so there is nothing to choose from.", reasons=plan.notes[:1])
     if not any(record.valid for record in records):
-        return Advice(
-            "No valid trial, so nothing can be recommended.", reasons=(runs.invalid_note(list(records)) or "",)
-        )
+        return Advice("No valid trial, so nothing can be recommended.", reasons=(invalid_note(list(records)) or "",))
     spoiled = [record for record in records if not record.valid]
     if 2 * len(spoiled) > len(records):
         why = f"{len(spoiled)} of {len(records)} trials were disturbed; run it again when it is quiet"
@@ -316,44 +190,25 @@ def advice(asked: Question, verdicts: Sequence[Verdict], plan: Plan, records: Se
     )
 
 
-def question(judged: Sequence[Judged], plan: Plan) -> Question:
-    """What the answer of a study with one system is made from: its combinations are the uses."""
-    labels = [setting.label for setting in plan.settings if not setting.control]
-    uses = [replace(each, use=cell_name(each.use, plan), title=cell_name(each.use, plan)) for each in _deciding(judged)]
-    found = made(uses, plan.reference, labels)
+def question(found: StudyOutcome) -> Question:
+    """What the answer of a study with one system is made from."""
+    plan, decided = found.plan, found.decided
     varied = {name for setting in plan.settings for name in setting.values}
     what = "scheduler" if varied <= {"scheduler"} else "setting"
-    is_set = plan.backend == "kernel" and not _otherwise(_reference(plan), plan)
-    return Question(tuple(uses), found.choice, plan.reference, found.by_purpose, (), what, is_set)
+    is_set = plan.backend == "kernel" and not otherwise(reference(plan), plan)
+    return Question(decided.judged, decided.choice, plan.reference, decided.by_purpose, (), what, is_set)
 
 
-def _deciding(judged: Sequence[Judged]) -> list[Judged]:
-    """Combinations and metrics that decide. Rows over all thread counts stand for those of single counts.
-
-    Access times count only where no throughput is known, as a closed loop's access time is its throughput read the other way round.
-    """
-    cells = {each.use for each in judged}
-    pooled = {whole for cell in cells if (whole := cell_without(cell, POOLED_FACTOR)) != cell and whole in cells}
-    found = [
-        each for each in judged
-        if each.metric in METRICS and (each.use in pooled or cell_without(each.use, POOLED_FACTOR) not in pooled)
-    ]  # fmt: skip
-    rated = {each.use for each in found if each.metric == "rate"}
-    return [each for each in found if each.metric != "access_time" or each.use not in rated]
-
-
-def cell_name(cell: str, plan: Plan) -> str:
-    """`rand_read system=vda threads=8` as `random read, 8 threads`."""
-    operation, _, conditions = cell.partition(" ")
-    name = dict(tables.OPERATIONS).get(operation, operation).lower()
-    where = condition_text(conditions, plan, pooled=False)
-    return f"{name}, {where}" if where else name
+def cautions(plan: Plan) -> tuple[str, ...]:
+    """What to think of before following any advice of this run."""
+    simulated = ("simulated: measure before you change a machine",) if plan.backend == "simulated" else ()
+    return (*simulated, *(warning for facts in plan.systems for warning in facts.warnings))
 
 
 def _kept(asked: Question, verdicts: Sequence[Verdict], plan: Plan) -> Advice:
     """No setting beats the reference. Where something else is in force, nothing was learnt about that: nothing to set either way."""
     name = plan.reference
-    others = _otherwise(_reference(plan), plan)
+    others = otherwise(reference(plan), plan)
     reasons = _open_question(verdicts)
     if others:
         reasons = (*reasons, f"in force is {', '.join(others)}, which was not compared; nothing needs to be set")
@@ -365,36 +220,6 @@ def _kept(asked: Question, verdicts: Sequence[Verdict], plan: Plan) -> Advice:
     if others:
         return Advice(f"Nothing that was tested is better than {name} on the whole.", reasons)
     return Advice(answered.headline(asked), reasons, caution=cautions(plan), recommended=(name,))
-
-
-def _reference(plan: Plan) -> Setting:
-    return next(setting for setting in plan.settings if setting.label == plan.reference)
-
-
-def _otherwise(setting: Setting, plan: Plan) -> list[str]:
-    """What is in force instead of this setting, as `read_ahead_kb=8192 on vda`; empty where it is in force or not known."""
-    found = []
-    for facts in plan.systems:
-        for device, values in wanted(setting, plan).items():
-            for attribute, value in values.items():
-                now = facts.current.get(device, {}).get(attribute)
-                if now is not None and now != value:
-                    found.append(f"{attribute.rpartition('/')[2]}={now} on {device}")
-    return list(dict.fromkeys(found))
-
-
-def cautions(plan: Plan) -> tuple[str, ...]:
-    """What to think of before following any advice of this run."""
-    simulated = ("simulated: measure before you change a machine",) if plan.backend == "simulated" else ()
-    return (*simulated, *(warning for facts in plan.systems for warning in facts.warnings))
-
-
-def recommended(asked: Question, plan: Plan) -> Setting | None:
-    """The setting to be set; None where what is in force stays."""
-    choice = asked.choice
-    if choice is None or not choice.changes:
-        return None
-    return next(each for each in plan.settings if each.label == choice.setting and not each.control)
 
 
 def wins(verdicts: Sequence[Verdict], label: str, plan: Plan) -> list[Verdict]:
@@ -465,28 +290,6 @@ def _open_question(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
         middle = more[len(more) // 2]
         text += f"; deciding half of them needs {repetitions_text(middle)}"
     return (text,)
-
-
-def wanted(setting: Setting, plan: Plan) -> dict[str, dict[str, str]]:
-    """{device: {attribute: value}} of a setting, on every device it touches."""
-    found: dict[str, dict[str, str]] = {}
-    for facts in plan.systems:
-        for name, value in setting.values.items():
-            row = factor(name)
-            if row is None or row.where == "build":
-                continue
-            for touch in plan.touched:
-                if touch.attribute == row.attribute and touch.device in facts.current:
-                    found.setdefault(touch.device, {})[row.attribute] = str(value)
-    return found
-
-
-def lines(setting: Setting, plan: Plan) -> Lines:
-    """Shell lines that set and undo a setting on every device it touches."""
-    if plan.backend != "kernel":
-        return Lines((), ())
-    before = {device: values for facts in plan.systems for device, values in facts.current.items()}
-    return shell_lines(wanted(setting, plan), before)
 
 
 def repeat_lines(run: Run, plan: Plan) -> list[str]:

@@ -8,7 +8,6 @@ from pathlib import Path
 from altair.utils.schemapi import debug_mode
 from markupsafe import Markup
 
-from seekwise.files import make_folders, write_product
 from seekwise.judge.printed import MEANS
 from seekwise.report import (
     answered,
@@ -285,18 +284,6 @@ def unanswered(content: ReportContent) -> list[int]:
 def write_report(path: Path, content: ReportContent) -> Path:
     """Writes the page to `path` whole or not at all; gives the absolute path."""
     return site.write(path, render(content))
-
-
-def write_pictures(folder: Path, content: ReportContent, formats: Sequence[str] = ("svg", "png")) -> list[Path]:
-    """Each chart of the report as a file of its own: `NAME.svg`, `NAME.png`."""
-    make_folders(folder)
-    written = []
-    for name, picture in pictures(content):
-        for kind in formats:
-            path = folder / f"{name}.{kind}"
-            write_product(path, picture.encode() if kind == "svg" else files.png(picture))
-            written.append(path)
-    return written
 
 
 def pictures(content: ReportContent) -> list[tuple[str, str]]:

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from seekwise.judge.percentiles import percentile_ns
-from seekwise.measure.whatif import FOREGROUND, RECORDED_P99
 from seekwise.report.content import Advice
 from seekwise.store.record import Record
+from seekwise.trace.load import FOREGROUND, RECORDED_P99
 
 TIE = 0.05
 """Settings so close to the best are as good: as much as a prediction may be wrong."""
 
 
 @dataclass(frozen=True)
-class Row:
+class WhatIfRow:
     """One setting and one group of programs; means over the repeats, latencies of all of them together."""
 
     setting: str
@@ -39,7 +39,7 @@ class Row:
         }
 
 
-def rows(records: Sequence[Record]) -> dict[tuple[str, str], Row]:
+def rows(records: Sequence[Record]) -> dict[tuple[str, str], WhatIfRow]:
     """By setting and program."""
     kept: dict[tuple[str, str], list[Record]] = {}
     for record in records:
@@ -48,7 +48,7 @@ def rows(records: Sequence[Record]) -> dict[tuple[str, str], Row]:
     return {key: _row(*key, found) for key, found in kept.items()}
 
 
-def _row(setting: str, program: str, records: Sequence[Record]) -> Row:
+def _row(setting: str, program: str, records: Sequence[Record]) -> WhatIfRow:
     phases = [record.phases[0] for record in records]
     bins: dict[int, int] = {}
     for phase in phases:
@@ -56,7 +56,7 @@ def _row(setting: str, program: str, records: Sequence[Record]) -> Row:
             bins[upper] = bins.get(upper, 0) + count
     bins = dict(sorted(bins.items()))
     count = len(phases)
-    return Row(
+    return WhatIfRow(
         setting,
         program,
         percentile_ns(bins, 50) or 0,
@@ -68,7 +68,7 @@ def _row(setting: str, program: str, records: Sequence[Record]) -> Row:
     )
 
 
-def ranked(found: dict[tuple[str, str], Row], labels: Sequence[str]) -> list[Row]:
+def ranked(found: dict[tuple[str, str], WhatIfRow], labels: Sequence[str]) -> list[WhatIfRow]:
     """The foreground of each setting, the shortest p99 first; within a tie the higher rate."""
     front = [found[label, FOREGROUND] for label in labels if (label, FOREGROUND) in found]
     best = min((row.p99_ns for row in front), default=0)
@@ -83,7 +83,7 @@ def ranked(found: dict[tuple[str, str], Row], labels: Sequence[str]) -> list[Row
     )
 
 
-def as_good(order: Sequence[Row]) -> list[Row]:
+def as_good(order: Sequence[WhatIfRow]) -> list[WhatIfRow]:
     """Settings that a prediction cannot tell from the best."""
     best = order[0]
     return [
@@ -93,7 +93,7 @@ def as_good(order: Sequence[Row]) -> list[Row]:
     ]
 
 
-def sentence(order: Sequence[Row], recorded_p99_ns: float | None) -> str:
+def sentence(order: Sequence[WhatIfRow], recorded_p99_ns: float | None) -> str:
     """The answer."""
     best, ties = order[0], as_good(order)
     if len(order) == 1:
@@ -124,6 +124,7 @@ def _times(old: float, new: float) -> str:
 
 
 def time_word(ns: float) -> str:
+    """Nanoseconds as `85 µs`, `12.3 ms` or `1.2 s`."""
     if ns < 999.5e3:
         return f"{ns / 1e3:.3g} µs"
     return f"{ns / 1e6:.3g} ms" if ns < 999.5e6 else f"{ns / 1e9:.3g} s"

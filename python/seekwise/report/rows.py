@@ -99,6 +99,7 @@ def _share(seconds: float | None, phase: Phase) -> float | None:
 
 
 def trial_rows(records: Iterable[Record]) -> list[dict[str, object]]:
+    """One row for each operation of each valid trial."""
     return [trial_row(record, phase) for record in records if record.valid for phase in record.phases]
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -11,10 +13,11 @@ from rich.text import Text
 
 from seekwise.judge.printed import MEANS, Cell, GridCell, PrintedGrid, PrintedTable
 from seekwise.judge.published_rule import RULE
-from seekwise.report import answer, arrays
+from seekwise.report import arrays, tune_answer
 from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.number_text import plain_settings, three
-from seekwise.report.rows import OPERATION_NAMES
+from seekwise.report.rows import OPERATION_NAMES, apart, summary_rows, trial_rows
+from seekwise.workload.study.quantity import size_word
 from seekwise.workload.study.shown import RESERVED
 
 
@@ -59,6 +62,7 @@ WHOSE = {"simulated": "simulated here", "measured": "measured here", "virtual": 
 
 
 def print_table(table: PrintedTable, console: Console) -> None:
+    """A table of winners as the publication prints it, its own words below ours."""
     console.print(f"Table {table.number}: {table.title}", style="bold", highlight=False)
     shown = Table(box=None, pad_edge=False, header_style="dim")
     for title, width in (("", 22), ("Rate", 12), ("Access time", 12), ("CPU efficiency", 14)):
@@ -81,10 +85,12 @@ def known(cell: Cell) -> bool:
 
 
 def word(printed: str) -> str:
+    """A printed winner in words: `=` is a tie."""
     return "tie" if printed == "=" else printed
 
 
 def print_grid(grid: PrintedGrid, console: Console) -> None:
+    """A table of values as the publication prints it, operation by system."""
     console.print(f"Table {grid.number}: {grid.title} [{grid.unit}]", style="bold", highlight=False, markup=False)
     shown = Table(box=None, pad_edge=False, header_style="dim")
     shown.add_column("", no_wrap=True)
@@ -129,7 +135,7 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
         for row in shown
     ]
     console.print()
-    for line in (line for block in answer.columns(heads, body, WIDTH, numbers_from=4) for line in block):
+    for line in (line for block in tune_answer.columns(heads, body, WIDTH, numbers_from=4) for line in block):
         console.print(line, highlight=False, markup=False)
     same = f"Each: {', '.join(common)}. " if common else ""
     print_lines(
@@ -165,6 +171,7 @@ def print_findings(content: ReportContent, console: Console) -> None:
 
 
 WIDTH = 80
+"""Columns that an answer takes at most."""
 ROWS_MOST = 12
 REASONS_MOST = 6
 ARRAY_REASONS_MOST = 2
@@ -179,7 +186,9 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
     """The answer first: headline, the values of both sides, reasons, and the lines that set and undo it."""
     advice = content.advice
     print_lines([advice.headline], console, style="bold")
-    rows = answer.row_lines(content.question, 10**6 if everything else ROWS_MOST, WIDTH) if content.question else []
+    rows = (
+        tune_answer.row_lines(content.question, 10**6 if everything else ROWS_MOST, WIDTH) if content.question else []
+    )
     if rows:
         console.print()
         for line in rows:
@@ -221,3 +230,92 @@ def print_advice(content: ReportContent, console: Console) -> None:
             console.print(f"\n{title}:", highlight=False)
             for line in lines:
                 console.print(f"  {line}", soft_wrap=True, highlight=False, markup=False)
+
+
+def print_study(
+    content: ReportContent, console: Console, *, everything: bool = False, told: Sequence[str] = ()
+) -> None:
+    """The answer first; `everything`: also every table of winners, insight, outlier and the self-check."""
+    print_answer(content, console, everything=everything)
+    if content.printed:
+        console.print()
+        print_printed(content, console)
+    elif everything and content.winners:
+        console.print()
+        print_winners(content, console)
+    elif not content.winners:
+        console.print()
+        print_figures(content, console, everything=everything)
+    if everything:
+        print_findings(content, console)
+    notes = [note for note in content.notes if note not in told and (everything or note not in content.remarks)]
+    if notes:
+        console.print()
+        print_lines([f"note: {note}" for note in notes], console)
+
+
+def figure(value: object) -> str:
+    """Three digits; an en dash for None."""
+    return f"{value:.3g}" if isinstance(value, float) and value < 1000 else ("–" if value is None else f"{value:.0f}")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the figures: its title and what it makes of a row of `rows.summary_rows`."""
+
+    title: str
+    text: Callable[[dict[str, Any]], str]
+    is_number: bool = True
+    is_brief: bool = True
+    """Shown without `--figures` as well."""
+    needs: str | None = None
+    """Left out where no row has a value of this name."""
+
+
+FIGURES = (
+    Column("Operation", lambda row: OPERATION_NAMES.get(row["operation"], row["operation"]), is_number=False),
+    Column("Threads", lambda row: str(row["threads"])),
+    Column("Setting", lambda row: str(row["setting"]), is_number=False),
+    Column("MB/s", lambda row: figure(row["rate_mb_s"])),
+    Column("Mean latency", lambda row: "–" if row["access_ms"] is None else f"{figure(row['access_ms'])} ms"),
+    Column("", lambda row: _rate_interval(row), is_number=False, is_brief=False),
+    Column("MB per CPU second", lambda row: figure(row["cpu_efficiency"]), is_brief=False),
+    Column("SYS-CPU", lambda row: _per_cent(row["sys_cpu_percent"]), is_brief=False),
+    Column("CPU-WAIT", lambda row: _per_cent(row["cpu_wait_percent"]), is_brief=False, needs="cpu_wait_percent"),
+    Column("Trials", lambda row: str(row["n"])),
+)
+DIMENSION_TITLES = {
+    "system": "System",
+    "load": "Load",
+    "block_bytes": "Request size",
+    "iodepth": "Depth",
+    "memory_bytes": "Memory",
+}
+
+
+def print_figures(content: ReportContent, console: Console, *, everything: bool = False) -> None:
+    """What was measured, a line per operation, threads and setting, means over repetitions. `everything`: intervals and CPU time, too."""
+    dimensions = apart(content.records)
+    rows = summary_rows(trial_rows(content.records), by=(*dimensions, "operation", "setting", "threads"))
+    columns = [
+        each for each in FIGURES
+        if (everything or each.is_brief) and (each.needs is None or any(row[each.needs] is not None for row in rows))
+    ]  # fmt: skip
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in dimensions:
+        table.add_column(DIMENSION_TITLES.get(name, name), overflow="fold")
+    for each in columns:
+        table.add_column(each.title, justify="right" if each.is_number else "left", overflow="fold")
+    for row in rows:
+        apart_by = (size_word(int(row[name])) if name.endswith("bytes") else str(row[name]) for name in dimensions)
+        table.add_row(*apart_by, *(each.text(row) for each in columns))
+    console.print(table, width=None if everything else min(console.width, WIDTH))
+
+
+def _rate_interval(row: dict[str, Any]) -> str:
+    low, high = row["rate_mb_s_low"], row["rate_mb_s_high"]
+    return f"{figure(low)} to {figure(high)} MB/s" if low is not None else ""
+
+
+def _per_cent(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3g} %"

@@ -6,13 +6,13 @@ import re
 from collections.abc import Sequence
 
 from seekwise.report.content import ReportContent
-from seekwise.report.insights.answer import kind_of
+from seekwise.report.insights.choices import kind_of
 from seekwise.report.number_text import one_line
 from seekwise.report.rows import OPERATION_NAMES
 from seekwise.store.record import Record
-from seekwise.workload.study.model import System
 from seekwise.workload.study.plan import Load
 from seekwise.workload.study.quantity import bytes_text, time_text
+from seekwise.workload.study.study import System
 
 PROVENANCE = {
     "measured": "Measured on a real machine, with real requests to the real device.",
@@ -100,6 +100,7 @@ def _kernel(record: Record) -> str:
 
 
 def kernels(content: ReportContent) -> str:
+    """Kernels that were measured or modelled: `Linux 6.12, Linux 2.6.24 (model)`."""
     modelled = [f"Linux {each.kernel} (model)" for each in content.systems if each.kernel]
     names = (
         modelled

@@ -10,7 +10,7 @@ from seekwise.report.number_text import three
 from seekwise.trace.close_up import CloseUp
 
 if TYPE_CHECKING:
-    from seekwise.report.close_up import Row
+    from seekwise.report.close_up import StretchRow
 
 LEAST = 5
 """Requests of which a mean says something."""
@@ -35,7 +35,7 @@ class Waits:
         return self.scheduler + self.drive
 
 
-def columns(rows: Sequence[Row]) -> list[tuple]:
+def columns(rows: Sequence[StretchRow]) -> list[tuple]:
     """(title, meaning, text of a row) of each direction that occurs."""
     found: list[tuple] = []
     for name, title in (("reads", "Read"), ("writes", "Write")):
@@ -46,14 +46,14 @@ def columns(rows: Sequence[Row]) -> list[tuple]:
 
 
 def _text(name: str, part: str):
-    def text(row: Row) -> str:
+    def text(row: StretchRow) -> str:
         found = getattr(row, name)
         return _ms(getattr(found, part)) if found.count else "–"
 
     return text
 
 
-def sentence(rows: Sequence[Row]) -> str:
+def sentence(rows: Sequence[StretchRow]) -> str:
     """The direction whose time differs most between two settings, and where the slower one spends it."""
     said: tuple[float, str] | None = None
     for name, title in (("reads", "A read"), ("writes", "A write")):
@@ -77,7 +77,7 @@ def sentence(rows: Sequence[Row]) -> str:
     return said[1] if said else ""
 
 
-def _others(name: str, fast: Row, slow: Row) -> str:
+def _others(name: str, fast: StretchRow, slow: StretchRow) -> str:
     """What the other direction had to give for it, where that is plain."""
     other = "writes" if name == "reads" else "reads"
     few, many = getattr(fast, other).count, getattr(slow, other).count

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seekwise import schedulers
 from seekwise.control import attributes
 from seekwise.control.settings import normalised
 from seekwise.errors import MissingError, UsageError
-from seekwise.linux.model import BlockDevice, Stack
+from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.linux.resolve import has_setting, resolve_path
 from seekwise.settings import ncq, ranges
 from seekwise.settings.forms import Wanted
-from seekwise.settings.history import Evidence, evidence_of
+from seekwise.settings.history import Evidence
 
 if TYPE_CHECKING:
-    from seekwise.workload.study.plan import Plan
+    from seekwise.report.advised import Advised
 
 
 @dataclass(frozen=True)
@@ -62,55 +61,10 @@ def _want(wanted: Wanted, device: str, attribute: str, value: str) -> None:
         raise UsageError(f"{device} {attribute} is asked to be {values[attribute]} and {value}", "name one of them")
 
 
-def recommended(run: str, purpose: str | None, db: Path | None, system: str | None = None) -> Asked:
-    """What a run recommends, for all of its systems or the one named, with the run as evidence."""
-    from seekwise.judge import workloads
-    from seekwise.measure.live.plan import is_live
-    from seekwise.report import outcome
-    from seekwise.settings import recommend
-    from seekwise.store.database import Store
-
-    with Store.open(db, create=False) as store:
-        named = store.run(run)
-        evidence = evidence_of(named, store)
-        if is_live(named.plan):
-            if system is not None:
-                raise UsageError(f"run {named.run_id} of `tune` has one target, so it takes no `--system`")
-            values, reason = _live(store, named, purpose)
-            return Asked(normalised(values), reason, evidence)
-        workload = workloads.find(purpose) if purpose else None
-        found = outcome.of(store, named)
-    answers = recommend.per_drive(found, workload, system)
-    if not answers:
-        raise _not_here(found.run.run_id, found.plan)
-    many = len(answers) > 1
-    headlines = [f"{each.system}: {each.advice.headline}" if many else each.advice.headline for each in answers]
-    reason = f"run {found.run.run_id}: {'; '.join(each.rstrip('.') for each in headlines)}"
-    chosen = [each for each in answers if each.setting is not None]
-    if not chosen:
-        return Asked({}, reason, evidence)
-    wanted: Wanted = {}
-    for each in chosen:
-        wanted.update(outcome.wanted(each.setting, each.plan))  # type: ignore[arg-type]
-    return Asked(normalised(wanted), reason, evidence)
-
-
-def _not_here(run_id: str, plan: Plan) -> UsageError:
-    from seekwise.settings import live
-
-    if plan.backend != "kernel":
-        return live.not_here(run_id, plan.backend)
-    return UsageError(
-        f"the systems of run {run_id} are alternatives on the same drives",
-        "`sudo seekwise tune PATH` measures; `--device … --set …` sets whatever you like",
-    )
-
-
-def _live(store, run, purpose: str | None) -> tuple[Wanted, str]:
-    """What a live-switched run recommends; nothing to set when the choice is in force already."""
-    from seekwise.settings import live
-
-    return live.recommended(store, run, purpose)
+def recommended(found: Advised, evidence: Evidence) -> Asked:
+    """What a run recommends, with the run as evidence. UsageError where it did not measure this machine."""
+    values, reason = found.to_apply()
+    return Asked(normalised(values), reason, evidence)
 
 
 def check(wanted: Wanted, stack: Stack) -> tuple[str, ...]:

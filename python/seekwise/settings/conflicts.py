@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from seekwise.linux.model import Stack
-from seekwise.linux.setters import Setter, find_setters, model
+from seekwise.linux.block_device import Stack
+from seekwise.linux.setters import Setter, assignment, find_setters
 from seekwise.linux.tree import Tree
 from seekwise.settings.forms import Wanted
 from seekwise.settings.forms.udev import PATH as UDEV_PATH
@@ -53,11 +53,11 @@ def rank_of(way: str, tree: Tree) -> tuple[object, ...] | None:
     match way:
         case "udev":
             # Our place among the rule files that set something, whether our file is there already or not.
-            return (model.UDEV, 1, UDEV_PATH.name)
+            return (assignment.UDEV, 1, UDEV_PATH.name)
         case "sysfs.conf":
-            return (model.SYSFS, 0, 10**6)
+            return (assignment.SYSFS, 0, 10**6)
         case "tuned":
-            return (model.TUNED, 10**6)
+            return (assignment.TUNED, 10**6)
     return None
 
 
@@ -75,7 +75,7 @@ def find(wanted: Wanted, ways: Iterable[str], tree: Tree, stack: Stack) -> list[
             continue
         if setter.ours and setter.kind in ways:
             continue  # written anew; what an earlier call has written in another way stays, and may act later
-        if setter.kind == "tuned" and ours[0] == model.TUNED:
+        if setter.kind == "tuned" and ours[0] == assignment.TUNED:
             continue  # our profile stands in its place
         # Our rule acts at a change too, where another one does (`forms.udev`).
         comes_back = setter.on_change and "udev" not in ways

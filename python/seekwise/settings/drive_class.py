@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from importlib.resources import files
 
+from seekwise.linux.block_device import BlockDevice
 from seekwise.linux.describe import KIND_NAMES, TRANSPORT_NAMES
-from seekwise.linux.model import BlockDevice
 from seekwise.report.explain import caps
 
 PURPOSES = {"responsive": "responsive while busy", "throughput": "most work done"}

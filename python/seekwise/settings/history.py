@@ -10,14 +10,19 @@ import json
 import os
 import time
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from seekwise.control.process import boot_id
 from seekwise.control.state import SYSTEM_STATE, state_folder
 from seekwise.errors import MissingError
 from seekwise.files import append, read_regular
-from seekwise.linux.model import BlockDevice, Stack
+from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.store.database import Run, Store
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 SCHEMA = "seekwise.history/1"
 BYTES_MAX = 64 << 20
@@ -114,41 +119,18 @@ def applications(folder: Path | None = None) -> list[Application]:
             if event == "reverted":
                 found = []
                 continue
-            found.append(_application(document))
+            found.append(_stored().validate_python(document))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             continue
     return found
 
 
-def _application(document: dict[str, object]) -> Application:
-    """ValueError & co. where a line holds anything but what `remember` writes."""
-    evidence = document.pop("evidence", None)
-    persisted = document.pop("persisted", ())
-    made = Application(
-        **document,  # type: ignore[arg-type]
-        persisted=tuple(_text(each) for each in persisted),  # type: ignore[attr-defined]
-        evidence=Evidence(**evidence) if evidence else None,  # type: ignore[arg-type]
-    )
-    for text in (made.at, made.boot, made.reason, *made.drives, *made.drives.values()):
-        _text(text)
-    for values in (*made.wanted.values(), *made.before.values()):
-        for text in (*values, *values.values()):
-            _text(text)
-    if made.evidence is not None:
-        for text in (
-            made.evidence.run_id,
-            made.evidence.at,
-            made.evidence.kernel or "",
-            *made.evidence.firmware.values(),
-        ):
-            _text(text)
-    return made
+@cache
+def _stored() -> TypeAdapter[Application]:
+    """Refuses lines that hold anything but what `remember` writes."""
+    from pydantic import TypeAdapter  # takes a tenth of a second, and most commands read no history
 
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
-    return value
+    return TypeAdapter(Application)
 
 
 def expected(stack: Stack, folder: Path | None = None) -> dict[str, dict[str, Expected]]:

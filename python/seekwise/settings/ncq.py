@@ -7,8 +7,8 @@ libata keeps one of a drive's 32 tags for its own use until Linux 4.18 (31 of 32
 from __future__ import annotations
 
 from seekwise.errors import SeekwiseError, UsageError
+from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.linux.facts import kernel_version
-from seekwise.linux.model import BlockDevice, Stack
 
 TAGS = 32
 

@@ -18,7 +18,7 @@ from seekwise.control import exact, interrupt, notice, persisted
 from seekwise.control.journal import Entry, Journal
 from seekwise.control.settings import Changes, normalised
 from seekwise.errors import MissingError, SeekwiseError, UsageError
-from seekwise.linux.model import Stack
+from seekwise.linux.block_device import Stack
 from seekwise.settings import merge
 from seekwise.settings.forms import PERSISTENT, File
 

@@ -10,8 +10,8 @@ import re
 
 from seekwise.control import attributes
 from seekwise.errors import UsageError
+from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.linux.facts import kernel_version
-from seekwise.linux.model import BlockDevice, Stack
 from seekwise.settings.values import settings_of
 
 CACHE_WORDS = ("write back", "write through")

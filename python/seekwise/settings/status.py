@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from seekwise.control.process import boot_id
+from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.linux.describe import passes_on
 from seekwise.linux.facts import kernel_version
-from seekwise.linux.model import BlockDevice, Stack
 from seekwise.linux.setters import Setter, find_setters, owner
-from seekwise.linux.setters.model import same_value
+from seekwise.linux.setters.assignment import same_value
 from seekwise.linux.tree import Tree
 from seekwise.settings import history
 from seekwise.settings.history import Application, Expected

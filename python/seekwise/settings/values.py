@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from seekwise import schedulers
+from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.linux.facts import kernel_version
-from seekwise.linux.model import BlockDevice, Stack
 
 
 def settings_of(device: BlockDevice) -> dict[str, str]:

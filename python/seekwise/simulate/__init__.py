@@ -23,7 +23,7 @@ def get(name: str, options: Options | None = None) -> Backend:
     from seekwise.simulate.protocol import Options
 
     if name not in BACKENDS:
-        from seekwise.workload.study.model import FORMER_BACKENDS
+        from seekwise.workload.study.study import FORMER_BACKENDS
 
         hint = FORMER_BACKENDS.get(name, "backends: " + ", ".join(BACKENDS))
         raise UsageError(f"this release has no `{name}` backend", hint=hint)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from seekwise.errors import UsageError
 from seekwise.workload.study.factors import Value
-from seekwise.workload.study.model import Study, System
+from seekwise.workload.study.study import Study, System
 
 FACTORS = ("raid_level", "drives", "chunk_kib", "layout", "missing", "resync_kib_s", "stripe_cache_size", "bitmap")
 """What describes an array, by the names of a study."""

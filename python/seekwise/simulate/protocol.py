@@ -7,11 +7,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol, TypedDict, runtime_checkable
 
-from seekwise.store.codec import Row
+from seekwise.store.codec import StoredRecord
 from seekwise.store.record import Badge, Record
 from seekwise.workload.study.factors import Value
-from seekwise.workload.study.model import Study
 from seekwise.workload.study.plan import Plan, SystemFacts, Trial
+from seekwise.workload.study.study import Study
 
 Say = Callable[[str], None]
 """Takes one sentence for the person who watches."""
@@ -76,7 +76,7 @@ class SpreadSession(Protocol):
     workers: int
     """Processors at work now."""
 
-    def run_spread(self, trials: Sequence[Trial], attempts: dict[int, int]) -> Iterator[Sequence[Row]]:
+    def run_spread(self, trials: Sequence[Trial], attempts: dict[int, int]) -> Iterator[Sequence[StoredRecord]]:
         """Carries out the trials; the rows of some of them as they end, each trial exactly once."""
         ...
 

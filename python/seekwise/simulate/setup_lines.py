@@ -13,8 +13,8 @@ from seekwise.errors import UsageError
 from seekwise.simulate.setups.cells import SINGLE_QUEUE_UNTIL, version
 from seekwise.simulate.setups.value import NotModelled
 from seekwise.workload.study import profiles
-from seekwise.workload.study.model import Study, System, Workload
 from seekwise.workload.study.quantity import size_word
+from seekwise.workload.study.study import Study, System, Workload
 
 FIO_RW = {"seq_read": "read", "seq_write": "write", "rand_read": "randread", "rand_write": "randwrite"}
 """{operation: fio's `rw`}."""

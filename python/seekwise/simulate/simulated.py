@@ -36,10 +36,10 @@ from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.workload.study import parameters
 from seekwise.workload.study.factors import ISCHED_PREFIX, Value, factor
-from seekwise.workload.study.model import Study, System
 from seekwise.workload.study.plan import Load, Plan, SystemFacts, Trial
 from seekwise.workload.study.profiles import resolve
 from seekwise.workload.study.quantity import bytes_text, capacity_text
+from seekwise.workload.study.study import Study, System
 
 # Name of the modelled drive among the devices.
 DEVICE = "sim0"

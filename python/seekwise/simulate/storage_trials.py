@@ -20,8 +20,8 @@ from seekwise.simulate.setups.value import NotModelled
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.workload.study.factors import ISCHED_PREFIX, Value
-from seekwise.workload.study.model import Study, System
 from seekwise.workload.study.plan import Cell, Load, Plan, Setting, Trial
+from seekwise.workload.study.study import Study, System
 
 # Options of a system that only whole storage has.
 OPTIONS = ("filesystem", "volume", "partition_gib")

@@ -14,8 +14,8 @@ from seekwise.simulate import arrays
 from seekwise.simulate.options import drive_parameters
 from seekwise.workload.study import parameters
 from seekwise.workload.study.factors import ISCHED_PREFIX, Value
-from seekwise.workload.study.model import System
 from seekwise.workload.study.plan import Cell, Load
+from seekwise.workload.study.study import System
 
 # Kernel whose block layer is modelled when a study names none: the long-term kernel of Debian 12.
 KERNEL_DEFAULT = "6.1"

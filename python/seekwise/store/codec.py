@@ -60,7 +60,7 @@ def _phase(document: dict[str, object]) -> Phase:
 
 
 @dataclass(frozen=True)
-class Row:
+class StoredRecord:
     """A record as it lies in the database: its text, and the columns that one searches by."""
 
     run_id: str
@@ -77,10 +77,11 @@ class Row:
     record: str
 
 
-def row(record: Record) -> Row:
+def row(record: Record) -> StoredRecord:
     """A record as a row of the database."""
-    return Row(
-        **{name: getattr(record, name) for name in Row.__dataclass_fields__ if name != "record"}, record=encode(record)
+    return StoredRecord(
+        **{name: getattr(record, name) for name in StoredRecord.__dataclass_fields__ if name != "record"},
+        record=encode(record),
     )
 
 

@@ -105,6 +105,16 @@ class Run:
         return str(self.plan.get("study") or self.name)
 
     @property
+    def is_of_study(self) -> bool:
+        """Made by `run` or an import; else by `tune`."""
+        return self.plan.get("kind") != "live"
+
+    @property
+    def title(self) -> str:
+        """`study queue-depth`, or what the run of `tune` is called."""
+        return f"study {self.study_name}" if self.is_of_study else self.name
+
+    @property
     def given_name(self) -> str | None:
         """What `--name` said, if anything."""
         if self.backend == "imported":
@@ -184,7 +194,7 @@ class Store:
             ),
         )
 
-    def add_whole(self, run: Run, rows: Sequence[codec.Row]) -> None:
+    def add_whole(self, run: Run, rows: Sequence[codec.StoredRecord]) -> None:
         """A run that has ended, with its trials: all of it or nothing."""
         try:
             with _transaction(self._connection):
@@ -204,7 +214,7 @@ class Store:
         """Commits one trial. When this returns, the row survives a kill of this process."""
         self.add_rows([codec.row(record)])
 
-    def add_rows(self, rows: Sequence[codec.Row]) -> None:
+    def add_rows(self, rows: Sequence[codec.StoredRecord]) -> None:
         """Commits trials, all or none of them: one fsync, however many there are."""
         try:
             with _transaction(self._connection):
@@ -212,8 +222,8 @@ class Store:
         except UNREADABLE as error:
             raise _translated(self.path, error) from error
 
-    def _insert_rows(self, rows: Sequence[codec.Row]) -> None:
-        values = [tuple(getattr(row, name) for name in codec.Row.__dataclass_fields__) for row in rows]
+    def _insert_rows(self, rows: Sequence[codec.StoredRecord]) -> None:
+        values = [tuple(getattr(row, name) for name in codec.StoredRecord.__dataclass_fields__) for row in rows]
         self._connection.executemany("INSERT INTO trial VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
 
     def runs(self) -> list[Run]:

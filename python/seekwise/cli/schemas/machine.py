@@ -8,8 +8,8 @@ from pydantic import Field
 
 from seekwise.cli.schemas.base import Map, Part, part_of
 from seekwise.linux.kernel_log import NcqState
-from seekwise.linux.setters import model as setters
-from seekwise.settings.doctor.model import Finding
+from seekwise.linux.setters import assignment as setters
+from seekwise.settings.doctor.check import Finding
 from seekwise.settings.guard.compare import Comparison
 from seekwise.settings.guard.ending import Ended
 

@@ -10,11 +10,11 @@ from pydantic import Field
 from seekwise.cli._progress import Progress
 from seekwise.cli.schemas.base import Map, Number, Part, part_of
 from seekwise.cli.schemas.decision import Decision, PurposeDecision, Use
-from seekwise.judge import compare, model, quantiles, raid_kind, workloads
+from seekwise.judge import compare, observation, quantiles, raid_kind, workloads
 from seekwise.report.arrays import ArrayRow
 from seekwise.report.content import Advice, WinnerRow
-from seekwise.report.insights.answer import Choice
-from seekwise.report.insights.model import Finding
+from seekwise.report.insights.choices import Choice
+from seekwise.report.insights.finding import Finding
 from seekwise.store import database, record
 
 Provenance = Literal["measured", "virtual", "simulated"]
@@ -116,7 +116,7 @@ class Results(Part):
     uses: list[Use]
     """Operations, in the shape of `tune --json`."""
     notes: list[str]
-    verdicts: list[model.Verdict]
+    verdicts: list[observation.Verdict]
     records: list[Record]
     report: str | None
     """Path of the page that was written."""
@@ -263,7 +263,7 @@ class Side(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change(model.Verdict):
+class Change(observation.Verdict):
     """The second run against the first, for one setting in one combination by one metric."""
 
     setting: str

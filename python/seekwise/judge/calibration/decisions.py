@@ -17,8 +17,9 @@ import numpy as np
 
 from seekwise.judge.decision import choose
 from seekwise.judge.decision.records import Decided, made
-from seekwise.judge.decision.table import Conditions, Entry, Threshold, values_of
+from seekwise.judge.decision.table import Conditions, Entry, values_of
 from seekwise.judge.decision.verdicts import judge
+from seekwise.judge.rule import THRESHOLD_OF_PERIODS
 from seekwise.workload.study.uses import Judged, Purpose
 
 SETTINGS = ("mq-deadline", "none", "kyber", "bfq")
@@ -133,7 +134,7 @@ def drawn(count: int, rng: np.random.Generator) -> list[Scenario]:
 
 def run(scenario: Scenario, rng: np.random.Generator) -> Decided:
     """One run of it, judged."""
-    limits = Threshold()
+    limits = THRESHOLD_OF_PERIODS
     entries = []
     for each in scenario.figures:
         more = each.kind == "done"

@@ -19,7 +19,7 @@ from seekwise.judge.decision.observed import entries_of
 from seekwise.judge.decision.verdicts import judge
 from seekwise.judge.families import benjamini_hochberg
 from seekwise.judge.grid import Grid
-from seekwise.judge.model import Verdict
+from seekwise.judge.observation import Verdict
 from seekwise.judge.racing import TRIALS_SHARE_MAX, race_scores
 from seekwise.judge.rule import LOOKS, SHARE_PER_LOOK
 

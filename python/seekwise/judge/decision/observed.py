@@ -15,7 +15,7 @@ import numpy as np
 from seekwise.judge.decision.table import Conditions, Entry, Values
 from seekwise.judge.decision.verdicts import Judged, judge
 from seekwise.judge.grid import Grid, grids
-from seekwise.judge.model import Observation, Verdict
+from seekwise.judge.observation import Observation, Verdict
 from seekwise.judge.rule import (
     ALPHA,
     CONTROL_SUFFIX,

@@ -10,12 +10,12 @@ from scipy import special
 
 from seekwise.judge.decision.statistics import Tested, together, whole_of
 from seekwise.judge.decision.table import Entry
-from seekwise.judge.model import Verdict, Word
+from seekwise.judge.observation import Verdict, Word
 from seekwise.judge.rule import BLOCKS_MORE_MAX, POWER_TARGET, ROUNDS_MIN, RULE_VERSION
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparedPair:
     """One tested pair with what its table makes of it."""
 
     tested: Tested
@@ -38,7 +38,9 @@ class Row:
         return self.q <= self.level
 
 
-def verdict_of(entry: Entry, a: str, b: str, row: Row | None, limit: float, starved: Collection[str]) -> Verdict:
+def verdict_of(
+    entry: Entry, a: str, b: str, row: ComparedPair | None, limit: float, starved: Collection[str]
+) -> Verdict:
     """a against b. `limit`: the threshold on the log scale; a setting cannot win by the latency of a job that it starves."""
     word = _word(row, limit, entry.conditions.noise_log)
     rounds, mean = _seen(entry, a, b, row)
@@ -70,7 +72,7 @@ def verdict_of(entry: Entry, a: str, b: str, row: Row | None, limit: float, star
     return _without_unsteady(entry, found)
 
 
-def _word(row: Row | None, limit: float, noise: float) -> Word:
+def _word(row: ComparedPair | None, limit: float, noise: float) -> Word:
     if row is None or not row.tested.decides:
         return "undecided"
     ahead = row.tested.ahead
@@ -79,7 +81,7 @@ def _word(row: Row | None, limit: float, noise: float) -> Word:
     return "clear" if row.is_shown and abs(ahead.mean) >= noise else "undecided"
 
 
-def _seen(entry: Entry, a: str, b: str, row: Row | None) -> tuple[int, float]:
+def _seen(entry: Entry, a: str, b: str, row: ComparedPair | None) -> tuple[int, float]:
     """(rounds with both, how much better b is); NaN without any."""
     if row is not None:
         return row.tested.ahead.rounds, row.tested.ahead.mean
@@ -90,14 +92,14 @@ def _seen(entry: Entry, a: str, b: str, row: Row | None) -> tuple[int, float]:
     return len(of_a), sign * (whole_of(entry.figures, b, of_b) - whole_of(entry.figures, a, of_a))
 
 
-def _interval(row: Row | None, mean: float) -> tuple[float, float]:
+def _interval(row: ComparedPair | None, mean: float) -> tuple[float, float]:
     """Of the log ratio; NaN where nothing is known of the noise."""
     if row is None:
         return math.nan, math.nan
     return mean - row.half_shown, mean + row.half_shown
 
 
-def _more(row: Row | None, rounds: int, limit: float, noise: float) -> int:
+def _more(row: ComparedPair | None, rounds: int, limit: float, noise: float) -> int:
     """Repetitions that would probably decide, if the estimate and its variance are right."""
     if row is None or not row.tested.decides:
         return max(ROUNDS_MIN - rounds, 1)
@@ -119,7 +121,7 @@ def _more(row: Row | None, rounds: int, limit: float, noise: float) -> int:
     return min(max(math.ceil(needed) - rounds, 1), BLOCKS_MORE_MAX)
 
 
-def _reason(entry: Entry, a: str, b: str, row: Row | None, rounds: int, word: Word, limit: float) -> str:
+def _reason(entry: Entry, a: str, b: str, row: ComparedPair | None, rounds: int, word: Word, limit: float) -> str:
     """One sentence without a period: why this word and not another."""
     lost = entry.conditions.unusable.get(a, 0) + entry.conditions.unusable.get(b, 0)
     without = f"; {lost} values without a logarithm (zero, negative or not a number) left out" if lost else ""

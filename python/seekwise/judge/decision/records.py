@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from seekwise.judge.decision import choose as choices
 from seekwise.judge.decision.choose import Choice
 from seekwise.judge.decision.periods import BINS_PER_OCTAVE, JobPeriod, Merged, jain, upper_bound_ns
-from seekwise.judge.decision.table import Conditions, Entry, Threshold
+from seekwise.judge.decision.table import Conditions, Entry
 from seekwise.judge.decision.verdicts import Judged, judge
 from seekwise.store.record import Phase, Record
-from seekwise.workload.study.uses import Purpose, Use
+from seekwise.workload.live_plan import LivePlan
+from seekwise.workload.study.uses import Purpose
 
 LOOKS_PLANNED = 3
 """Looks at a use before time runs out, usually: after its first stretch and after two that needs decide."""
@@ -51,34 +52,24 @@ def period_of(phase: Phase, record: Record | None = None) -> JobPeriod:
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Order:
-    """What a live-switched run was asked: enough to judge it."""
-
-    uses: tuple[Use, ...]
-    candidates: tuple[str, ...]
-    in_force: str
-    threshold: Threshold
-
-
 def looks_at(records: Iterable[Record], use: str) -> int:
     """How often the records of a use were judged while it was measured: once per stretch."""
     stretches = {record.conditions.get("stretch") for record in records if record.factors.get("use") == use}
     return max(1, len(stretches))
 
 
-def entries(records: Sequence[Record], order: Order) -> list[Entry]:
+def entries(records: Sequence[Record], plan: LivePlan) -> list[Entry]:
     """One entry per judged metric of each use that has enough rounds."""
     found: list[Entry] = []
-    for use in order.uses:
+    for use in plan.uses:
         mine = [
             record
             for record in records
-            if record.valid and record.factors.get("use") == use.name and record.setting in order.candidates
+            if record.valid and record.factors.get("use") == use.name and record.setting in plan.labels
         ]
         if not mine:
             continue
-        ran = [name for name in order.candidates if any(record.setting == name for record in mine)]
+        ran = [name for name in plan.labels if any(record.setting == name for record in mine)]
         look = looks_at(mine, use.name)
         for metric in use.metrics:
             figures = Merged(ran, metric.figure)
@@ -93,7 +84,7 @@ def entries(records: Sequence[Record], order: Order) -> list[Entry]:
                         metric.name,
                         metric.unit,
                         metric.more_is_better,
-                        order.threshold.of(metric.kind, metric.role),
+                        plan.threshold.of(metric.kind, metric.role),
                         figures,
                         metric.role,
                         use.group,
@@ -123,9 +114,9 @@ class Decided:
     by_purpose: dict[Purpose, Choice] = field(default_factory=dict)
 
 
-def decided(records: Sequence[Record], order: Order, *, final: bool = True) -> Decided:
+def decided(records: Sequence[Record], plan: LivePlan, *, final: bool = True) -> Decided:
     """The verdicts and choices of a live-switched run. `final`: nothing follows, so all of the error rate may be spent."""
-    return made(judge(entries(records, order), final=final), order.in_force, order.candidates)
+    return made(judge(entries(records, plan), final=final), plan.in_force.label, plan.labels)
 
 
 def made(judged: Sequence[Judged], in_force: str, candidates: Sequence[str]) -> Decided:

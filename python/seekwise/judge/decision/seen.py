@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 
 from seekwise.judge.decision.periods import Merged
-from seekwise.judge.decision.records import Order, job_of, period_of
+from seekwise.judge.decision.records import job_of, period_of
 from seekwise.store.record import Record
+from seekwise.workload.live_plan import LivePlan
 from seekwise.workload.study.uses import Judged, UseMetric
 
 TAIL_OPERATIONS_MIN = 10_000
@@ -15,17 +16,17 @@ TAIL_OPERATIONS_MIN = 10_000
 KINDS: tuple[Judged, ...] = ("p999", "cpu", "fairness")
 
 
-def documents(records: Sequence[Record], order: Order) -> list[dict[str, object]]:
+def documents(records: Sequence[Record], plan: LivePlan) -> list[dict[str, object]]:
     """One document per use and figure that has values: {"use", "metric", "unit", "candidates": [{"setting", "value"}]}."""
     found: list[dict[str, object]] = []
-    for use in order.uses:
+    for use in plan.uses:
         mine = [each for each in records if each.valid and each.factors.get("use") == use.name]
         job = use.foreground[0]
         for kind in KINDS:
             if kind in job.judge:
                 continue
             metric = UseMetric(kind, job.name, kind, "foreground")
-            values = {name: _value(mine, name, metric) for name in order.candidates}
+            values = {name: _value(mine, name, metric) for name in plan.labels}
             known = [
                 {"setting": name, "value": float(f"{value:.4g}")} for name, value in values.items() if value is not None
             ]

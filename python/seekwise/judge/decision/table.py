@@ -22,20 +22,6 @@ from seekwise.workload.study.uses import Purpose
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Threshold:
-    """What counts as equal: shares, as 0.05 for 5 %. `rate` holds for processor time and fairness as well."""
-
-    rate: float = 0.05
-    latency: float = 0.10
-    background: float = 0.10
-
-    def of(self, kind: str, role: str = "foreground") -> float:
-        if role == "background":
-            return self.background
-        return self.rate if kind in ("rate", "done", "cpu", "fairness", "number", "cost") else self.latency
-
-
 Groups = Sequence[Sequence[int]]
 """Rounds that are one observation."""
 

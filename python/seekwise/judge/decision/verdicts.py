@@ -30,17 +30,17 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
-from seekwise.judge.decision.pair_verdicts import Row, verdict_of
+from seekwise.judge.decision.pair_verdicts import ComparedPair, verdict_of
 from seekwise.judge.decision.periods import Merged
 from seekwise.judge.decision.statistics import Ahead, spent_at, tested, whole_of
 from seekwise.judge.decision.table import Entry
 from seekwise.judge.families import two_stage
-from seekwise.judge.model import Verdict
+from seekwise.judge.observation import Verdict
 from seekwise.judge.rule import ALPHA, INTERVAL_LEVEL, LEVEL, ROUNDS_MIN
 from seekwise.workload.study.uses import Purpose
 
 Word = Literal["best", "within", "worse", "undecided"]
-Rows = Mapping[tuple[str, str], Row]
+Rows = Mapping[tuple[str, str], ComparedPair]
 """Of one entry, by pair of settings."""
 STARVED_SHARE = 0.5
 BOUND_FACTOR = 3.0
@@ -133,13 +133,13 @@ def judge(entries: Sequence[Entry], *, alpha: float = ALPHA, final: bool = True)
     shares = [spent_at(*entry.looks, final) * entry.conditions.share for entry in entries]
     level = LEVEL * alpha / ALPHA
     q = two_stage(np.minimum([each.p / shares[each.entry] for each in pairs], 1.0), level)
-    by_entry: list[dict[tuple[str, str], Row]] = [{} for _ in entries]
+    by_entry: list[dict[tuple[str, str], ComparedPair]] = [{} for _ in entries]
     alone = np.array([alpha * shares[each.entry] for each in pairs])
     others = np.array([max(len(entries[each.entry].figures.settings) - 1, 1) for each in pairs])
     se, df = (np.array([getattr(each.ahead, name) for each in pairs]) for name in ("se", "df"))
     halves = [special.stdtrit(df, 1 - at) * se for at in (alone, alone / others, (1 - INTERVAL_LEVEL) / 2)]
     for i, each in enumerate(pairs):
-        by_entry[each.entry][each.a, each.b] = Row(
+        by_entry[each.entry][each.a, each.b] = ComparedPair(
             each, float(q[i]), level, float(alone[i]), *(float(half[i]) for half in halves)
         )
     starved = _starved(entries, by_entry)

@@ -28,8 +28,8 @@ from seekwise.store import fio_result
 from seekwise.store.database import now
 from seekwise.store.record import Phase, Record
 from seekwise.workload.study.factors import Value
-from seekwise.workload.study.model import Study, System
 from seekwise.workload.study.plan import Cell, Plan, SystemFacts, Trial
+from seekwise.workload.study.study import Study, System
 
 NOT_PARAMETERS = (*HOST_OPTIONS, *REGION_OPTIONS, *QUEUE_OPTIONS, *arrays.OPTIONS, "trace_events_max", "filesystem")
 """Options of a system that are not the drive's."""
@@ -302,6 +302,7 @@ def _sectors(text: str, leaves: list[str]) -> int:
 
 
 def settings_seen(text: str) -> dict[str, dict[str, str]]:
+    """{device: {attribute: value}} from the guest's lines `DEVICE NAME VALUE`; of a list of schedulers the one in force."""
     found: dict[str, dict[str, str]] = {}
     for line in text.splitlines():
         device, name, value = (line.split(" ", 2) + [""])[:3]

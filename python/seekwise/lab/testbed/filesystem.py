@@ -63,6 +63,7 @@ def made(top: str, filled: str) -> list[str]:
 
 
 def unmade() -> list[str]:
+    """Shell lines that take the guest's file system away again."""
     return [f"umount {FOLDER}"]
 
 

@@ -16,13 +16,14 @@ from seekwise.lab.testbed import backend, image, kernels, machine, script
 from seekwise.lab.testbed import tune_programs as virtual_programs
 from seekwise.lab.testbed.cpio import Entry
 from seekwise.measure.live import jobs, logs, record, simulated
-from seekwise.measure.live.candidates import Candidate, Candidates
+from seekwise.measure.live.candidates import Candidates
 from seekwise.measure.live.fio_load import FioLoad
 from seekwise.measure.live.prepare import MIB, PreparedTarget
 from seekwise.measure.live.simulated import Model
 from seekwise.measure.live.stretch import Counters, Period, Stretch
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
+from seekwise.workload.live_plan import Candidate
 from seekwise.workload.study.factors import Value
 from seekwise.workload.study.uses import Use
 

@@ -42,7 +42,7 @@ KEPT = ("scheduler", "nr_requests", "rotational", "max_sectors_kb", "nomerges", 
 
 
 @dataclass(frozen=True)
-class Row:
+class ListedRequest:
     """One request of a list; times in ns."""
 
     proc: int
@@ -58,7 +58,7 @@ class Row:
 class Requests:
     processes: dict[int, tuple[int, int, int]]
     """By number: priority class, level, start in ns."""
-    rows: tuple[Row, ...]
+    rows: tuple[ListedRequest, ...]
 
     def plan(self) -> str:
         """What `submit.c` reads."""
@@ -100,20 +100,22 @@ def _lines(text: str) -> list[tuple[int, str]]:
     return [(n, line) for n, line in kept if line and not line.startswith(("#", "time_us", "proc,"))]
 
 
-def _row(line: str, number: int, path: Path, long: bool) -> Row:
+def _row(line: str, number: int, path: Path, long: bool) -> ListedRequest:
     parts = line.split(",")
     try:
         if long:
             proc, _, after, at, op, sector, sectors, wait = parts
             timed = at != ""
-            found = Row(
+            found = ListedRequest(
                 int(proc.removeprefix("p")), timed, int(at or after or 0), op, int(sector or 0), int(sectors or 0), wait
             )
         else:
             time_us, proc, op, sector, sectors = parts
             closed = op in "rw"
             wait = "own" if closed else "no"
-            found = Row(int(proc), not closed, int(time_us) * 1000, op.upper(), int(sector), int(sectors), wait)
+            found = ListedRequest(
+                int(proc), not closed, int(time_us) * 1000, op.upper(), int(sector), int(sectors), wait
+            )
         if found.wait == "all":
             return found
         if found.op not in ("R", "W", "A") or found.wait not in ("own", "no") or found.sectors < 1 or found.sector < 0:
@@ -258,6 +260,7 @@ def command(lists, series, schedulers, tunables, service_us, depth, out) -> None
 
 
 def main() -> None:
+    """The command, with errors as sentences and exit statuses."""
     try:
         command(standalone_mode=False)
     except SeekwiseError as error:

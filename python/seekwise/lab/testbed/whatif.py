@@ -23,7 +23,7 @@ from seekwise.simulate.trial_spec import KERNEL_DEFAULT
 from seekwise.trace.columns import Notes
 from seekwise.trace.record import recorder, ring
 from seekwise.workload.study.factors import Value
-from seekwise.workload.study.model import System
+from seekwise.workload.study.study import System
 
 DISKS = ("wd2500ys", "st3250620ns")
 DRIVES = (*DISKS, "crucial_mx500_1tb", "samsung_970_evo_plus")
@@ -157,6 +157,7 @@ class Cell:
 
 
 def cells() -> Iterator[Cell]:
+    """Every combination that is recorded."""
     for use in USES:
         for drive in DRIVES:
             for array in ARRAYS:
@@ -266,6 +267,7 @@ def write(result: machine.Result, number: int, cell: Cell, device: recorder.Devi
 
 
 def main() -> None:
+    """Records the combinations that are not in the folder yet: `FOLDER [WORD…]`."""
     folder, words = Path(sys.argv[1]), sys.argv[2:]
     chosen = [
         cell

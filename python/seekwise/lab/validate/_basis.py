@@ -123,6 +123,7 @@ def _rules(file: Path) -> tuple[Rule, ...]:
 
 
 def added(all_shares: Iterable[Shares]) -> dict[Basis, Count]:
+    """Counts of several files together, by what they rest on."""
     total = dict.fromkeys(Basis, Count())
     for shares in all_shares:
         for basis, count in shares.items():
@@ -131,6 +132,7 @@ def added(all_shares: Iterable[Shares]) -> dict[Basis, Count]:
 
 
 def document(shares: Shares) -> dict[str, dict[str, int]]:
+    """{basis: {passed, total}} for `--json`."""
     return {str(basis): shares.get(basis, Count()).document() for basis in Basis}
 
 

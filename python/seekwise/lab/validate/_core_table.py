@@ -21,6 +21,7 @@ BAR = "90 % of the points, 90 % of the orders of schedulers"
 
 
 def report(path: Path, text: str, seed: int) -> FileReport:
+    """Rates over many cores against the table; a row that cannot be read counts as missed."""
     try:
         outcome = json.loads(_core.verify_core_rates(text, seed))
     except ValueError as error:

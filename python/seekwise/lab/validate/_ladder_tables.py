@@ -23,7 +23,7 @@ PREFIX = "ladder-"
 
 
 @dataclass(frozen=True)
-class Row:
+class GuestResult:
     """One cell under one setting in the VM testbed."""
 
     cell: str
@@ -34,18 +34,20 @@ class Row:
     p99_ns: int
 
 
-HEADER = ",".join(field.name for field in fields(Row))
+HEADER = ",".join(field.name for field in fields(GuestResult))
 
 
-def rows(records: Iterable[Record]) -> Iterator[Row]:
+def rows(records: Iterable[Record]) -> Iterator[GuestResult]:
+    """One result for each operation of each valid record."""
     for record in records:
         for phase in record.phases if record.valid else ():
             p99 = percentile_ns(phase.latency_bins, 99) or 0
             rate, mean = round(phase.rate_bytes_per_s, 1), round(phase.latency_mean_ns, 1)
-            yield Row(cell_of(record, phase), record.setting, phase.ios, rate, mean, p99)
+            yield GuestResult(cell_of(record, phase), record.setting, phase.ios, rate, mean, p99)
 
 
-def text(found: Iterable[Row]) -> str:
+def text(found: Iterable[GuestResult]) -> str:
+    """The results as CSV, in the order of combination and setting."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(HEADER.split(","))
@@ -53,7 +55,7 @@ def text(found: Iterable[Row]) -> str:
     return out.getvalue()
 
 
-def parse(given: str) -> list[Row]:
+def parse(given: str) -> list[GuestResult]:
     """Raises ValueError with the line that is no row."""
     reader = csv.reader(io.StringIO(given))
     if ",".join(next(reader, [])) != HEADER:
@@ -62,7 +64,7 @@ def parse(given: str) -> list[Row]:
     for line, parts in enumerate(reader, 2):
         try:
             cell, setting, ios, rate, mean, p99 = parts
-            row = Row(cell, setting, int(ios), float(rate), float(mean), int(p99))
+            row = GuestResult(cell, setting, int(ios), float(rate), float(mean), int(p99))
             if min(row.ios, row.rate_bytes_per_s, row.mean_ns, row.p99_ns) <= 0:
                 raise ValueError(parts)
         except ValueError:
@@ -72,6 +74,7 @@ def parse(given: str) -> list[Row]:
 
 
 def main() -> None:
+    """Writes the tables of the newest runs of the VM testbed: `DB FOLDER`."""
     db, folder = (Path(word) for word in sys.argv[1:3])
     make_folders(folder)
     with Store.open(db, create=False) as store:

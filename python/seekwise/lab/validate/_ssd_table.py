@@ -30,6 +30,7 @@ TOOLS = {"fio": "fio", "gdisk": "gnome-disks"}
 
 
 def report(path: Path, text: str, source: ResultSource) -> FileReport:
+    """Throughput of the SSD array against the table; a row that cannot be read counts as missed."""
     try:
         rows = list(csv.DictReader(io.StringIO(text), restkey="more", restval=""))
     except csv.Error as error:

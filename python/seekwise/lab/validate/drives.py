@@ -46,7 +46,7 @@ MAXIMUM_DEPTH = 512
 
 
 @dataclass(frozen=True)
-class Row:
+class PublishedFigure:
     """One published figure and what the model makes of it."""
 
     file: str
@@ -362,10 +362,11 @@ EDITIONS = re.compile(r"^(?P<key>.+?)_(?P<edition>250|500|1tb|2tb|4tb|r|v|measur
 
 
 def verify(paths: Sequence[Path], options: Mapping[str, object]) -> Report:
+    """Drive models against published figures: of these files, or of the project's own reference."""
     files = files_below(paths, (".toml",)) if paths else [DEFAULT]
     if not paths and not DEFAULT.exists():
         return Report("drives", [unreadable(DEFAULT, "the project's own reference is not here; name a file")])
-    rows: list[Row] = []
+    rows: list[PublishedFigure] = []
     reports = []
     for path in files:
         try:
@@ -387,10 +388,10 @@ def verify(paths: Sequence[Path], options: Mapping[str, object]) -> Report:
     return Report("drives", reports, extra, bar="every figure")
 
 
-def rows_of(path: Path) -> list[Row]:
+def rows_of(path: Path) -> list[PublishedFigure]:
     """Every published figure of a file, measured."""
     document = bounds.toml(read_text(path))
-    pending: list[tuple[Row, Recipe | None]] = []
+    pending: list[tuple[PublishedFigure, Recipe | None]] = []
     for group in GROUPS:
         section = document.get(group, {})
         for name, figures in section.items() if isinstance(section, dict) else ():
@@ -399,7 +400,7 @@ def rows_of(path: Path) -> list[Row]:
     return _measured(pending)
 
 
-def _rows_of_drive(file: str, name: str, figures: Mapping[str, Any]) -> list[tuple[Row, Recipe | None]]:
+def _rows_of_drive(file: str, name: str, figures: Mapping[str, Any]) -> list[tuple[PublishedFigure, Recipe | None]]:
     rows = []
     for key, entry in figures.items():
         if not isinstance(entry, dict) or entry.get("confidence") not in PUBLISHED:
@@ -417,7 +418,9 @@ def _rows_of_drive(file: str, name: str, figures: Mapping[str, Any]) -> list[tup
     return rows
 
 
-def _rows_of_table(file: str, name: str, key: str, entry: Mapping[str, Any]) -> list[tuple[Row, Recipe | None]]:
+def _rows_of_table(
+    file: str, name: str, key: str, entry: Mapping[str, Any]
+) -> list[tuple[PublishedFigure, Recipe | None]]:
     rows = []
     plan: Callable[[Drive], Recipe] | None
     for pair in entry["value"]:
@@ -445,7 +448,7 @@ def _row(
     value: float,
     entry: Mapping[str, Any],
     plan: Callable[[Drive], Recipe] | None = None,
-) -> tuple[Row, Recipe | None]:
+) -> tuple[PublishedFigure, Recipe | None]:
     figure = key
     wanted = name
     for pattern, other in ELSEWHERE:
@@ -454,10 +457,12 @@ def _row(
     model_name, figure, document = _model(wanted, figure)
     low, high = entry.get("lo"), entry.get("hi")
 
-    def row(basis: str, problem: str | None = None, recipe: Recipe | None = None) -> tuple[Row, Recipe | None]:
+    def row(
+        basis: str, problem: str | None = None, recipe: Recipe | None = None
+    ) -> tuple[PublishedFigure, Recipe | None]:
         limits = (recipe.low, recipe.high) if recipe and recipe.low is not None else (low, high)
         return (
-            Row(
+            PublishedFigure(
                 file, name, label, unit, value, limits[0], limits[1], basis, str(entry["confidence"]),
                 model_name if document else None, None, problem,
             ),
@@ -521,7 +526,7 @@ def _recipe(drive: Drive, figure: str, published: float) -> Recipe | None:
     return None
 
 
-def _measured(pending: Sequence[tuple[Row, Recipe | None]]) -> list[Row]:
+def _measured(pending: Sequence[tuple[PublishedFigure, Recipe | None]]) -> list[PublishedFigure]:
     requests = [request for _, recipe in pending if recipe for request in recipe.requests]
     answers = iter(json.loads(_core.measure_drives(json.dumps(requests))) if requests else ())
     rows = []
@@ -532,7 +537,7 @@ def _measured(pending: Sequence[tuple[Row, Recipe | None]]) -> list[Row]:
         got = [next(answers) for _ in recipe.requests]
         error = next((str(answer["error"]) for answer in got if "error" in answer), None)
         modelled = None if error else recipe.value(got)
-        rows.append(Row(**{**row.__dict__, "modelled": modelled, "problem": error}))
+        rows.append(PublishedFigure(**{**row.__dict__, "modelled": modelled, "problem": error}))
     return rows
 
 
@@ -551,7 +556,7 @@ def _range(low: float | None, high: float | None) -> str:
     return f"at least {_number(low)}" if high == float("inf") else f"{_number(low)} to {_number(high)}"
 
 
-def _sentence(row: Row) -> str:
+def _sentence(row: PublishedFigure) -> str:
     if row.problem:
         return f"{row.drive} {row.figure}: {row.problem}"
     return (

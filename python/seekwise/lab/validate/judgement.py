@@ -26,7 +26,7 @@ from seekwise.judge.calibration.score import EQUAL, Score
 from seekwise.judge.calibration.suite import calibrate
 from seekwise.judge.control import judge_control
 from seekwise.judge.decision.observed import judge_observations, verdicts
-from seekwise.judge.model import Observation, Verdict
+from seekwise.judge.observation import Observation, Verdict
 from seekwise.judge.rule import threshold_log
 from seekwise.lab.validate import frame, period_tables
 from seekwise.lab.validate._basis import Basis, Count, marking

@@ -26,7 +26,7 @@ from seekwise.lab.validate.frame import text as frame_text
 from seekwise.simulate.protocol import Options
 from seekwise.simulate.simulated import SimulatedBackend
 from seekwise.workload.study import parse, plan, starters
-from seekwise.workload.study.model import Study
+from seekwise.workload.study.study import Study
 
 SUMMARY = "the simulator against a real kernel over the same drives"
 BLOCKS = 3
@@ -79,7 +79,7 @@ def _table(path: Path) -> tuple[FileReport, list[Pair]]:
     return FileReport(str(path), len(rows) - len(misses), len(rows), misses, shares=shares), found
 
 
-def _pairs(rows: Sequence[ladder.Row], predicted: dict[tuple[str, str, str], float]) -> Iterator[Pair]:
+def _pairs(rows: Sequence[ladder.GuestResult], predicted: dict[tuple[str, str, str], float]) -> Iterator[Pair]:
     for row in rows:
         for metric, value in (("rate", row.rate_bytes_per_s), ("access_time", row.mean_ns), ("p99", float(row.p99_ns))):
             new = predicted.get((metric, row.cell, row.setting))

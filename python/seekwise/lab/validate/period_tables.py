@@ -10,9 +10,10 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from seekwise.judge.decision.table import Conditions, Entry, Threshold, values_of
+from seekwise.judge.decision.table import Conditions, Entry, values_of
 from seekwise.judge.decision.verdicts import judge, log_of_share
-from seekwise.judge.model import Verdict
+from seekwise.judge.observation import Verdict
+from seekwise.judge.rule import THRESHOLD_OF_PERIODS
 
 COLUMNS = ("table", "period", "start_s", "use", "setting", "metric", "value")
 TRUTH_COLUMNS = ("table", "use", "metric", "setting_a", "setting_b", "ratio")
@@ -21,12 +22,13 @@ MORE_IS_BETTER = ("rate", "iops", "efficiency", "throughput", "bandwidth", "fair
 
 
 def more_is_better(metric: str) -> bool:
+    """Whether larger values of a metric of this name are better."""
     return any(word in metric.lower() for word in MORE_IS_BETTER)
 
 
 def threshold(metric: str) -> float:
     """5 % for rates and CPU, 10 % for latencies and the background."""
-    limits = Threshold()
+    limits = THRESHOLD_OF_PERIODS
     if metric.startswith("background"):
         return limits.background
     return limits.rate if more_is_better(metric) or "cpu" in metric.lower() else limits.latency

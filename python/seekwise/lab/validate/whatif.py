@@ -35,6 +35,7 @@ from seekwise.lab.validate.frame import text as frame_text
 from seekwise.measure import whatif
 from seekwise.trace import load as loads
 from seekwise.trace.columns import Kind
+from seekwise.trace.load import FOREGROUND
 from seekwise.trace.readers import open_trace
 
 SUMMARY = "predictions from recordings against a real kernel on the predicted storage"
@@ -49,7 +50,7 @@ SEED = 1
 
 
 @dataclass(frozen=True)
-class Row:
+class MeasuredRun:
     """One run as it was measured."""
 
     run: str
@@ -74,7 +75,7 @@ class Row:
         return {"rate": self.rate_bytes_per_s, "p50": float(self.p50_ns), "p99": float(self.p99_ns)}[metric]
 
 
-HEADER = [field.name for field in fields(Row)]
+HEADER = [field.name for field in fields(MeasuredRun)]
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class Prediction:
     """What one recording said of one run."""
 
     recorded: str
-    measured: Row
+    measured: MeasuredRun
     closed: dict[str, float]
     opened: dict[str, float]
 
@@ -95,7 +96,7 @@ class Prediction:
         return abs(said / self.measured.value(metric) - 1)
 
 
-def parse(text: str) -> list[Row]:
+def parse(text: str) -> list[MeasuredRun]:
     """Raises ValueError with the line that is no row."""
     reader = csv.reader(io.StringIO(text))
     if next(reader, []) != HEADER:
@@ -104,7 +105,7 @@ def parse(text: str) -> list[Row]:
     for number, parts in enumerate(reader, 2):
         try:
             run, requests, rate, half, tail = parts
-            row = Row(run, int(requests), float(rate), int(half), int(tail))
+            row = MeasuredRun(run, int(requests), float(rate), int(half), int(tail))
             if run.count("@") != 2 or min(row.requests, row.rate_bytes_per_s, row.p50_ns, row.p99_ns) <= 0:
                 raise ValueError
         except ValueError:
@@ -113,7 +114,8 @@ def parse(text: str) -> list[Row]:
     return found
 
 
-def text_of(rows: Sequence[Row]) -> str:
+def text_of(rows: Sequence[MeasuredRun]) -> str:
+    """The runs as CSV, in the order of their names."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(HEADER)
@@ -121,7 +123,7 @@ def text_of(rows: Sequence[Row]) -> str:
     return out.getvalue()
 
 
-def measured(path: Path) -> Row:
+def measured(path: Path) -> MeasuredRun:
     """What the programs of a recording saw.
 
     Of each program the first request is left out of the latencies: fio starts its threads ahead of the kernel's, which get the testbed's one
@@ -130,18 +132,18 @@ def measured(path: Path) -> Row:
     with temporary.private("verify") as folder:
         notes, chunks = open_trace(path)
         load = loads.make(chunks, notes, Path(folder))
-    groups = [load.groups[number] for number in whatif.members(load.groups, whatif.FOREGROUND)]
+    groups = [load.groups[number] for number in whatif.members(load.groups, FOREGROUND)]
     seconds = (max(g.last_ns for g in groups) - min(g.first_ns for g in groups)) / 1e9
     half, tail = np.percentile(_latencies(path, load), [50, 99], method="inverted_cdf")
     moved, count = sum(g.bytes for g in groups), sum(g.requests for g in groups)
-    return Row(path.stem, count, round(moved / seconds, 1), round(half), round(tail))
+    return MeasuredRun(path.stem, count, round(moved / seconds, 1), round(half), round(tail))
 
 
 def _latencies(path: Path, load: loads.Load) -> np.ndarray:
     notes, chunks = open_trace(path)
     rows = np.concatenate(list(chunks))
     rows = rows[np.argsort(rows["arrival_ns"], kind="stable")]
-    front = whatif.members(load.groups, whatif.FOREGROUND)
+    front = whatif.members(load.groups, FOREGROUND)
     names = {each.name for each in load.programs if each.group in front}
     rows = rows[np.isin(rows["process"], [place for place, name in enumerate(notes.processes) if name in names])]
     _, first = np.unique(rows["process"], return_index=True)
@@ -150,7 +152,7 @@ def _latencies(path: Path, load: loads.Load) -> np.ndarray:
     return np.asarray(rows["complete_ns"] - rows["arrival_ns"])
 
 
-def setting_of(run: Row) -> dict[str, list[str]]:
+def setting_of(run: MeasuredRun) -> dict[str, list[str]]:
     """The run's storage as `whatif` is asked for it."""
     drive, array = run.storage.rsplit(".", 1)
     wanted = {"model": [drive], "scheduler": [run.scheduler], "host": ["laboratory"]}
@@ -205,7 +207,7 @@ def _of_table(path: Path, tell: Any) -> Iterator[Prediction]:
             tell(number, len(recordings))
 
 
-def predict(recording: Path, rows: Sequence[Row]) -> list[Prediction]:
+def predict(recording: Path, rows: Sequence[MeasuredRun]) -> list[Prediction]:
     """What a recording says of every other run of its use."""
     use = recording.stem.split("@")[0]
     wanted = [row for row in rows if row.use == use and row.run != recording.stem]
@@ -226,7 +228,7 @@ def predict(recording: Path, rows: Sequence[Row]) -> list[Prediction]:
 
 def _values(load: loads.Load, outcomes: Sequence[dict[str, Any]]) -> dict[str, float]:
     """Means over the repeats."""
-    phases = [whatif.phase_of(outcome["phases"][0], load.groups, whatif.FOREGROUND) for outcome in outcomes]
+    phases = [whatif.phase_of(outcome["phases"][0], load.groups, FOREGROUND) for outcome in outcomes]
 
     def mean(values: Iterator[float]) -> float:
         return statistics.fmean(values)

@@ -18,9 +18,9 @@ last one that sets an attribute wins; udev comes back each time a device appears
 
 from __future__ import annotations
 
-from seekwise.linux.model import Stack
+from seekwise.linux.block_device import Stack
 from seekwise.linux.setters import boot_line, hdparm, scripts, sysfs_conf, tmpfiles, tuned, udev_rules
-from seekwise.linux.setters.model import Setter
+from seekwise.linux.setters.assignment import Setter
 from seekwise.linux.setters.package import owner
 from seekwise.linux.tree import Tree
 

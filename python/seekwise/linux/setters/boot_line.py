@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.linux.facts import kernel_version
-from seekwise.linux.model import BlockDevice, Stack
-from seekwise.linux.setters import model
-from seekwise.linux.setters.model import Setter
+from seekwise.linux.setters import assignment
+from seekwise.linux.setters.assignment import Setter
 from seekwise.linux.tree import Tree
 
 FILES = ("/etc/default/grub", "/etc/kernel/cmdline", "/etc/sysconfig/bootloader")
@@ -26,11 +26,13 @@ def read(tree: Tree, stack: Stack) -> Iterator[Setter]:
         file, number = _origin(tree, f"elevator={elevator}")
         for device in stack.devices.values():
             if device.scheduler and device.kind != "partition":
-                yield Setter("boot", file, number, device.name, "queue/scheduler", elevator, (model.BOOT, 0, "", 0))
+                yield Setter(
+                    "boot", file, number, device.name, "queue/scheduler", elevator, (assignment.BOOT, 0, "", 0)
+                )
     for device in stack.devices.values():
         if device.transport in ("sata", "ata") and noncq(line, device):
             file, number = _origin(tree, "noncq")
-            yield Setter("boot", file, number, device.name, "device/queue_depth", "1", (model.BOOT, 1, "", 0))
+            yield Setter("boot", file, number, device.name, "device/queue_depth", "1", (assignment.BOOT, 1, "", 0))
 
 
 def single_queue(stack: Stack) -> bool:

@@ -13,14 +13,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from seekwise.linux.model import BlockDevice, Stack
-from seekwise.linux.setters import model
-from seekwise.linux.setters.model import Setter
+from seekwise.linux.block_device import BlockDevice, Stack
+from seekwise.linux.setters import assignment
+from seekwise.linux.setters.assignment import Setter
 from seekwise.linux.tree import Tree
 
 FILE = "/etc/hdparm.conf"
 RULES = ("/usr/lib/udev/rules.d/85-hdparm.rules", "/lib/udev/rules.d/85-hdparm.rules")
-AFTER_UDEV = model.UDEV + 0.5
+AFTER_UDEV = assignment.UDEV + 0.5
 """It runs when udev's rules have been applied, and before anything of the later start."""
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from seekwise.linux.model import Stack
-from seekwise.linux.setters import model
-from seekwise.linux.setters.model import Setter
+from seekwise.linux.block_device import Stack
+from seekwise.linux.setters import assignment
+from seekwise.linux.setters.assignment import Setter
 from seekwise.linux.setters.shell_writes import INTERESTING, writes
 from seekwise.linux.tree import Tree
 
@@ -52,7 +52,7 @@ def _setters(text: str, file: str, stack: Stack, *, sure: bool) -> Iterator[Sett
         if line.lstrip().startswith("#"):
             continue
         for device, attribute, value in writes(line, stack):
-            rank = (model.SCRIPT, 0, file, number)
+            rank = (assignment.SCRIPT, 0, file, number)
             # A plain path in rc.local is executed as it stands; a variable may stand for some devices only.
             yield Setter("script", file, number, device, attribute, value, rank, certain=sure and "$" not in line)
 

@@ -6,7 +6,7 @@ import fnmatch
 import re
 from collections.abc import Iterator
 
-from seekwise.linux.model import Stack
+from seekwise.linux.block_device import Stack
 
 WRITE = re.compile(
     r"""(?:echo|printf)\s+(?:-[ne]+\s+)*(?:'%s(?:\\n)?'\s+)?

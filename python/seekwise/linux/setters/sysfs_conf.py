@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from seekwise.linux.model import Stack
-from seekwise.linux.setters import model
-from seekwise.linux.setters.model import Setter
+from seekwise.linux.block_device import Stack
+from seekwise.linux.setters import assignment
+from seekwise.linux.setters.assignment import Setter
 from seekwise.linux.setters.shell_writes import path_sets
 from seekwise.linux.tree import Tree
 
@@ -29,5 +29,5 @@ def read(tree: Tree, stack: Stack) -> Iterator[Setter]:
                 continue
             for device, attribute in path_sets(f"/sys/{match[1]}", stack):
                 # Without the package nobody reads the file.
-                rank = (model.SYSFS, 0, index, number)
+                rank = (assignment.SYSFS, 0, index, number)
                 yield Setter("sysfs.conf", file, number, device, attribute, match[2], rank, certain=installed)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from seekwise.linux.model import Stack
-from seekwise.linux.setters import model
-from seekwise.linux.setters.model import Setter
+from seekwise.linux.block_device import Stack
+from seekwise.linux.setters import assignment
+from seekwise.linux.setters.assignment import Setter
 from seekwise.linux.setters.shell_writes import path_sets
 from seekwise.linux.tree import Tree
 
@@ -34,5 +34,5 @@ def read(tree: Tree, stack: Stack) -> Iterator[Setter]:
             # Type Path Mode User Group Age Argument
             if len(words) >= 7 and words[0].rstrip("+!-=~^$") == "w":
                 for device, attribute in path_sets(words[1], stack):
-                    rank = (model.SYSFS, 1, name, number)
+                    rank = (assignment.SYSFS, 1, name, number)
                     yield Setter("tmpfiles", file, number, device, attribute, " ".join(words[6:]), rank)

@@ -17,9 +17,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from seekwise.linux.model import BlockDevice, Stack
-from seekwise.linux.setters import model
-from seekwise.linux.setters.model import Setter
+from seekwise.linux.block_device import BlockDevice, Stack
+from seekwise.linux.setters import assignment
+from seekwise.linux.setters.assignment import Setter
 from seekwise.linux.setters.shell_writes import path_sets
 from seekwise.linux.tree import Tree
 
@@ -223,7 +223,7 @@ def read(tree: Tree, stack: Stack) -> Iterator[Setter]:
                 value, file, line = unit.options[option]
                 parsed = read_ahead_kib(value) if option == "readahead" else (value, False)
                 if parsed is not None:
-                    rank = (model.TUNED, 0, unit.name, line)
+                    rank = (assignment.TUNED, 0, unit.name, line)
                     yield Setter(
                         "tuned", file, line, device.name, attribute, parsed[0], rank, certain and running, parsed[1]
                     )
@@ -231,5 +231,5 @@ def read(tree: Tree, stack: Stack) -> Iterator[Setter]:
         if unit.type == "sysfs":
             for path, (value, file, line) in unit.options.items():
                 for name, attribute in path_sets(path, stack):
-                    rank = (model.TUNED, 1 + index, unit.name, line)
+                    rank = (assignment.TUNED, 1 + index, unit.name, line)
                     yield Setter("tuned", file, line, name, attribute, value, rank, not unit.conditional and running)

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from seekwise.linux import sysfs
-from seekwise.linux.model import BlockDevice, Stack
-from seekwise.linux.setters import model
-from seekwise.linux.setters.model import Setter
+from seekwise.linux.block_device import BlockDevice, Stack
+from seekwise.linux.setters import assignment
+from seekwise.linux.setters.assignment import Setter
 from seekwise.linux.setters.shell_writes import IN_SYSFS, attribute_of, writes
 from seekwise.linux.sysfs import block_nodes
 from seekwise.linux.tree import Tree
@@ -134,7 +134,7 @@ def _of_device(
             for index, (file, rules) in enumerate(files):
                 for rule, certain in matching(rules, seen, action):
                     for attribute, value in assignments(rule, seen, stack, device):
-                        rank = (model.UDEV, 0 if seen.subsystem != "block" else 1, index, rule.line)
+                        rank = (assignment.UDEV, 0 if seen.subsystem != "block" else 1, index, rule.line)
                         known = certain and not re.search(r"[$%]", value)
                         made = Setter("udev", file, rule.line, device.name, attribute, value, rank, known)
                         before = found.get(key := (rank, attribute, value), made)

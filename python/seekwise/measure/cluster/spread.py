@@ -25,10 +25,10 @@ from seekwise.measure.cluster import work
 from seekwise.measure.cluster.portions import Queue, excerpt
 from seekwise.simulate.protocol import Say
 from seekwise.simulate.simulated import SimulatedBackend
-from seekwise.store.codec import Row
+from seekwise.store.codec import StoredRecord
 from seekwise.store.record import Badge
-from seekwise.workload.study.model import Study
 from seekwise.workload.study.plan import Plan, SystemFacts, Trial
+from seekwise.workload.study.study import Study
 
 AHEAD = 2
 """Batches that each processor has: one at work, one waiting."""
@@ -129,7 +129,7 @@ class ClusterSession:
         text = f"{count} worker{'' if count == 1 else 's'}"
         return text if threads == count else f"{text}, {threads} threads"
 
-    def run_spread(self, trials: Sequence[Trial], attempts: dict[int, int]) -> Iterator[Sequence[Row]]:
+    def run_spread(self, trials: Sequence[Trial], attempts: dict[int, int]) -> Iterator[Sequence[StoredRecord]]:
         waiting = Queue(self._local.plan, trials)
         try:
             while waiting or self._out:
@@ -190,7 +190,7 @@ class ClusterSession:
 
     # Taking
 
-    def _taken(self, key: str, future: Any, waiting: Queue, attempts: dict[int, int]) -> Sequence[Row]:
+    def _taken(self, key: str, future: Any, waiting: Queue, attempts: dict[int, int]) -> Sequence[StoredRecord]:
         """The rows of a copy that ended, if they are the first of their batch."""
         name = self._batch_of.pop(key, None)
         if name is None or name not in self._out:

@@ -18,8 +18,8 @@ from seekwise.errors import RefusedError
 from seekwise.release import release
 from seekwise.simulate.simulated import SimulatedSession
 from seekwise.store import codec
-from seekwise.workload.study.model import Study, System
 from seekwise.workload.study.plan import Plan, Trial
+from seekwise.workload.study.study import Study, System
 
 KINDS = {"drive": _core.drive_model, "controller": _core.controller_model, "host": _core.host_model}
 
@@ -75,7 +75,7 @@ class Batch:
 class Done:
     """What came of a batch: rows, or why the worker may not do it."""
 
-    rows: tuple[codec.Row, ...]
+    rows: tuple[codec.StoredRecord, ...]
     seconds: float
     """How long it took over there."""
     difference: str | None = None

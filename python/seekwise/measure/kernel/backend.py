@@ -10,9 +10,9 @@ from seekwise.measure.kernel import fio, memory, prepared_target, session, tiote
 from seekwise.measure.kernel.target import Target, find
 from seekwise.simulate.protocol import Options, Say
 from seekwise.workload.study.factors import factor
-from seekwise.workload.study.model import Study
 from seekwise.workload.study.plan import Plan, SystemFacts
 from seekwise.workload.study.profiles import resolve
+from seekwise.workload.study.study import Study
 
 
 class KernelBackend:

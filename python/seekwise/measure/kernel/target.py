@@ -8,7 +8,7 @@ from pathlib import Path
 
 from seekwise.control import sysfs
 from seekwise.errors import RefusedError, UsageError
-from seekwise.linux.model import BlockDevice, Mount
+from seekwise.linux.block_device import BlockDevice, Mount
 from seekwise.linux.resolve import ResolvedPath, resolve_path
 from seekwise.linux.stack import read_stack
 from seekwise.linux.warn import device_warnings

@@ -16,7 +16,7 @@ from seekwise.control import child
 from seekwise.errors import MissingError, SeekwiseError, UsageError
 from seekwise.measure.kernel import memory
 from seekwise.store.fio_result import FioPhase
-from seekwise.store.foreign.model import MIB, Given, Source
+from seekwise.store.foreign.result import MIB, Given, Source
 from seekwise.store.foreign.tiotest import FORMAT
 from seekwise.store.record import Phase
 from seekwise.workload.study.plan import Cell, Load

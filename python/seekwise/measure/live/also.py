@@ -15,7 +15,8 @@ from seekwise import schedulers
 from seekwise.control import attributes, sysfs
 from seekwise.errors import UsageError
 from seekwise.measure.kernel.target import Target
-from seekwise.measure.live.candidates import Candidate, in_force_values, offered_schedulers
+from seekwise.measure.live.candidates import in_force_values, offered_schedulers
+from seekwise.workload.live_plan import Candidate
 from seekwise.workload.study.factors import ISCHED_PREFIX, Value, factor
 from seekwise.workload.study.uses import Use
 

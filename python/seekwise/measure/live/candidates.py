@@ -7,27 +7,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from seekwise import suggestion
 from seekwise.control import attributes, settings, sysfs
 from seekwise.errors import UsageError
 from seekwise.measure.kernel.target import Target
+from seekwise.workload.live_plan import Candidate
 from seekwise.workload.study.factors import FACTORS, Factor, Value, factor
 
 AGAIN = " (again)"
 """Label of a candidate that repeats another one: the self-check."""
-Changes = dict[str, dict[str, str]]
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One configuration. `changes`: {device: {attribute: value}}; empty for what is in force."""
-
-    label: str
-    values: dict[str, Value] = field(default_factory=dict)
-    changes: Changes = field(default_factory=dict)
-    in_force: bool = False
 
 
 @dataclass(frozen=True)

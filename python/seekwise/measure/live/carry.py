@@ -16,7 +16,7 @@ import numpy as np
 from scipy import special
 
 from seekwise import schedulers
-from seekwise.measure.live.candidates import Candidate
+from seekwise.workload.live_plan import Candidate
 
 BIN_S = 0.025
 CUT_LEAST_S = 0.1

@@ -13,9 +13,9 @@ from seekwise.judge.decision.records import Decided
 from seekwise.measure.kernel import environment, fio, memory, prepared_target
 from seekwise.measure.kernel.target import Target
 from seekwise.measure.live import prepare, progress, race, staged, traced
-from seekwise.measure.live.plan import LivePlan
 from seekwise.measure.live.session import Session, Watch
 from seekwise.store.database import Run, Store
+from seekwise.workload.live_plan import LivePlan
 from seekwise.workload.study.quantity import time_text
 from seekwise.workload.study.uses import needs_fio
 

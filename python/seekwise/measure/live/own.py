@@ -26,10 +26,9 @@ from seekwise.errors import SeekwiseError, UsageError
 from seekwise.judge.decision.records import decided
 from seekwise.linux import page_cache
 from seekwise.measure.live import passive
-from seekwise.measure.live.candidates import Candidate
-from seekwise.measure.live.plan import LivePlan
 from seekwise.measure.live.session import Watch
 from seekwise.store.record import CpuSeconds, Phase, Record
+from seekwise.workload.live_plan import Candidate, LivePlan
 from seekwise.workload.study.quantity import bytes_text, time_text
 from seekwise.workload.study.rounds import Order
 from seekwise.workload.study.uses import Job, Judged, Use
@@ -141,7 +140,7 @@ def measure(
         turn += 1
         if time.monotonic() - shown_s >= STANDING_EVERY_S:
             shown_s = time.monotonic()
-            watch.standing(list(decided(found.records, plan.order(), final=False).judged))
+            watch.standing(list(decided(found.records, plan, final=False).judged))
 
 
 def _first(runs: Runs) -> float:

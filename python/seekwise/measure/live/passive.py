@@ -23,9 +23,8 @@ from seekwise.control.switching import switching
 from seekwise.judge.decision.found_load import FOUND
 from seekwise.judge.decision.periods import histogram, upper_bound_ns
 from seekwise.measure.live import carry, latencies
-from seekwise.measure.live.candidates import Candidate
-from seekwise.measure.live.plan import LivePlan
 from seekwise.store.record import CpuSeconds, Phase, Record
+from seekwise.workload.live_plan import Candidate, LivePlan
 from seekwise.workload.study.rounds import Order
 from seekwise.workload.study.uses import Job, Use
 

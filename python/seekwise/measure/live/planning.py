@@ -13,16 +13,16 @@ from seekwise.errors import MissingError, UsageError
 from seekwise.measure.kernel import fio, prepared_target
 from seekwise.measure.live import also, execute, prepare, progress, staged
 from seekwise.measure.live import candidates as candidates_of
-from seekwise.measure.live.candidates import Candidate, Candidates
-from seekwise.measure.live.plan import LivePlan
+from seekwise.measure.live.candidates import Candidates
 from seekwise.store.database import Run, now
 from seekwise.store.run_id import new_run_id
+from seekwise.workload.live_plan import Candidate, LivePlan
 from seekwise.workload.study import uses as use_files
 from seekwise.workload.study.uses import Use
 
 if TYPE_CHECKING:
-    from seekwise.judge.decision.table import Threshold
     from seekwise.measure.kernel.target import Target
+    from seekwise.workload.live_plan import Threshold
 
 
 @dataclass(frozen=True)
@@ -186,10 +186,11 @@ def seed_of(request: Request) -> int:
 
 def threshold_of(request: Request) -> Threshold:
     """What counts as equal: --threshold for rates, twice that for times and for what runs in the background."""
-    from seekwise.judge.decision.table import Threshold
+    from seekwise.judge.rule import THRESHOLD_OF_PERIODS
+    from seekwise.workload.live_plan import Threshold
 
     if request.threshold is None:
-        return Threshold()
+        return THRESHOLD_OF_PERIODS
     return Threshold(request.threshold, 2 * request.threshold, 2 * request.threshold)
 
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 
 from scipy import special
 
-from seekwise.judge.decision import choose
+from seekwise.judge.decision import choose, effort
 from seekwise.judge.decision.statistics import Ahead
-from seekwise.judge.decision.verdicts import BOUND_FACTOR, Judged, log_of_share
+from seekwise.judge.decision.verdicts import Judged
 from seekwise.measure.live import carry
-from seekwise.measure.live.candidates import Candidate
+from seekwise.workload.live_plan import Candidate
 from seekwise.workload.study.uses import Use
 
 PERIOD_FIRST_S = 0.75
@@ -70,8 +70,6 @@ ROUNDS_OF_A_CHANGE = 8
 """Fewer know their own noise so badly that what they show may be gone after the next one."""
 CHANCE_FACTOR = 2
 """Few rounds know their own noise badly: what seems to need twice the time that is left is tried."""
-WORSE_EFFORT = 0.7
-"""A loss is shown against nothing at a stricter level than a tie within the threshold."""
 
 
 @dataclass
@@ -340,41 +338,6 @@ def _rounds_to_show(ahead: Ahead, level: float) -> int:
     return ROUNDS_LOOK_AHEAD
 
 
-def rounds_to_decide(each: Judged) -> int | None:
-    """Further rounds that would decide the easiest open candidate, if its estimate is right; None when nothing is open."""
-    return min((to_decide for to_decide, _ in _needs(each)), default=None)
-
-
-def _needs(each: Judged) -> list[tuple[int, int]]:
-    """Further rounds that would (decide, bound) each open candidate, if its estimate is right; 0 where it is bounded well."""
-    limit = log_of_share(each.threshold, each.more_is_better)
-    needs = []
-    for standing in each.open:
-        if standing.loss is None or standing.high is None or standing.rounds == 0:
-            needs.append((3, 3))
-            continue
-        loss = log_of_share(min(standing.loss, 0.999), each.more_is_better)
-        high = log_of_share(min(standing.high, 0.999) if each.more_is_better else standing.high, each.more_is_better)
-        half = max(high - loss, 1e-6)
-        # Shown to be within the threshold, or shown to be behind; halfway between the two no time decides.
-        gap = max(limit - loss, WORSE_EFFORT * loss, limit / 3)
-        room = max(BOUND_FACTOR * limit - loss, gap)
-        # In rounds of the use: one with long periods runs in every tenth of them.
-        needs.append((max(1, _further(each.rounds, half / gap)), _further(each.rounds, half / room)))
-    return needs
-
-
-def _further(rounds: int, shrink: float) -> int:
-    """Rounds beyond these until the interval is `shrink` times narrower."""
-    return max(0, math.ceil(rounds * (shrink**2 - 1)))
-
-
-def seconds_to_decide(each: Judged, round_s: float) -> float | None:
-    """Measuring time until a use is decided, at `round_s` seconds a round; None where no time would do."""
-    more = rounds_to_decide(each)
-    return None if more is None else more * round_s
-
-
 def next_use(states: Sequence[UseState], judged: Sequence[Judged], left_s: float) -> tuple[UseState, int] | None:
     """(use, rounds) for the next stretch; None when nothing is open or no time is left.
 
@@ -387,7 +350,7 @@ def next_use(states: Sequence[UseState], judged: Sequence[Judged], left_s: float
         affordable = int((left_s - STRETCH_OVERHEAD_S) / state.round_s()) if state.candidates else 0
         if affordable < 1:
             continue
-        both = [need for each in judged if each.use == state.use.name for need in _needs(each)]
+        both = [need for each in judged if each.use == state.use.name for need in effort.needs(each)]
         # A loss that nothing bounds counts twice: until it is bounded, and until it is decided.
         needs = [need for pair in both for need in pair if need]
         if not needs:

@@ -41,14 +41,14 @@ def first_pass(session: Session, states: Sequence[progress.UseState], seconds: f
 
 def to_the_end(session: Session, states: Sequence[progress.UseState]) -> Decided:
     """Further stretches while something is open and time is left; the final judgement."""
-    order = session.plan.order()
+    plan = session.plan
     while True:
-        found = decided(session.records, order, final=False)
+        found = decided(session.records, plan, final=False)
         session.watch.standing(list(found.judged))
         for each in states:
             progress.drop_hopeless(each, found.judged)
-        ending = decided(session.records, order)
-        pair = progress.pair_at_stake(states, ending.judged, order.in_force, session.left_s)
+        ending = decided(session.records, plan)
+        pair = progress.pair_at_stake(states, ending.judged, plan.in_force.label, session.left_s)
         if pair is not None:
             session.rounds(pair.state, pair.rounds, among=pair.labels)
             continue

@@ -17,10 +17,9 @@ from seekwise.judge.decision.verdicts import Judged
 from seekwise.measure.kernel import disk, fio, memory
 from seekwise.measure.kernel.target import Target
 from seekwise.measure.live import carry, jobs, logs, prepare, progress, record, stretch
-from seekwise.measure.live.candidates import Candidate
-from seekwise.measure.live.plan import LivePlan
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
+from seekwise.workload.live_plan import Candidate, LivePlan
 from seekwise.workload.study.rounds import Order
 
 FOREIGN_PROGRAM_BYTES = 16 * 2**20

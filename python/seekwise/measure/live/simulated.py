@@ -18,15 +18,15 @@ from seekwise.errors import SeekwiseError, UsageError
 from seekwise.judge.decision import choose
 from seekwise.judge.decision.records import decided
 from seekwise.measure.live import progress, record, simulated_programs
-from seekwise.measure.live.candidates import AGAIN, Candidate, Candidates, label_of
-from seekwise.measure.live.plan import LivePlan
+from seekwise.measure.live.candidates import AGAIN, Candidates, label_of
 from seekwise.measure.live.record import OPERATIONS
 from seekwise.measure.live.stretch import Counters, Period, Stretch
 from seekwise.simulate import trial_spec
 from seekwise.store.database import Run, Store, now
 from seekwise.store.record import CpuSeconds, Phase, Record
+from seekwise.workload.live_plan import Candidate, LivePlan
 from seekwise.workload.study.factors import Value
-from seekwise.workload.study.model import System
+from seekwise.workload.study.study import System
 from seekwise.workload.study.uses import PERCENT, Job, Use
 
 PREFIX = "model:"
@@ -115,7 +115,7 @@ def carry_out(
     uses, rounds = plan.uses, range(ROUNDS)
     while uses:
         _rounds(store, run, plan, model, uses, rounds, records, tell)
-        judged = choose.deciding(decided(records, plan.order()).judged)
+        judged = choose.deciding(decided(records, plan).judged)
         labels = [each.label for each in plan.candidates]
         at_stake = {each.use for each in judged if progress.challenger(each, labels, plan.in_force.label)}
         uses = tuple(use for use in plan.uses if use.name in at_stake)

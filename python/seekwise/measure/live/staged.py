@@ -18,9 +18,9 @@ from seekwise.judge.decision.periods import Merged
 from seekwise.judge.decision.records import Decided, decided, job_of, period_of
 from seekwise.judge.decision.verdicts import log_of_share
 from seekwise.measure.live import also, progress, race, screen
-from seekwise.measure.live.candidates import Candidate
 from seekwise.measure.live.session import Session
 from seekwise.store.record import Record
+from seekwise.workload.live_plan import Candidate
 from seekwise.workload.study.factors import ISCHED_PREFIX, Value
 from seekwise.workload.study.uses import Use
 
@@ -98,7 +98,7 @@ def _plain_changes(session: Session, scheduler: str) -> dict[str, dict[str, str]
 
 def _kept_schedulers(session: Session) -> tuple[list[str], list[dict[str, object]]]:
     """The two whose worst loss is least, and why the others go."""
-    found = decided(session.records, session.plan.order(), final=False)
+    found = decided(session.records, session.plan, final=False)
     labels = [each.label for each in session.plan.candidates]
     scores = {label: choose.worst_of(label, found.judged) for label in labels}
     ranked = sorted(labels, key=lambda label: scores[label][0] if scores[label][0] >= 0 else math.inf)

@@ -20,8 +20,8 @@ from seekwise.control.switching import switching
 from seekwise.errors import SeekwiseError
 from seekwise.measure.kernel import cpu, disk, memory
 from seekwise.measure.live import fio_load, logs
-from seekwise.measure.live.candidates import Candidate
 from seekwise.measure.live.loads import Load
+from seekwise.workload.live_plan import Candidate
 
 PASS_THROUGH_S = 0.03
 UNIT_MOST_S = 30.0

@@ -9,11 +9,9 @@ processor time. Needs root and the kernel's tracefs; where it is missing the pla
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import math
 import time
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,15 +23,12 @@ from seekwise.judge.decision.records import Decided
 from seekwise.judge.decision.verdicts import Judged
 from seekwise.measure.kernel import memory
 from seekwise.measure.live import jobs, progress, stretch
-from seekwise.measure.live.candidates import Candidate
-from seekwise.measure.live.plan import LivePlan
 from seekwise.measure.live.session import LOAD_MARGIN_S, Session
-from seekwise.trace.close_up import Served
-from seekwise.trace.columns import UNKNOWN, Kind
+from seekwise.trace import excerpt
 from seekwise.trace.record import meanwhile, recorder
+from seekwise.workload.live_plan import Candidate, LivePlan
 from seekwise.workload.study.uses import Use
 
-KEY = "traced"
 SHARE_MOST = 0.06
 """Of the budget: a run that is too short for it measures instead."""
 USES_MOST = 2
@@ -55,9 +50,6 @@ class Cost:
 AT_ONCE = Cost(4, 0.5)
 BUFFERED = Cost(3, 1.2)
 """Written data reaches the disk in bursts, about one in a second."""
-REQUESTS_MOST = 1500
-"""Kept of each setting: the last ones of its stretch, 15 kB when packed."""
-COLUMNS = ("arrival_ns", "issue_ns", "complete_ns", "sector", "sectors", "kind", "process", "merged")
 
 
 def cost(use: Use) -> Cost:
@@ -113,7 +105,7 @@ def measure(session: Session, found: Decided) -> None:
             except (SeekwiseError, OSError, ValueError) as error:
                 document["why_not"] = error.message if isinstance(error, SeekwiseError) else str(error)
                 break
-    session.plan.extra[KEY] = document
+    session.plan.extra[excerpt.KEY] = document
     with contextlib.suppress(SeekwiseError):
         session.store.change_plan(session.run.run_id, session.plan.to_document())
 
@@ -187,63 +179,5 @@ def _of_use(session: Session, name: str, settings: Sequence[Candidate], end_s: f
     for period in done.periods:
         end = round(period.after.monotonic_s * 1e9) - recorded.start_ns
         begin = round((period.before.monotonic_s + SETTLE_S) * 1e9) - recorded.start_ns
-        traced["settings"][period.candidate] = _packed(recorded.rows, begin, end)  # type: ignore[index]
+        traced["settings"][period.candidate] = excerpt.packed(recorded.rows, begin, end)  # type: ignore[index]
     return traced
-
-
-def _packed(rows: np.ndarray, begin_ns: int, end_ns: int) -> dict[str, object]:
-    """The requests that ended in the stretch, at most the last so many, and those under way at its end."""
-    known = (rows["issue_ns"] != UNKNOWN) & (rows["complete_ns"] != UNKNOWN) & (rows["kind"] <= Kind.WRITE)
-    mine = rows[known & (rows["complete_ns"] >= begin_ns) & (rows["arrival_ns"] < end_ns)]
-    mine = mine[np.argsort(mine["complete_ns"], kind="stable")]
-    done = mine[mine["complete_ns"] <= end_ns]
-    later = mine[mine["complete_ns"] > end_ns][:REQUESTS_MOST]
-    if len(done) > REQUESTS_MOST:
-        done = done[-REQUESTS_MOST:]
-        begin_ns = int(done["complete_ns"][0])
-    kept = np.concatenate([done, later])
-    table = np.stack([kept[name].astype(np.int64) for name in COLUMNS])
-    for row in range(3):
-        table[row] -= begin_ns
-    # Neighbours differ little: differences pack to a third.
-    packed = zlib.compress(np.diff(table, axis=1, prepend=0).astype("<i8").tobytes(), 9)
-    return {"span_ns": int(end_ns - begin_ns), "requests": len(kept), "packed": base64.b64encode(packed).decode()}
-
-
-@dataclass(frozen=True)
-class Traced:
-    """What was kept of a setting: its requests, times in ms since the stretch began, and how long the stretch was."""
-
-    setting: str
-    span_ms: float
-    requests: tuple[Served, ...]
-
-
-def kept(plan: LivePlan, use: str) -> list[Traced]:
-    """The traced stretches of a use; empty where there are none, or what is stored cannot be read."""
-    document = plan.extra.get(KEY)
-    uses = document.get("uses") if isinstance(document, dict) else None
-    found = uses.get(use) if isinstance(uses, dict) else None
-    try:
-        settings = found["settings"].items() if found else ()
-        return [Traced(name, each["span_ns"] / 1e6, _unpacked(each)) for name, each in settings]
-    except (KeyError, TypeError, ValueError, AttributeError, zlib.error):
-        return []
-
-
-def _unpacked(each: dict) -> tuple[Served, ...]:
-    count = int(each["requests"])
-    # The size is known: no more is ever unpacked, whatever the file holds.
-    data = zlib.decompressobj().decompress(base64.b64decode(each["packed"]), 8 * len(COLUMNS) * count)
-    table = np.cumsum(np.frombuffer(data, "<i8").reshape(len(COLUMNS), count), axis=1)
-    return tuple(
-        Served(arrival / 1e6, issue / 1e6, end / 1e6, sector, sectors, kind == Kind.WRITE, process, merged)
-        for arrival, issue, end, sector, sectors, kind, process, merged in table.T.tolist()
-    )
-
-
-def missing_text(plan: LivePlan) -> str | None:
-    """Why a page has no traced requests; None where it has, or where an older release made the run."""
-    document = plan.extra.get(KEY)
-    reason = document.get("why_not") if isinstance(document, dict) else None
-    return str(reason) if reason else None

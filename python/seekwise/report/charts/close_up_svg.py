@@ -60,6 +60,7 @@ class Range:
 
 
 def gigabytes(sectors: float) -> str:
+    """Sectors of 512 bytes as GB with three digits."""
     return three(sectors * 512 / 1e9)
 
 

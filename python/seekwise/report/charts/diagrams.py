@@ -17,7 +17,7 @@ import altair as alt
 
 from seekwise import _core
 from seekwise.report.charts.style import configured
-from seekwise.workload.study.model import System
+from seekwise.workload.study.study import System
 
 SIZE = 330
 INNER = 0.42
@@ -38,6 +38,7 @@ def diagram(name: str, systems: Sequence[System]) -> alt.TopLevelMixin:
 
 
 def disk_of(systems: Sequence[System]) -> str:
+    """The first hard disk of these systems, or a common one."""
     for system in systems:
         if system.drive is not None and _model(system.drive).get("kind") == "hdd":
             return system.drive

@@ -9,13 +9,13 @@ import altair as alt
 from seekwise.judge.printed import mean_of, repeats
 from seekwise.report.charts import panels as multiples
 from seekwise.report.charts.style import configured, scales
-from seekwise.report.insights.answer import kind_of
+from seekwise.report.insights.choices import kind_of
 from seekwise.report.looks import Looks
 from seekwise.report.number_text import natural, three
 from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER
 from seekwise.store.record import Record
-from seekwise.workload.study.model import System
 from seekwise.workload.study.shown import Figure
+from seekwise.workload.study.study import System
 
 Y_TITLES = {
     "rate": "rate [MB/s]",

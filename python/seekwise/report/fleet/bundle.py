@@ -20,12 +20,12 @@ import zstandard
 from seekwise import bounds
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.files import new_product, open_regular
-from seekwise.measure.live.plan import LivePlan, is_live
 from seekwise.release import release
 from seekwise.report.fleet import checked
 from seekwise.store import codec, damage
 from seekwise.store.database import Run, now
 from seekwise.store.record import Record
+from seekwise.workload.live_plan import LivePlan
 
 SCHEMA = "seekwise.bundle/1"
 SUFFIX = ".bundle"
@@ -116,8 +116,6 @@ def _runs(path: Path, raw: IO[bytes]) -> Iterator[Whole]:
             if current is None:
                 raise ValueError("a record stands before its run")
             record = _record(line["record"], current.run.run_id)
-            if is_live(current.run.plan):
-                checked.check_period(record)
             if (record.trial, record.attempt) in seen:
                 raise ValueError(f"trial {record.trial} stands there twice")
             seen.add((record.trial, record.attempt))
@@ -188,7 +186,7 @@ def _run(document: dict[str, Any], host: str) -> Run:
         raise ValueError("a field of the run is of another type")
     if not re.fullmatch(r"[\w.:@-]{1,120}", run.run_id):
         raise ValueError("the run's id is none")
-    if is_live(run.plan):
+    if not run.is_of_study:
         LivePlan.from_document(run.plan)  # what is stored is shown
     place = re.sub(r"[^\w.-]", "_", host)[:100]
     return replace(run, run_id=run.run_id if run.run_id.endswith(f"@{place}") else f"{run.run_id}@{place}")

@@ -37,7 +37,7 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Row:
+class OperationRow:
     """One operation of one trial."""
 
     unit: Unit
@@ -78,7 +78,7 @@ class Summary:
     """{(unit, load, setting, metric): sums}."""
     trials: int = 0
 
-    def add(self, row: Row) -> None:
+    def add(self, row: OperationRow) -> None:
         self.trials += 1
         for metric, value in row.metrics.items():
             log = math.log(value)
@@ -119,7 +119,7 @@ def _text(value: object, otherwise: str) -> str:
     return " ".join(str(value).split())[:LENGTH_MOST] if value not in (None, "") else otherwise
 
 
-def of_records(records: Iterable[Record], unit: Unit | None = None) -> Iterator[Row]:
+def of_records(records: Iterable[Record], unit: Unit | None = None) -> Iterator[OperationRow]:
     """Rows of a run's records in their order: valid trials that were measured, background jobs left out.
 
     `unit`: whose they are; else what the first record says of its machine holds for those that say nothing.
@@ -136,7 +136,7 @@ def of_records(records: Iterable[Record], unit: Unit | None = None) -> Iterator[
             metrics = {name: known[name] for name in METRICS if known.get(name, 0) > 0 and math.isfinite(known[name])}
             if metrics:
                 job = str(phase.details.get("job", ""))
-                yield Row(unit, load_of(record.cell, phase.operation, job), record.setting, metrics)
+                yield OperationRow(unit, load_of(record.cell, phase.operation, job), record.setting, metrics)
 
 
 def load_of(cell: str, operation: str, job: str) -> str:

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from seekwise.report.insights import controllers, loads, locks, pairs, protects, requests, schedulers
+from seekwise.report.insights.finding import Finding
 from seekwise.report.insights.means import Means
-from seekwise.report.insights.model import Finding
 from seekwise.store.record import Record
-from seekwise.workload.study.model import System
+from seekwise.workload.study.study import System
 
 SHOWN_MOST = 12
 OF_A_KIND_MOST = {"groups": 4, "lock": 6, "pair": 3}

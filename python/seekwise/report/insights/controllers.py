@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 from seekwise.judge.raid_kind import Pair, RaidKind, raid_kind
+from seekwise.report.insights.finding import Finding
 from seekwise.report.insights.means import Means, listed, span
-from seekwise.report.insights.model import Finding
-from seekwise.workload.study.model import System
+from seekwise.workload.study.study import System
 
 WORDS = {
     "hardware": "does its own work, as hardware RAID does",

@@ -9,8 +9,8 @@ import math
 from collections.abc import Sequence
 from itertools import combinations
 
+from seekwise.report.insights.finding import Finding
 from seekwise.report.insights.means import NAMES, Means, Place, span
-from seekwise.report.insights.model import Finding
 from seekwise.store.record import Record
 from seekwise.workload.study.quantity import size_word
 
@@ -36,6 +36,7 @@ def of_one(records: Sequence[Record]) -> list[Record]:
 
 
 def find(records: Sequence[Record]) -> list[Finding]:
+    """Workloads of one study that do the same, compared by rate."""
     found = []
     rates = {name: Means.of(own) for name, own in parted(records).items()}
     for (first, one), (second, other) in combinations(rates.items(), 2):

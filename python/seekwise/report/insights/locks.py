@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from seekwise.report.explain.caps import NOTHING, WITHOUT
-from seekwise.report.insights.model import Finding, means
+from seekwise.report.insights.finding import Finding, means
 from seekwise.report.number_text import thousands
 from seekwise.store.record import Record
 
@@ -50,6 +50,7 @@ def _cells(records: Sequence[Record]) -> dict[tuple[str, str], dict[str, Cell]]:
 
 
 def find(records: Sequence[Record]) -> list[Finding]:
+    """Schedulers whose lock bounds the operations per second where `none` goes on rising."""
     found = []
     by_system: dict[str, list[Mapping[str, Cell]]] = {}
     for (system, _), settings in _cells(records).items():

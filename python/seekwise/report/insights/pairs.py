@@ -9,10 +9,10 @@ import math
 from collections.abc import Sequence
 from itertools import combinations
 
+from seekwise.report.insights.finding import Finding
 from seekwise.report.insights.means import NAMES, Means, listed, number
-from seekwise.report.insights.model import Finding
-from seekwise.workload.study.model import System
 from seekwise.workload.study.quantity import size_word
+from seekwise.workload.study.study import System
 
 TITLES = {
     "drive": "drive",
@@ -28,6 +28,7 @@ ALL_FROM = 3
 
 
 def find(means: Means, systems: Sequence[System]) -> list[Finding]:
+    """Systems that differ in one thing: by how much that changes the rate of each operation."""
     found: list[Finding] = []
     names = set(means.axis(0))
     present = [s for s in systems if s.name in names]
@@ -46,6 +47,7 @@ def find(means: Means, systems: Sequence[System]) -> list[Finding]:
 
 
 def described(system: System) -> dict[str, object]:
+    """What tells systems apart, by name: drive, level, chunk, kernel, options."""
     plain = {name: getattr(system, name) for name in TITLES}
     plain["chunk_kib"] = system.chunk_kib[0] if system.chunk_kib else None
     return {**plain, **system.options}

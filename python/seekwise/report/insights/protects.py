@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from seekwise.judge.percentiles import percentile_ns
 from seekwise.report.explain.caps import WITHOUT
+from seekwise.report.insights.finding import Finding, means
 from seekwise.report.insights.means import number
-from seekwise.report.insights.model import Finding, means
 from seekwise.report.number_text import thousands
 from seekwise.store.record import Phase, Record
 

@@ -7,10 +7,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from seekwise.report.insights.finding import Finding
 from seekwise.report.insights.means import LEVEL, NAMES, Means, listed, number
-from seekwise.report.insights.model import Finding
-from seekwise.workload.study.model import System
 from seekwise.workload.study.quantity import size_word
+from seekwise.workload.study.study import System
 
 BEATS = 1.15
 """An array beats one drive from this ratio on: beyond what is called level, as a reader of a table would say."""
@@ -24,6 +24,7 @@ Line = dict[int, float]
 
 
 def find(means: Means, systems: Sequence[System]) -> list[Finding]:
+    """How rates change with the size of a request: where doubling stops to help, and where random meets sequential."""
     sizes = means.axis(4)
     if len(sizes) < SIZES_MIN:
         return []
@@ -49,6 +50,7 @@ def _single(array: System, systems: Sequence[System]) -> System | None:
 
 
 def line(means: Means, system: str, setting: str, operation: str, threads: int) -> Line:
+    """{size in bytes: rate in bytes/s} of one operation; sizes without a value are left out."""
     values = {size: means.get("rate", system, setting, operation, threads, size) for size in means.axis(4)}
     return {size: value for size, value in values.items() if value is not None}
 

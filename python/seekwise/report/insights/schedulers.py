@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from seekwise.judge.naming import pieces
+from seekwise.report.insights.finding import Finding
 from seekwise.report.insights.means import NAMES, UNITS, Means, listed, number, span
-from seekwise.report.insights.model import Finding
 from seekwise.workload.study.quantity import size_word
 
 Curve = dict[int, float]
@@ -67,11 +67,13 @@ class Comparison:
 
 
 def find(means: Means) -> list[Finding]:
+    """What sets schedulers apart: rates, slopes over threads, processor time, spread."""
     known = list(comparisons(means))
     return [*_rates(means, known), *_slopes(means, known), *_efficiencies(means, known), *_spreads(known)]
 
 
 def comparisons(means: Means) -> Iterator[Comparison]:
+    """Each system, operation and size in which two schedulers or more were measured."""
     for system in means.axis(0):
         for operation in means.axis(2):
             for size in means.axis(4):
@@ -141,6 +143,7 @@ def spread(curves: dict[str, Curve]) -> float:
 
 
 def mean(values) -> float:
+    """Arithmetic mean of at least one value."""
     given = list(values)
     return sum(given) / len(given)
 
@@ -177,6 +180,7 @@ def trend(curve: Curve, unit: str) -> str:
 
 
 def average(curves: dict[str, Curve], members: Sequence[str]) -> Curve:
+    """The mean curve of some settings: {threads: value}."""
     return {t: mean(curves[m][t] for m in members) for t in curves[members[0]]}
 
 

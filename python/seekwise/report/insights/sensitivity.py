@@ -26,9 +26,9 @@ from seekwise.report.insights.means import NAMES, UNITS, Means, number
 from seekwise.simulate.simulated import SimulatedBackend
 from seekwise.store.record import Record
 from seekwise.workload.study import parameters, plan
-from seekwise.workload.study.model import Study
 from seekwise.workload.study.parameters import Parameter
 from seekwise.workload.study.quantity import size_word
+from seekwise.workload.study.study import Study
 
 POINTS = 3
 POINTS_MAX = 25

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from seekwise.errors import MissingError, SeekwiseError
 from seekwise.settings.controllers import arcconf, ssacli, storcli, tw_cli
-from seekwise.settings.controllers.model import Argv, State, Tool, Unit, units
+from seekwise.settings.controllers.tool import Argv, State, Tool, Unit, units
 
 __all__ = ["TOOLS", "Argv", "Change", "State", "Tool", "Unit", "ask", "change", "read", "run", "tool_for", "units"]
 

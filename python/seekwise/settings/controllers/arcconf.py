@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from seekwise.settings.controllers.model import Argv, State, Tool, Unit, line_with
+from seekwise.settings.controllers.tool import Argv, State, Tool, Unit, line_with
 
 
 def query(program: str, unit: Unit) -> list[Argv]:

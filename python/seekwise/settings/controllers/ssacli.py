@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
-from seekwise.settings.controllers.model import Argv, State, Tool, Unit, line_with
+from seekwise.settings.controllers.tool import Argv, State, Tool, Unit, line_with
 
 SHOW = ("ctrl", "all", "show", "config", "detail")
 

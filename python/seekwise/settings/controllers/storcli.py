@@ -6,7 +6,7 @@ MEGASAS_DEV_INDEX). NCQ is set for the whole controller.
 
 from __future__ import annotations
 
-from seekwise.settings.controllers.model import Argv, State, Tool, Unit, line_with
+from seekwise.settings.controllers.tool import Argv, State, Tool, Unit, line_with
 
 
 def query(program: str, unit: Unit) -> list[Argv]:

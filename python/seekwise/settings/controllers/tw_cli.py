@@ -5,7 +5,7 @@ The driver gives each unit the SCSI target of its number (Linux v6.1 drivers/scs
 
 from __future__ import annotations
 
-from seekwise.settings.controllers.model import Argv, State, Tool, Unit, line_with
+from seekwise.settings.controllers.tool import Argv, State, Tool, Unit, line_with
 
 
 def query(program: str, unit: Unit) -> list[Argv]:

@@ -31,7 +31,7 @@ from seekwise.settings.doctor import (
     throttling_off,
     write_cache,
 )
-from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.settings.doctor.check import Finding, Machine
 
 CHECKS = (
     array_state,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from seekwise.linux.facts import kernel_version
 from seekwise.linux.setters import find_setters
-from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.settings.doctor.check import Finding, Machine
 from seekwise.settings.values import READ_AHEAD_KIB, read_ahead_kib, read_ahead_reason
 
 NAME = "read-ahead-absurd"
@@ -14,6 +14,7 @@ whoever else asks wait as long. Of an array, for each drive with data."""
 
 
 def check(machine: Machine):
+    """Devices whose read-ahead is above 16 MiB per drive with data, and who sets it."""
     stack = machine.stack
     setters = None
     for device in stack.devices.values():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seekwise.linux.model import BlockDevice
-from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.linux.block_device import BlockDevice
+from seekwise.settings.doctor.check import Finding, Machine
 
 NAME = "alignment"
 
@@ -18,6 +18,7 @@ TWO_SECTORS = "every small write makes the drive read and rewrite two sectors"
 
 
 def check(machine: Machine) -> Iterator[Finding]:
+    """Partitions and arrays that begin off a boundary."""
     for device in machine.stack.devices.values():
         if device.kind == "partition":
             yield from _partition(machine, device)

@@ -2,7 +2,7 @@
 
 from seekwise.linux import md
 from seekwise.linux.describe import member_state
-from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.settings.doctor.check import Finding, Machine
 
 NAME = "array-state"
 
@@ -13,6 +13,7 @@ BUSY = ("verify", "init", "migrat", "expand", "check", "transform")
 
 
 def check(machine: Machine):
+    """Arrays and units that are degraded, stopped or busy with themselves."""
     yield from _md(machine)
     for name, state in machine.units.items():
         status = (state.status or "").strip()

@@ -1,11 +1,12 @@
 """bfq on an NVMe drive: its lock and its bookkeeping bound the number of requests per second."""
 
-from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.settings.doctor.check import Finding, Machine
 
 NAME = "bfq-on-nvme"
 
 
 def check(machine: Machine):
+    """NVMe drives under bfq."""
     for device in machine.drives():
         if device.kind == "nvme" and device.scheduler == "bfq":
             yield Finding(

@@ -1,11 +1,12 @@
 """A drive that the kernel has taken offline, or a mapping that holds back all I/O."""
 
-from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.settings.doctor.check import Finding, Machine
 
 NAME = "device-state"
 
 
 def check(machine: Machine):
+    """Drives that the kernel has taken offline."""
     for device in machine.stack.devices.values():
         state = device.details.get("device_state") or device.details.get("controller_state")
         if state and state not in ("running", "live") and device.kind != "partition":

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from seekwise.linux.model import BlockDevice
+from seekwise.linux.block_device import BlockDevice
 from seekwise.linux.resolve import devices_of_mount
 from seekwise.linux.tree import Tree
-from seekwise.settings.doctor.model import Finding, Machine, is_local_disk, is_spinning
+from seekwise.settings.doctor.check import Finding, Machine, is_local_disk, is_spinning
 
 NAME = "dirty-limits"
 WRITES_BYTES_PER_S = {"disk": 150e6, "usb": 30e6}
@@ -31,6 +31,7 @@ def limit_bytes(tree: Tree) -> tuple[int, str] | None:
 
 
 def check(machine: Machine):
+    """Drives that need long to write what a copy may leave in memory."""
     found = limit_bytes(machine.tree)
     if found is None:
         return

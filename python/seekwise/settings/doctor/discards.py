@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from seekwise.linux.resolve import devices_of_mount
-from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.settings.doctor.check import Finding, Machine
 
 NAME = "discard-storm"
 PER_SECOND_MIN = 100
@@ -14,6 +14,7 @@ SHARE_MIN = 0.2
 
 
 def check(machine: Machine):
+    """Drives that spend their time on discards."""
     for device in machine.drives():
         seen = machine.activity.get(device.name)
         if seen is None or seen.seconds <= 0 or not seen.discards:

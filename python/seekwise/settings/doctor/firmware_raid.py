@@ -1,12 +1,13 @@
 """Firmware ("fake") RAID: who thinks it is hardware tunes the wrong place, or loses it with the mainboard."""
 
 from seekwise.linux.warn import FIRMWARE_MEMBERS
-from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.settings.doctor.check import Finding, Machine
 
 NAME = "firmware-raid"
 
 
 def check(machine: Machine):
+    """Arrays of firmware RAID."""
     for device in machine.stack.devices.values():
         if "firmware_raid" in device.details and "container_of" not in device.details:
             yield Finding(

@@ -8,11 +8,11 @@ import shutil
 import subprocess
 import time
 
-from seekwise.linux.model import Stack
+from seekwise.linux.block_device import Stack
 from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import Tree
 from seekwise.settings import controllers
-from seekwise.settings.doctor.model import Activity, Machine
+from seekwise.settings.doctor.check import Activity, Machine
 
 SMART_TIMEOUT_S = 10
 DISCARD_FIELDS = slice(14, 18)
@@ -43,6 +43,7 @@ def counters(tree: Tree) -> dict[str, tuple[int, int, int, int]]:
 
 
 def activity(before: dict, after: dict, seconds: float) -> dict[str, Activity]:
+    """{device: what it did between two readings of its counters, `seconds` apart}."""
     found = {}
     for name, now in after.items():
         if name in before:

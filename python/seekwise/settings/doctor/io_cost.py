@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.settings.doctor.check import Finding, Machine
 
 NAME = "io-cost"
 QOS = "/sys/fs/cgroup/io.cost.qos"
@@ -10,6 +10,7 @@ QOS = "/sys/fs/cgroup/io.cost.qos"
 
 
 def check(machine: Machine):
+    """Devices under the io.cost controller."""
     by_number = {device.major_minor: device for device in machine.stack.devices.values()}
     for line in (machine.tree.text(QOS) or "").splitlines():
         number, *words = line.split() or [""]

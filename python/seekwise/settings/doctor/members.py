@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from seekwise.linux.resolve import devices_of_mount
-from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.settings.doctor.check import Finding, Machine
 from seekwise.settings.values import settings_of
 
 NAME = "members-differ"
@@ -22,6 +22,7 @@ COMPARED = (
 
 
 def check(machine: Machine):
+    """Attributes in which members of one array differ."""
     for name, below in _arrays(machine):
         leaves = list({leaf.name: leaf for each in below for leaf in machine.stack.leaves(each)}.values())
         # Flash beside disks, or drives of different kinds, may well be set differently.

@@ -3,7 +3,7 @@
 import shlex
 
 from seekwise.linux.resolve import devices_of_mount
-from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.settings.doctor.check import Finding, Machine
 
 NAME = "mount-options"
 
@@ -17,6 +17,7 @@ UNSAFE = ("nobarrier", "barrier=0")
 
 
 def check(machine: Machine):
+    """Mounts with an option that costs speed or safety."""
     for mount in machine.stack.mounts:
         devices = devices_of_mount(machine.stack, mount)
         if not devices or mount.read_only:

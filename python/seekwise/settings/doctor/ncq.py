@@ -1,12 +1,13 @@
 """NCQ that the driver or the boot line withholds from a drive that offers it."""
 
 from seekwise.linux.setters.boot_line import noncq
-from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.settings.doctor.check import Finding, Machine
 
 NAME = "ncq-off"
 
 
 def check(machine: Machine):
+    """Drives that offer NCQ and do not get it."""
     line = machine.tree.text("/proc/cmdline") or ""
     for device in machine.drives():
         state = device.details.get("ncq")

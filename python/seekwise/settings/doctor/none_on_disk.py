@@ -1,11 +1,12 @@
 """No scheduler on a drive with a moving arm."""
 
-from seekwise.settings.doctor.model import Finding, Machine, is_spinning
+from seekwise.settings.doctor.check import Finding, Machine, is_spinning
 
 NAME = "none-on-hard-disk"
 
 
 def check(machine: Machine):
+    """Hard disks without a scheduler."""
     for device in machine.drives():
         if is_spinning(device) and device.scheduler == "none" and len(device.schedulers_offered) > 1:
             best = "mq-deadline" if "mq-deadline" in device.schedulers_offered else device.schedulers_offered[-1]

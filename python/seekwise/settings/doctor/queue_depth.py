@@ -1,12 +1,13 @@
 """A drive that is given one command at a time although it could take more."""
 
 from seekwise.linux.facts import kernel_version
-from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.settings.doctor.check import Finding, Machine
 
 NAME = "queue-depth-1"
 
 
 def check(machine: Machine):
+    """Drives with a queue depth of 1 that could take more."""
     for device in machine.drives():
         state = device.details.get("ncq")
         if device.queue_depth != 1 or device.transport == "usb":

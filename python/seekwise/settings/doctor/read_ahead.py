@@ -3,12 +3,13 @@
 import shlex
 
 from seekwise.linux.resolve import devices_of_mount
-from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.settings.doctor.check import Finding, Machine
 
 NAME = "read-ahead-lost"
 
 
 def check(machine: Machine):
+    """Read-ahead raised on drives and not on what lies on them."""
     stack = machine.stack
     tops: dict[str, str] = {}
     for mount in stack.mounts:

@@ -1,11 +1,12 @@
 """Odd values of nomerges and rq_affinity."""
 
-from seekwise.settings.doctor.model import Finding, Machine, is_spinning
+from seekwise.settings.doctor.check import Finding, Machine, is_spinning
 
 NAME = "request-flags"
 
 
 def check(machine: Machine):
+    """Values of nomerges and rq_affinity that cost throughput."""
     for device in machine.drives():
         merges = device.queue.get("nomerges")
         if merges in ("1", "2") and is_spinning(device):

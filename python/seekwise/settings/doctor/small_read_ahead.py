@@ -6,13 +6,14 @@ import shlex
 
 from seekwise.linux.facts import kernel_version
 from seekwise.linux.resolve import devices_of_mount
-from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.settings.doctor.check import Finding, Machine
 from seekwise.settings.values import READ_AHEAD_KIB, read_ahead_kib
 
 NAME = "read-ahead-small"
 
 
 def check(machine: Machine):
+    """Mounted hard disks that read ahead less than the kernel's default."""
     stack = machine.stack
     places: dict[str, str] = {}
     for mount in stack.mounts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.settings.doctor.check import Finding, Machine
 
 NAME = "drive-health"
 
@@ -28,6 +28,7 @@ NVME_WARNINGS = (
 
 
 def check(machine: Machine):
+    """Drives that report failing health, worn flash or pending sectors."""
     for device in machine.drives():
         document = machine.smart.get(device.name)
         if document:

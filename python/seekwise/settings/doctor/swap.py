@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from seekwise.settings.doctor.check import Finding, Machine, is_spinning
 from seekwise.settings.doctor.dirty_limits import written_to
-from seekwise.settings.doctor.model import Finding, Machine, is_spinning
 
 NAME = "swap-beside-files"
 USED_KIB_LEAST = 64 * 1024
@@ -11,6 +11,7 @@ USED_KIB_LEAST = 64 * 1024
 
 
 def check(machine: Machine):
+    """Swap in use on a hard disk that holds files that are written to."""
     busy = {device.name for device in written_to(machine)}
     for line in (machine.tree.text("/proc/swaps") or "").splitlines()[1:]:
         words = line.split()

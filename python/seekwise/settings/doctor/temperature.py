@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from seekwise.linux import nvme, sysfs
-from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.settings.doctor.check import Finding, Machine
 from seekwise.settings.doctor.smart import counted
 
 NAME = "temperature"
 
 
 def check(machine: Machine):
+    """Drives at their temperature limit."""
     for device in machine.drives():
         sensor = _sensor(machine, device.name)
         if sensor:

@@ -1,11 +1,12 @@
 """Write-back throttling beside bfq: two that hold back writes, with different aims."""
 
-from seekwise.settings.doctor.model import Finding, Machine
+from seekwise.settings.doctor.check import Finding, Machine
 
 NAME = "throttling-beside-bfq"
 
 
 def check(machine: Machine):
+    """Devices under bfq with write-back throttling in force."""
     enabled = machine.tree.live  # since 4.19 bfq switches throttling off; a later write switches it on again
     for device in machine.drives():
         target = device.queue.get("wbt_lat_usec")

@@ -1,11 +1,12 @@
 """A write cache that is off on a lone hard disk, and one that the kernel no longer flushes."""
 
-from seekwise.settings.doctor.model import Finding, Machine, is_spinning
+from seekwise.settings.doctor.check import Finding, Machine, is_spinning
 
 NAME = "write-cache"
 
 
 def check(machine: Machine):
+    """Write caches that are off, or no longer flushed."""
     for device in machine.drives():
         kernel = device.queue.get("write_cache")
         address = device.details.get("scsi_address")

@@ -19,9 +19,9 @@ from collections.abc import Callable
 
 from seekwise.control import sysfs
 from seekwise.errors import UsageError
-from seekwise.linux.model import Stack
+from seekwise.linux.block_device import Stack
 from seekwise.settings.forms import ansible, boot, controller, sysfs_conf, sysfs_script, tuned, udev
-from seekwise.settings.forms.model import HEAD, File, Wanted
+from seekwise.settings.forms.file import HEAD, File, Wanted
 
 __all__ = ["FORMS", "HEAD", "PERSISTENT", "File", "Wanted"]
 

@@ -9,9 +9,9 @@ import json
 import shlex
 from pathlib import Path
 
-from seekwise.linux.model import Stack
+from seekwise.linux.block_device import Stack
 from seekwise.settings.forms import udev
-from seekwise.settings.forms.model import File, Wanted, checked, ordered, path
+from seekwise.settings.forms.file import File, Wanted, checked, ordered, path
 from seekwise.settings.values import as_shown
 
 SET = """\

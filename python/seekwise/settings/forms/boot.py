@@ -10,9 +10,9 @@ from pathlib import Path
 
 from seekwise.control import attributes
 from seekwise.errors import UsageError
-from seekwise.linux.model import Stack
+from seekwise.linux.block_device import Stack
 from seekwise.linux.setters.boot_line import single_queue
-from seekwise.settings.forms.model import HEAD, File, Wanted, tree_of
+from seekwise.settings.forms.file import HEAD, File, Wanted, tree_of
 
 GRUB_FOLDER = "/etc/default/grub.d"
 LINE = "GRUB_CMDLINE_LINUX="

@@ -6,9 +6,9 @@ import shlex
 from pathlib import Path
 
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.linux.model import Stack
+from seekwise.linux.block_device import Stack
 from seekwise.settings import controllers
-from seekwise.settings.forms.model import File, Wanted
+from seekwise.settings.forms.file import File, Wanted
 
 
 def file(wanted: Wanted, stack: Stack) -> File:

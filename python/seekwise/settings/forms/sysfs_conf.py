@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from seekwise.linux.model import Stack
-from seekwise.settings.forms.model import HEAD, File, Wanted, checked, ordered, relative
+from seekwise.linux.block_device import Stack
+from seekwise.settings.forms.file import HEAD, File, Wanted, checked, ordered, relative
 
 
 def file(wanted: Wanted, stack: Stack) -> File:

@@ -6,8 +6,8 @@ import shlex
 from pathlib import Path
 
 from seekwise.control.lines import shell_lines
-from seekwise.linux.model import Stack
-from seekwise.settings.forms.model import File, Wanted, checked, ordered, path
+from seekwise.linux.block_device import Stack
+from seekwise.settings.forms.file import File, Wanted, checked, ordered, path
 from seekwise.settings.values import settings_of
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import glob
 from pathlib import Path
 
-from seekwise.linux.model import Stack
+from seekwise.linux.block_device import Stack
 from seekwise.linux.setters import tuned as reader
 from seekwise.linux.tree import Tree
-from seekwise.settings.forms.model import HEAD, File, Wanted, checked, ordered, path, tree_of
+from seekwise.settings.forms.file import HEAD, File, Wanted, checked, ordered, path, tree_of
 
 PROFILE = "seekwise"
 

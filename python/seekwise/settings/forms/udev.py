@@ -12,11 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from seekwise.errors import UsageError
-from seekwise.linux.model import BlockDevice, Stack
+from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.linux.setters import Setter, udev_rules
 from seekwise.linux.setters.udev_rules import matches
 from seekwise.linux.udev import read_udev
-from seekwise.settings.forms.model import HEAD, File, Wanted, checked, ordered, relative, tree_of
+from seekwise.settings.forms.file import HEAD, File, Wanted, checked, ordered, relative, tree_of
 
 PATH = Path("/etc/udev/rules.d/65-seekwise.rules")
 PLAIN = re.compile(r"[A-Za-z0-9 #+.:=@_/,-]")

@@ -19,7 +19,7 @@ from seekwise.control import recovery
 from seekwise.control.journal import Journal
 from seekwise.control.process import this_process
 from seekwise.errors import SeekwiseError
-from seekwise.linux.model import Stack
+from seekwise.linux.block_device import Stack
 from seekwise.linux.stack import read_stack
 from seekwise.measure.live import latencies
 from seekwise.settings import apply as applying

@@ -26,8 +26,8 @@ from seekwise.simulate.recordings.recording import (
     SYNC,
     UNLOCK,
     WRITE,
+    CallRow,
     File,
-    Row,
 )
 
 EVENTS = (
@@ -120,7 +120,7 @@ class Reader:
         inodes = sorted(self._numbers, key=lambda inode: self._numbers[inode])
         return tuple(File(self._names[inode], self._pages.get(inode, 1)) for inode in inodes)
 
-    def calls(self) -> list[tuple[Row, ...]]:
+    def calls(self) -> list[tuple[CallRow, ...]]:
         """Of each process, whole units only."""
         return [_whole(stream.rows) for stream in self._streams.values()]
 
@@ -253,6 +253,6 @@ class Reader:
             self._pages.setdefault(inode, 1)
 
 
-def _whole(rows: list[list[int]]) -> tuple[Row, ...]:
+def _whole(rows: list[list[int]]) -> tuple[CallRow, ...]:
     ends = [place for place, row in enumerate(rows) if row[0] == END]
     return tuple((row[0], row[1], row[2], row[3], row[4]) for row in rows[: ends[-1] + 1]) if ends else ()

@@ -9,7 +9,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from seekwise.simulate.recordings.recording import END, SLEEP, Recording, Row
+from seekwise.simulate.recordings.recording import END, SLEEP, CallRow, Recording
 from seekwise.workload.study.uses import Job
 
 PAGE = 4096
@@ -91,7 +91,7 @@ def programs(
 
 
 def _repeated(
-    calls: Sequence[Row], recording: Recording, pause_s: float, rng: random.Random, start: int
+    calls: Sequence[CallRow], recording: Recording, pause_s: float, rng: random.Random, start: int
 ) -> list[list[int]]:
     """The calls from unit `start` on and round, with pauses behind units."""
     # What is evicted before a unit stands between the end of the one before and its begin.

@@ -23,7 +23,7 @@ from random import Random
 from seekwise.control import tracefs
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.simulate.recordings import events
-from seekwise.simulate.recordings.recording import END, LOCK, ON_FILES, File, Recording, Row, dumps
+from seekwise.simulate.recordings.recording import END, LOCK, ON_FILES, CallRow, File, Recording, dumps
 from seekwise.workload import cold, data, programs, write_behind
 from seekwise.workload.program import Place, Program
 
@@ -123,13 +123,13 @@ def _recorded(program: Program, parameters: dict[str, object], scratch: Path) ->
 
 
 def _used(
-    files: tuple[File, ...], calls: list[tuple[Row, ...]], retry_ns: int
-) -> tuple[tuple[File, ...], tuple[tuple[Row, ...], ...]]:
+    files: tuple[File, ...], calls: list[tuple[CallRow, ...]], retry_ns: int
+) -> tuple[tuple[File, ...], tuple[tuple[CallRow, ...], ...]]:
     """Without the files that no call is for. `retry_ns`: after about so long a program asks for a lock again."""
     used = sorted({row[1] for each in calls for row in each if row[0] in ON_FILES})
     place = {number: new for new, number in enumerate(used)}
 
-    def kept(row: Row) -> Row:
+    def kept(row: CallRow) -> CallRow:
         if row[0] in ON_FILES:
             return (row[0], place[row[1]], *row[2:])
         return (*row[:3], retry_ns, row[4]) if row[0] == LOCK else row
@@ -224,7 +224,7 @@ def _work(program: Program, place: Place, say: Callable[[str], object], told: Ca
     program.close(place)
 
 
-def _kept(calls: tuple[Row, ...]) -> tuple[Row, ...]:
+def _kept(calls: tuple[CallRow, ...]) -> tuple[CallRow, ...]:
     """Of few units the one with the least computing, with the eviction before it."""
     ends = [place for place, row in enumerate(calls) if row[0] == END]
     if len(ends) >= FEW:

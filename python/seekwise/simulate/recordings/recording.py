@@ -23,7 +23,7 @@ READ, FAULT, WRITE, SYNC, FORGET, DISCARD, DIRECT_READ, DIRECT_WRITE, LOCK, UNLO
 )
 """Kinds of calls, by their numbers in a row."""
 ON_FILES = frozenset((READ, FAULT, WRITE, SYNC, FORGET, DISCARD, DIRECT_READ, DIRECT_WRITE))
-Row = tuple[int, int, int, int, int]
+CallRow = tuple[int, int, int, int, int]
 """(kind, file, first page, pages, ns of computing before it)."""
 LEVEL = 19
 SIZE_MAX = 64 * 2**20
@@ -45,7 +45,7 @@ class Recording:
     program: str
     parameters: Mapping[str, object]
     files: tuple[File, ...]
-    processes: tuple[tuple[Row, ...], ...]
+    processes: tuple[tuple[CallRow, ...], ...]
     provenance: Mapping[str, object]
 
     @property
@@ -84,7 +84,7 @@ def loads(data: bytes, source: str) -> Recording:
         raise SeekwiseError(f"{source} is no recording of a program: {error}") from error
 
 
-def _packed(calls: tuple[Row, ...]) -> list[list[int]]:
+def _packed(calls: tuple[CallRow, ...]) -> list[list[int]]:
     """Columns: kinds, then files and pages as differences, pages, times."""
     columns: list[list[int]] = [[], [], [], [], []]
     last_file = last_page = 0
@@ -96,7 +96,7 @@ def _packed(calls: tuple[Row, ...]) -> list[list[int]]:
     return columns
 
 
-def _unpacked(columns: list[list[int]]) -> tuple[Row, ...]:
+def _unpacked(columns: list[list[int]]) -> tuple[CallRow, ...]:
     calls = []
     file = page = 0
     for kind, file_step, page_step, pages, think in zip(*columns, strict=True):

@@ -15,8 +15,8 @@ from seekwise import _core
 from seekwise.simulate.setups.queries import Defaults, Option
 from seekwise.simulate.setups.value import NotModelled
 from seekwise.workload.study import parse
-from seekwise.workload.study.model import Study, System, Workload
 from seekwise.workload.study.profiles import resolve
+from seekwise.workload.study.study import Study, System, Workload
 
 ARTICLE = "article-2008"
 # Names of drives in the language (names of devices.toml); the program's models go by the same ids.

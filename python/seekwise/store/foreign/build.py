@@ -16,7 +16,7 @@ from seekwise.files import read_regular
 from seekwise.release import release
 from seekwise.store.database import Run, now
 from seekwise.store.foreign import registry
-from seekwise.store.foreign.model import ForeignError, Format, Given, Result, Source
+from seekwise.store.foreign.result import ForeignError, Format, Given, Result, Source
 from seekwise.store.record import Record
 from seekwise.store.run_id import new_run_id
 from seekwise.workload.study.plan import Cell, Load, Phase, Plan, Setting, SystemFacts, Trial

@@ -11,7 +11,7 @@ from itertools import groupby
 
 from seekwise.errors import SeekwiseError
 from seekwise.store import fio_result
-from seekwise.store.foreign.model import ForeignError, Format, Given, Result, Source
+from seekwise.store.foreign.result import ForeignError, Format, Given, Result, Source
 from seekwise.store.record import Phase
 from seekwise.workload.study.quantity import parse_bytes
 

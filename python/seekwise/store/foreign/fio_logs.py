@@ -16,7 +16,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from seekwise.store.foreign.model import KIB, ForeignError, Format, Given, Result, Source, phase
+from seekwise.store.foreign.result import KIB, ForeignError, Format, Given, Result, Source, phase
 from seekwise.store.record import Operation
 
 NAME = re.compile(r"^(?P<prefix>.+)_(?P<kind>bw|iops|lat|clat|slat|clat_hist)(?:\.(?P<job>\d+))?\.log$")
@@ -26,7 +26,7 @@ BINS = 29 << BIN_BITS
 
 
 @dataclass(frozen=True)
-class Row:
+class LogLine:
     time_ms: float
     value: float
     direction: int
@@ -115,7 +115,7 @@ def _by_kind(sources: list[Source]) -> dict[str, list[Source]]:
     return found
 
 
-def _rows(source: Source) -> list[Row]:
+def _rows(source: Source) -> list[LogLine]:
     rows = []
     for number, line in enumerate(source.lines, 1):
         if not line.strip():
@@ -128,7 +128,7 @@ def _rows(source: Source) -> list[Row]:
         if direction > 2:
             raise source.error(f"line {number}: direction {direction} is none of 0 (read), 1 (write), 2 (trim)")
         if direction < 2:
-            rows.append(Row(time_ms, value, direction, source.whole(fields[3], f"line {number}: request size")))
+            rows.append(LogLine(time_ms, value, direction, source.whole(fields[3], f"line {number}: request size")))
     if not rows:
         raise source.error("is empty")
     return rows
@@ -163,7 +163,7 @@ def upper_bound_ns(index: int) -> int:
     return (1 << (group + BIN_BITS - 1)) + place * width + width - 1
 
 
-def _total_bytes(rows: dict[str, list[list[Row]]], latency: list[list[Row]], every_request: bool) -> float:
+def _total_bytes(rows: dict[str, list[list[LogLine]]], latency: list[list[LogLine]], every_request: bool) -> float:
     if every_request:
         return float(sum(row.size for job in latency for row in job))
     total = 0.0
@@ -175,13 +175,13 @@ def _total_bytes(rows: dict[str, list[list[Row]]], latency: list[list[Row]], eve
     return total
 
 
-def _total_ios(jobs: list[list[Row]], counted: int) -> float:
+def _total_ios(jobs: list[list[LogLine]], counted: int) -> float:
     if counted:
         return float(counted)
     return sum(len(job) if all(row.size > 0 for row in job) else sum(_integrated(job)) for job in jobs)
 
 
-def _integrated(job: list[Row]) -> list[float]:
+def _integrated(job: list[LogLine]) -> list[float]:
     """Averages over intervals as amounts: value × seconds since the last line of the same direction."""
     before: dict[int, float] = {}
     amounts = []
@@ -200,7 +200,7 @@ def _mean_of_bins(bins: Counter[int]) -> float:
     return sum(bound * number for bound, number in bins.items()) / count if count else 0.0
 
 
-def _block(rows: list[Row]) -> int | None:
+def _block(rows: list[LogLine]) -> int | None:
     sizes = {row.size for row in rows if row.size > 0}
     return sizes.pop() if len(sizes) == 1 else None
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from seekwise.store.foreign.gvariant import GVariantError, vardict
-from seekwise.store.foreign.model import Format, Given, Result, Source, phase
+from seekwise.store.foreign.result import Format, Given, Result, Source, phase
 from seekwise.store.record import Phase
 
 PAGE_BYTES = 4096

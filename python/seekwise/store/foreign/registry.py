@@ -12,7 +12,7 @@ from seekwise.store.foreign import (
     tiobench,
     tiotest,
 )
-from seekwise.store.foreign.model import Format
+from seekwise.store.foreign.result import Format
 
 FORMATS: tuple[Format, ...] = (
     gnome_disks.FORMAT,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from seekwise.store.foreign.model import MIB, Format, Given, Result, Source, phase
+from seekwise.store.foreign.result import MIB, Format, Given, Result, Source, phase
 from seekwise.store.foreign.tiotest import counts_process_per_thread, version_of
 from seekwise.store.record import Operation
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from seekwise.store.foreign.model import MIB, Format, Given, Result, Source, phase
+from seekwise.store.foreign.result import MIB, Format, Given, Result, Source, phase
 from seekwise.store.record import Operation, Phase
 
 HEAD = re.compile(r"Tiotest results for (\d+) concurrent io threads")
@@ -44,7 +44,7 @@ TIME_ROUNDING_S = 0.05
 
 
 @dataclass(frozen=True)
-class Row:
+class ResultLine:
     """One line of the results: CPU in percent of the wall-clock time, as printed."""
 
     operation: Operation
@@ -84,8 +84,8 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
     return results
 
 
-def _table(source: Source, lines: list[str], offset: int) -> list[Row]:
-    rows: dict[str, Row] = {}
+def _table(source: Source, lines: list[str], offset: int) -> list[ResultLine]:
+    rows: dict[str, ResultLine] = {}
     for number, line in enumerate(lines, offset + 1):
         if match := RATE.search(line):
             rows[match[1]] = _row(source, match, number)
@@ -104,7 +104,7 @@ def _table(source: Source, lines: list[str], offset: int) -> list[Row]:
     return list(rows.values())
 
 
-def _row(source: Source, match: re.Match, number: int) -> Row:
+def _row(source: Source, match: re.Match, number: int) -> ResultLine:
     # Fast disks overflow the columns: fields are found by their units, not by their place.
     found = {
         "time": re.search(r"([\d.]+) s\b", match[3]),
@@ -124,7 +124,7 @@ def _row(source: Source, match: re.Match, number: int) -> Row:
     if rate <= 0:
         raise source.error(f"line {number}: a rate of 0 MB/s")
     user, system = (source.number(text, f"line {number}: CPU") for text in cpu[:2])
-    return Row(OPERATION[match[1]], mib, exact or mib / rate, rate, user, system)
+    return ResultLine(OPERATION[match[1]], mib, exact or mib / rate, rate, user, system)
 
 
 def _terse(source: Source, given: Given) -> Result:
@@ -139,7 +139,7 @@ def _terse(source: Source, given: Given) -> Result:
         if elapsed <= 0:
             raise source.error(f"`{match[1]}:` moved {mib:g} MiB in no time")
         rows.append(
-            Row(
+            ResultLine(
                 OPERATION[match[1]],
                 mib,
                 elapsed,
@@ -159,7 +159,7 @@ def _terse(source: Source, given: Given) -> Result:
     return _result(source, rows, given.threads, given, "")
 
 
-def _result(source: Source, rows: list[Row], threads: int, given: Given, command: str) -> Result:
+def _result(source: Source, rows: list[ResultLine], threads: int, given: Given, command: str) -> Result:
     block = given.block_bytes or _option_bytes(command) or BLOCK_BYTES
     divisor, cpu_note = _cpu_divisor(rows, threads, given)
     phases, notes = [], [cpu_note] if cpu_note else []
@@ -201,7 +201,7 @@ def counts_process_per_thread(version: tuple[int, ...]) -> bool:
     return (0, 3, 3) <= version < (0, 4, 0)
 
 
-def _cpu_divisor(rows: list[Row], threads: int, given: Given) -> tuple[float, str]:
+def _cpu_divisor(rows: list[ResultLine], threads: int, given: Given) -> tuple[float, str]:
     """(what the printed CPU is divided by, the sentence about it)."""
     if threads == 1:
         return 1.0, ""
@@ -226,7 +226,9 @@ def _cpu_divisor(rows: list[Row], threads: int, given: Given) -> tuple[float, st
     )
 
 
-def _amount(row: Row, rows: list[Row], threads: int, block: int, given: Given) -> tuple[Row | None, str]:
+def _amount(
+    row: ResultLine, rows: list[ResultLine], threads: int, block: int, given: Given
+) -> tuple[ResultLine | None, str]:
     """The row with the amount that was really moved, and the sentence about it; None where that cannot be known."""
     if not row.operation.startswith("rand"):
         return row, ""
@@ -253,17 +255,17 @@ def _amount(row: Row, rows: list[Row], threads: int, block: int, given: Given) -
     return replace(row, mib=mib, rate_mib_s=mib / row.elapsed_s), note
 
 
-def _impossible(row: Row, threads: int, block: int) -> bool:
+def _impossible(row: ResultLine, threads: int, block: int) -> bool:
     """The operations claimed, each of the average latency, would have taken longer than the test."""
     busy_s = row.mib * MIB / block / threads * row.mean_ms / 1e3
     return busy_s > 1.1 * row.elapsed_s + TIME_ROUNDING_S
 
 
-def _words(row: Row) -> str:
+def _words(row: ResultLine) -> str:
     return row.operation.replace("rand_", "random ").replace("seq_", "sequential ")
 
 
-def _phase(row: Row, printed: Row, block: int, divisor: float) -> Phase:
+def _phase(row: ResultLine, printed: ResultLine, block: int, divisor: float) -> Phase:
     total_bytes = row.mib * MIB
     return phase(
         row.operation,

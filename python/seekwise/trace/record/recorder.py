@@ -133,6 +133,7 @@ def _record(
 
 
 def spool_folder() -> Path | None:
+    """Where pages are kept while recording: in memory if there is room; None for the default."""
     with contextlib.suppress(OSError):
         if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > SPOOL_BYTES_MAX // 4:
             return MEMORY
@@ -243,6 +244,7 @@ def _events(path: Path, known: dict[int, ring.Layout]) -> Iterator[ring.Event]:
 
 
 def take(requests: Assembler, notes: Notes, event: ring.Event, device: int, anonymise: bool) -> None:
+    """Books one event of the kernel's block trace point; events of other kinds change nothing."""
     when = requests.time(event.time)
     # A partition's bio carries the disk's sector already.
     sector, sectors, letters = event.sector, event.length, event.letters

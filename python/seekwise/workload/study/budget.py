@@ -15,10 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from seekwise.errors import UsageError
-from seekwise.workload.study.model import Study, Workload
 from seekwise.workload.study.plan import Plan
 from seekwise.workload.study.profiles import resolve
 from seekwise.workload.study.quantity import size_word, time_text
+from seekwise.workload.study.study import Study, Workload
 
 BLOCKS_LEAST = 3
 RUNTIME_LEAST_S = 0.5

@@ -14,7 +14,7 @@ from functools import cache
 
 from seekwise import _core
 from seekwise.errors import UsageError
-from seekwise.workload.study.model import Study, System
+from seekwise.workload.study.study import Study, System
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from seekwise import bounds
 from seekwise.errors import UsageError
 from seekwise.files import read_regular
 from seekwise.workload.study import factors, profiles
-from seekwise.workload.study.model import FORMER_BACKENDS, Design, Study, System, Workload
 from seekwise.workload.study.quantity import NotAllowed
 from seekwise.workload.study.shown import Figure, Grid, Table
+from seekwise.workload.study.study import FORMER_BACKENDS, Design, Study, System, Workload
 
 TABLES: dict[str, type[BaseModel]] = {
     "system": System,

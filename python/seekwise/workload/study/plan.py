@@ -16,13 +16,16 @@ import os
 import random
 from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from typing import Literal
+
+from pydantic import TypeAdapter
 
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.workload.study import estimate, factors, profiles
 from seekwise.workload.study.factors import Value
-from seekwise.workload.study.model import Beside, Study, Workload
 from seekwise.workload.study.quantity import size_word
+from seekwise.workload.study.study import Beside, Study, Workload
 
 PLAN_SCHEMA = "seekwise.plan/1"
 Role = Literal["candidate", "control", "sentinel"]
@@ -197,45 +200,18 @@ class Plan:
     def from_document(cls, document: dict[str, object]) -> Plan:
         """The plan that `to_document` wrote; an error if something of it is not there or is something else."""
         try:
-            return cls._from_document(document)
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:
+            # What a plan of an older version does not have keeps its default.
+            return _stored().validate_python(document)
+        except (ValueError, RecursionError) as error:
             raise SeekwiseError(
-                f"the plan of this run cannot be read: {type(error).__name__} {str(error)[:100]}",
+                f"the plan of this run cannot be read: {type(error).__name__} {' '.join(str(error).split())[:100]}",
                 hint="`seekwise results` lists the other runs",
             ) from error
 
-    @classmethod
-    def _from_document(cls, document: dict[str, object]) -> Plan:
-        # What a plan of an older version does not have keeps its default.
-        plain = {name: document[name] for name in cls.__dataclass_fields__ if name in document}
-        plain["cells"] = tuple(_cell_from(each) for each in document["cells"])
-        plain["settings"] = tuple(Setting(**each) for each in document["settings"])
-        plain["trials"] = tuple(Trial(**each) for each in document["trials"])
-        plain["systems"] = tuple(_facts_from(each) for each in document["systems"])
-        plain["touched"] = tuple(Touch(**{**each, "values": tuple(each["values"])}) for each in document["touched"])
-        for name in ("compare", "trial_s", "bytes_per_trial", "notes"):
-            plain[name] = tuple(document[name])
-        return cls(**plain)
 
-
-def _cell_from(document: dict) -> Cell:
-    return Cell(**{**document, "load": _load(document["load"])})
-
-
-def _load(document: dict) -> Load:
-    phases = tuple(Phase(**each) for each in document["phases"])
-    # Plans of earlier versions know no others.
-    beside = tuple(_load(each) for each in document.get("beside", ()))
-    return Load(**{**document, "phases": phases, "beside": beside})
-
-
-def _facts_from(document: dict) -> SystemFacts:
-    lists = {name: tuple(document[name]) for name in ("stack", "leaves", "offered")}
-    # Plans of earlier versions have none.
-    lists["warnings"] = tuple(document.get("warnings", ()))
-    where = {name: tuple(devices) for name, devices in document.get("where", {}).items()}
-    known = {name: value for name, value in document.items() if name in SystemFacts.__dataclass_fields__}
-    return SystemFacts(**{**known, **lists, "where": where})
+@cache
+def _stored() -> TypeAdapter[Plan]:
+    return TypeAdapter(Plan)
 
 
 def make(study: Study, systems: tuple[SystemFacts, ...], *, seed: int | None = None, blocks: int | None = None) -> Plan:

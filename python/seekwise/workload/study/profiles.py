@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 
 from seekwise import bounds
-from seekwise.workload.study.model import Workload
+from seekwise.workload.study.study import Workload
 
 
 @cache

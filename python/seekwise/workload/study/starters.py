@@ -12,7 +12,7 @@ from pathlib import Path
 from seekwise import suggestion
 from seekwise.errors import UsageError
 from seekwise.workload.study import parse
-from seekwise.workload.study.model import Study
+from seekwise.workload.study.study import Study
 
 PUBLISHED = "published"
 

@@ -16,6 +16,7 @@ from seekwise.workload.crew import Crew  # noqa: E402
 
 
 def main() -> None:
+    """Runs in the guest: the crew of a use beside the clock that commands it."""
     with open(sys.argv[1]) as file:
         spec = json.load(file)
     ours, theirs = socket.socketpair()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from seekwise.linux.model import Stack
+from seekwise.linux.block_device import Stack
 
 Argv = tuple[str, ...]
 

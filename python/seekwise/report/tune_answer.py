@@ -6,9 +6,9 @@ import textwrap
 from collections.abc import Sequence
 
 from seekwise.judge.decision.verdicts import Judged, Standing
+from seekwise.judge.live_outcome import LiveOutcome, no_verdict, notes, seconds_more
 from seekwise.report import answered, stages
-from seekwise.report.answered import Question, Row, log_loss
-from seekwise.report.live import LiveOutcome, no_verdict, notes, seconds_more
+from seekwise.report.answered import Question, UseRow, log_loss
 from seekwise.report.metric_words import amount, metric_name, open_bound, within
 
 LINES_MOST = 25
@@ -50,7 +50,7 @@ def headline(found: LiveOutcome) -> str:
     return answered.headline(question(found))
 
 
-def rows(found: LiveOutcome) -> list[Row]:
+def rows(found: LiveOutcome) -> list[UseRow]:
     """One row per use with the values of both sides."""
     return answered.rows(question(found))
 
@@ -218,10 +218,12 @@ def columns(
 
 
 def joined(value: str) -> str:
+    """The value with its unit kept on one line."""
     return value.replace(" ", NBSP)
 
 
 def wrapped(text: str, width: int) -> list[str]:
+    """Lines of at most `width` columns; words are never cut."""
     return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
 
 

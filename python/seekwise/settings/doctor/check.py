@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from seekwise.linux.model import BlockDevice, Stack
+from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.linux.tree import Tree
 from seekwise.settings.controllers import State
 

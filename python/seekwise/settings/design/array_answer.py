@@ -29,7 +29,7 @@ NAMES = {"raid0": "RAID 0", "raid1": "RAID 1", "raid10": "RAID 10", "raid5": "RA
 
 
 @dataclass(frozen=True)
-class Row:
+class ArrayResult:
     """The best point of an array, over its seeds."""
 
     point: Point
@@ -54,13 +54,13 @@ class Row:
 
 @dataclass(frozen=True)
 class Answer:
-    chosen: Row
-    rows: tuple[Row, ...]
+    chosen: ArrayResult
+    rows: tuple[ArrayResult, ...]
     """Every array, the fastest first."""
     wanted_mb_s: float | None
 
     @property
-    def level(self) -> list[Row]:
+    def level(self) -> list[ArrayResult]:
         """The fastest, and all that are as fast within what counts as a difference, by the same right to be chosen."""
         return [row for row in self.rows if row.score >= 1 - LEVEL and row.point.array.survives > 0] or [self.chosen]
 
@@ -75,7 +75,7 @@ def of(sweep: Sweep, racers: Sequence[Point], wanted_mb_s: float | None) -> Answ
     top = float(logs[:, RATE].max())
     on = front(criteria(points, logs))
     rows = [
-        Row(
+        ArrayResult(
             point=point,
             rates_mb_s=_rates(sweep, point),
             p99_ms=float(np.exp(log[P99])),
@@ -98,7 +98,7 @@ def _rates(sweep: Sweep, point: Point) -> tuple[float, ...]:
     )
 
 
-def _chosen(rows: Sequence[Row], wanted_mb_s: float | None) -> Row:
+def _chosen(rows: Sequence[ArrayResult], wanted_mb_s: float | None) -> ArrayResult:
     if wanted_mb_s is None:
         level = [row for row in rows if row.score >= 1 - LEVEL]
         return max(level, key=lambda row: (row.point.array.survives, row.point.array.capacity_bytes, row.score))
@@ -170,7 +170,7 @@ def _table(answer: Answer, many: bool) -> list[str]:
     return found
 
 
-def shown(answer: Answer) -> list[Row]:
+def shown(answer: Answer) -> list[ArrayResult]:
     """The Pareto front, shortened where it is long: the recommended array, then the ends of each level, then what lies between."""
     on = [row for row in answer.rows if row.on_front]
     wanted = [answer.chosen]
@@ -228,7 +228,7 @@ def document(answer: Answer, sweep: Sweep) -> dict[str, object]:
     }
 
 
-def _document(row: Row, sweep: Sweep) -> dict[str, object]:
+def _document(row: ArrayResult, sweep: Sweep) -> dict[str, object]:
     point = row.point
     return {
         "name": row.name,

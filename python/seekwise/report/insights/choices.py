@@ -17,8 +17,8 @@ from seekwise.judge.rule import ROUNDS_MIN, THRESHOLD_SHARE
 from seekwise.judge.workloads import Weighed, Workload, find, weigh
 from seekwise.report.insights.means import NAMES, listed
 from seekwise.store.record import Record
-from seekwise.workload.study.model import Study, System
 from seekwise.workload.study.shown import Answer
+from seekwise.workload.study.study import Study, System
 
 OVERALL = Workload(
     "overall",

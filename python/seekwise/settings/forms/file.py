@@ -10,7 +10,7 @@ from pathlib import Path
 
 from seekwise.control import attributes, sysfs
 from seekwise.errors import UsageError
-from seekwise.linux.model import Stack
+from seekwise.linux.block_device import Stack
 from seekwise.linux.tree import FolderTree, Tree, open_tree
 
 HEAD = "# Written by seekwise; `seekwise revert` takes it back.\n"

@@ -1,25 +1,21 @@
-"""The outcome of a live-switched run: its records judged, in the shape that terminal, page, JSON and advice share."""
+"""The outcome of a live-switched run: its records judged, and what a reader must know beside the verdicts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from seekwise.control.lines import Lines, shell_lines
 from seekwise.errors import UsageError
 from seekwise.judge import believable
-from seekwise.judge.decision import seen
+from seekwise.judge.decision import effort
 from seekwise.judge.decision.choose import Choice
-from seekwise.judge.decision.document import SCHEMA, decision_document, purpose_documents, use_documents
 from seekwise.judge.decision.found_load import found_load
 from seekwise.judge.decision.records import Decided, decided
 from seekwise.judge.decision.verdicts import Judged
-from seekwise.judge.rule import RULE_VERSION
-from seekwise.measure.live import progress
-from seekwise.measure.live.plan import LivePlan
-from seekwise.store import codec, damage
-from seekwise.store.database import Run, Store
+from seekwise.store import damage
+from seekwise.store.database import Run
 from seekwise.store.record import Record
+from seekwise.workload.live_plan import LivePlan
 from seekwise.workload.study import uses
 from seekwise.workload.study.uses import Purpose
 
@@ -59,30 +55,19 @@ class LiveOutcome:
         return shell_lines(candidate.changes, self.plan.current)
 
 
-def report_path(run_id: str) -> Path:
-    """Where the page of a run is written: beside where the command runs."""
-    return Path(f"seekwise-{run_id}.html")
-
-
 def no_verdict(found: LiveOutcome) -> str | None:
     """Why a run under a live load cannot be judged: no load, or too uneven a one; None when it can."""
     load = found_load(found.records)
     return None if load is None else load.text
 
 
-def of(store: Store, run: Run) -> LiveOutcome:
-    """Judges a stored run again from its records."""
-    with damage.reading(run.run_id):
-        plan = LivePlan.from_document(run.plan)
-        return judged(run, plan, list(store.records(run.run_id)))
-
-
 def judged(run: Run, plan: LivePlan, records: list[Record], seconds: float | None = None) -> LiveOutcome:
+    """The outcome of these records. `seconds`: of the whole run; without it, up to the end of the last period."""
     if seconds is None:
         seconds = max((float(r.conditions["start_s"]) + float(r.conditions["length_s"]) for r in records), default=0.0)
     # Of a staged run only what the last candidates did is compared; the stages before are told in the plan.
     compared = [each for each in records if each.setting in {candidate.label for candidate in plan.candidates}]
-    return LiveOutcome(run, plan, compared, decided(compared, plan.order()), seconds)
+    return LiveOutcome(run, plan, compared, decided(compared, plan), seconds)
 
 
 def for_purpose(found: LiveOutcome, purpose: str) -> LiveOutcome:
@@ -179,43 +164,4 @@ def seconds_more(found: LiveOutcome, each: Judged) -> float | None:
     round_s = sum(
         max(float(r.conditions["length_s"]) for r in mine if r.setting == name and r is not None) for name in names
     )
-    return progress.seconds_to_decide(each, round_s)
-
-
-def document(found: LiveOutcome, *, records: bool = False, report: str | None = None) -> dict[str, object]:
-    """`tune --json` and `results --json` of a live-switched run."""
-    from seekwise.report import answer  # words are made from what this module judges
-
-    made: dict[str, object] = {
-        "schema": SCHEMA,
-        "run_id": found.run.run_id,
-        "name": found.plan.name,
-        "target": found.plan.target,
-        "provenance": found.plan.provenance,
-        "outcome": found.run.outcome,
-        "created_at": found.run.created_at,
-        "rule_version": RULE_VERSION,
-        "seconds": round(found.seconds, 1),
-        "budget_seconds": found.plan.budget_s,
-        "no_verdict": no_verdict(found),
-        "in_force": found.plan.in_force.label,
-        "candidates": [each.label for each in found.plan.candidates],
-        "headline": answer.headline(found),
-        "decision": decision_document(found.choice),
-        "purposes": purpose_documents(
-            found.found.by_purpose if found.choice is not None else {},
-            found.choice if found.plan.group is not None else None,
-        ),
-        "by_group": {group: decision_document(choice) for group, choice in found.found.by_group.items()},
-        "uses": use_documents(found.found.judged),
-        "seen": seen.documents(found.records, found.plan.order()),
-        "left_out": list(found.plan.left_out),
-        "set": list(found.lines.set),
-        "undo": list(found.lines.undo),
-        "notes": notes(found),
-        "stages": list(found.plan.stages),
-        "report": report,
-    }
-    if records:
-        made["records"] = [codec.to_document(record) for record in found.records]
-    return made
+    return effort.seconds_to_decide(each, round_s)

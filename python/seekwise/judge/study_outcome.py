@@ -1,0 +1,220 @@
+"""The outcome of a study's run: its records judged, and the setting that they choose. It says nothing; `report` does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from seekwise.control.lines import Lines, shell_lines
+from seekwise.errors import UsageError
+from seekwise.judge import tables
+from seekwise.judge.decision.choose import Choice
+from seekwise.judge.decision.observed import METRICS
+from seekwise.judge.decision.observed import verdicts as pair_verdicts
+from seekwise.judge.decision.records import Decided, made
+from seekwise.judge.decision.verdicts import Judged
+from seekwise.judge.observation import Verdict
+from seekwise.judge.observe import POOLED_FACTOR, cell_without
+from seekwise.judge.records import competing, judge_records
+from seekwise.store.database import Run
+from seekwise.store.record import Record
+from seekwise.workload.study import parse
+from seekwise.workload.study.factors import factor
+from seekwise.workload.study.plan import Plan, Setting, SystemFacts
+from seekwise.workload.study.study import Study
+
+
+@dataclass(frozen=True)
+class StudyOutcome:
+    """A run of a study, or one of its systems, judged by the rule of `tune`: what is in force stays unless another setting gains more than it loses."""
+
+    run: Run
+    plan: Plan
+    records: list[Record]
+    """Every trial, invalid ones and drift checks included."""
+    study: Study | None
+    """None for results that were made elsewhere."""
+
+    @cached_property
+    def judged(self) -> list[Judged]:
+        """Every combination by every metric."""
+        return judge_records(self.records, sequential=self.plan.until == "decided")
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """Of every pair of settings."""
+        return pair_verdicts(self.judged)
+
+    @property
+    def compared(self) -> list[Record]:
+        """Records without the drift checks."""
+        return competing(self.records)
+
+    @cached_property
+    def decided(self) -> Decided:
+        """What the combinations that decide choose, where one system's settings compete."""
+        return decided(self.judged, self.plan)
+
+    @property
+    def choice(self) -> Choice | None:
+        """Over all combinations."""
+        return self.decided.choice
+
+    @property
+    def provenance(self) -> str:
+        """measured, virtual or simulated."""
+        return self.records[0].badge if self.records else "measured"
+
+    def of_system(self, facts: SystemFacts) -> StudyOutcome:
+        """One of several systems alone, against what it was set to: what another one needs says nothing of this one's error rate."""
+        labels = {setting.label for setting in self.plan.settings}
+        plan = replace(
+            self.plan,
+            systems=(facts,),
+            reference=facts.scheduler if facts.scheduler in labels else self.plan.reference,
+            cells=tuple(cell for cell in self.plan.cells if cell.system == facts.name),
+        )
+        return replace(self, plan=plan, records=[r for r in self.compared if r.factors.get("system") == facts.name])
+
+
+def study_of(run: Run) -> Study | None:
+    """The study that a run carried out; None for results that were made elsewhere."""
+    try:
+        return parse.loads(run.study, f"study of run {run.run_id}")
+    except UsageError:
+        return None
+
+
+def check_mergeable(runs_: Sequence[Run]) -> None:
+    """UsageError where runs are of different studies or backends, or one is named twice."""
+    first = runs_[0]
+    stranger = next((run for run in runs_ if (run.study_name, run.backend) != (first.study_name, first.backend)), None)
+    if stranger is not None:
+        raise UsageError(
+            f"run {first.run_id} is of study {first.study_name} ({first.backend}) and run {stranger.run_id} of {stranger.study_name} "
+            f"({stranger.backend}): they cannot be merged",
+            "merge runs of one study and one backend; `seekwise compare` compares two runs",
+        )
+    if len({run.run_id for run in runs_}) < len(runs_):
+        raise UsageError("a run is named twice", "each run counts once")
+
+
+def merged(parts: Sequence[StudyOutcome]) -> StudyOutcome:
+    """Runs of one study as one: made after rebuilding an array, changing a card or switching NCQ, each of other systems or the same again.
+
+    A system that several runs have gets the later one's repetitions as further ones.
+    """
+    check_mergeable([each.run for each in parts])
+    first = parts[0]
+    records: list[Record] = []
+    plans = [each.plan for each in parts]
+    blocks = 0
+    for each in parts:
+        # Repetitions of different runs are different: nothing was interleaved between them.
+        records += [replace(record, block=record.block + blocks) for record in each.records]
+        blocks += max((record.block for record in each.records), default=0)
+    plan = replace(
+        plans[0],
+        blocks=sum(each.blocks for each in plans),
+        systems=tuple({facts.name: facts for each in plans for facts in each.systems}.values()),
+        settings=tuple({setting.label: setting for each in plans for setting in each.settings}.values()),
+        cells=tuple({cell.key: cell for each in plans for cell in each.cells}.values()),
+        touched=tuple(dict.fromkeys(touch for each in plans for touch in each.touched)),
+        notes=(
+            *dict.fromkeys(note for each in plans for note in each.notes),
+            f"Merged from {len(parts)} runs ({', '.join(each.run.run_id for each in parts)}) that were not interleaved: drift counts as a difference",
+        ),
+    )
+    run = replace(first.run, run_id="+".join(each.run.run_id for each in parts), plan=plan.to_document())
+    return StudyOutcome(run, plan, records, first.study)
+
+
+def decided(judged: Sequence[Judged], plan: Plan) -> Decided:
+    """The choice of a study with one system: its combinations are the uses."""
+    labels = [setting.label for setting in plan.settings if not setting.control]
+    uses = [replace(each, use=cell_name(each.use, plan), title=cell_name(each.use, plan)) for each in _deciding(judged)]
+    return made(uses, plan.reference, labels)
+
+
+def _deciding(judged: Sequence[Judged]) -> list[Judged]:
+    """Combinations and metrics that decide. Rows over all thread counts stand for those of single counts.
+
+    Access times count only where no throughput is known, as a closed loop's access time is its throughput read the other way round.
+    """
+    cells = {each.use for each in judged}
+    pooled = {whole for cell in cells if (whole := cell_without(cell, POOLED_FACTOR)) != cell and whole in cells}
+    found = [
+        each for each in judged
+        if each.metric in METRICS and (each.use in pooled or cell_without(each.use, POOLED_FACTOR) not in pooled)
+    ]  # fmt: skip
+    rated = {each.use for each in found if each.metric == "rate"}
+    return [each for each in found if each.metric != "access_time" or each.use not in rated]
+
+
+def recommended(choice: Choice | None, plan: Plan) -> Setting | None:
+    """The setting to be set; None where what is in force stays."""
+    if choice is None or not choice.changes:
+        return None
+    return next(each for each in plan.settings if each.label == choice.setting and not each.control)
+
+
+def reference(plan: Plan) -> Setting:
+    """The setting that the others are compared with."""
+    return next(setting for setting in plan.settings if setting.label == plan.reference)
+
+
+def otherwise(setting: Setting, plan: Plan) -> list[str]:
+    """What is in force instead of this setting, as `read_ahead_kb=8192 on vda`; empty where it is in force or not known."""
+    found = []
+    for facts in plan.systems:
+        for device, values in wanted(setting, plan).items():
+            for attribute, value in values.items():
+                now = facts.current.get(device, {}).get(attribute)
+                if now is not None and now != value:
+                    found.append(f"{attribute.rpartition('/')[2]}={now} on {device}")
+    return list(dict.fromkeys(found))
+
+
+def wanted(setting: Setting, plan: Plan) -> dict[str, dict[str, str]]:
+    """{device: {attribute: value}} of a setting, on every device it touches."""
+    found: dict[str, dict[str, str]] = {}
+    for facts in plan.systems:
+        for name, value in setting.values.items():
+            row = factor(name)
+            if row is None or row.where == "build":
+                continue
+            for touch in plan.touched:
+                if touch.attribute == row.attribute and touch.device in facts.current:
+                    found.setdefault(touch.device, {})[row.attribute] = str(value)
+    return found
+
+
+def lines(setting: Setting, plan: Plan) -> Lines:
+    """Shell lines that set and undo a setting on every device it touches."""
+    if plan.backend != "kernel":
+        return Lines((), ())
+    before = {device: values for facts in plan.systems for device, values in facts.current.items()}
+    return shell_lines(wanted(setting, plan), before)
+
+
+def cell_name(cell: str, plan: Plan, *, pooled: bool = False) -> str:
+    """`rand_read system=vda threads=8` as `random read, 8 threads`."""
+    operation, _, conditions = cell.partition(" ")
+    name = dict(tables.OPERATIONS).get(operation, operation).lower()
+    where = condition_text(conditions, plan, pooled=pooled)
+    return f"{name}, {where}" if where else name
+
+
+def condition_text(conditions: str, plan: Plan, *, pooled: bool = True) -> str:
+    """`system=vda threads=8` as a person says it; what is the same everywhere is left out. `pooled`: says that all threads are."""
+    parts = []
+    for part in conditions.split():
+        name, _, value = part.partition("=")
+        if name == "system" and len(plan.systems) == 1:
+            continue
+        parts.append(f"{value} thread{'' if value == '1' else 's'}" if name == "threads" else f"{name} {value}")
+    has_threads = any("threads=" in cell.key for cell in plan.cells)
+    if pooled and has_threads and "threads=" not in conditions and len({cell.load.threads for cell in plan.cells}) > 1:
+        parts.append("all threads")
+    return ", ".join(parts)

@@ -1,0 +1,351 @@
+"""What a run advises to set, whichever way it was measured: shown, as a document, and as values that `apply` sets."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Protocol
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from seekwise.errors import UsageError
+from seekwise.judge import workloads
+from seekwise.judge.decision.document import decision_document
+from seekwise.judge.live_outcome import LiveOutcome, for_purpose
+from seekwise.judge.study_outcome import StudyOutcome, cell_name, wanted
+from seekwise.judge.workloads import Weighed, Workload
+from seekwise.report import terminal, tune_answer
+from seekwise.report.content import Advice, ReportContent
+from seekwise.report.for_use import ForSystem, Weighing, choices_of, competition, for_workload, per_drive
+from seekwise.report.insights.choices import OVERALL
+from seekwise.report.number_text import three
+from seekwise.report.outcome import times
+from seekwise.report.rows import OPERATION_NAMES, trial_rows
+from seekwise.store.record import Record
+from seekwise.workload.live_plan import Changes
+from seekwise.workload.study.plan import Plan
+
+SCHEMA = "seekwise.advice/1"
+SYSTEMS_SCHEMA = "seekwise.advice.systems/1"
+TUNE_SCHEMA = "seekwise.advice-live/1"
+REGRET_SHOWN = 0.005
+METRIC_TITLES = {"p99": "p99", "cpu_efficiency": "CPU eff."}
+
+
+class Advised(Protocol):
+    """What to set, for everything or for one use."""
+
+    def to_apply(self) -> tuple[Changes, str]:
+        """(values to set, why); no values where what is in force stays. UsageError for what was not measured on this machine."""
+        ...
+
+    def document(self) -> dict[str, object]:
+        """For `--json`."""
+        ...
+
+    def show(self, console: Console) -> None:
+        """On a terminal, with the command that sets it."""
+        ...
+
+
+def not_here(run_id: str, provenance: str) -> UsageError:
+    """What was simulated, or measured by another tool or elsewhere, is no reason to set anything here."""
+    return UsageError(
+        f"run {run_id} did not measure this machine ({provenance})",
+        "`sudo seekwise tune PATH` measures; `--device … --set …` sets whatever you like",
+    )
+
+
+def of_tune(found: LiveOutcome, purpose: str | None, system: str | None) -> Advised:
+    """Of a live-switched run. UsageError for a system, of which it has one, and for what it did not measure."""
+    if system is not None:
+        raise UsageError(f"run {found.run.run_id} of `tune` has one target, so it takes no `--system`")
+    asked = for_purpose(found, purpose) if purpose is not None else found
+    if asked.choice is None:
+        raise UsageError(f"run {found.run.run_id} measured nothing", hint="`sudo seekwise tune PATH` measures")
+    return _TuneAdvice(asked, purpose)
+
+
+def of_study(found: StudyOutcome, content: ReportContent, purpose: str | None, system: str | None) -> Advised:
+    """Of a run of a study: for each drive of this machine, for each of several systems, or for what competes on one."""
+    return _StudyAdvice(found, content, purpose, system, workloads.find(purpose) if purpose else None)
+
+
+@dataclass(frozen=True)
+class _TuneAdvice:
+    outcome: LiveOutcome
+    purpose: str | None
+
+    def to_apply(self) -> tuple[Changes, str]:
+        plan, run_id, choice = self.outcome.plan, self.outcome.run.run_id, self.outcome.choice
+        if plan.provenance != "measured":
+            raise not_here(run_id, plan.provenance)
+        changes = plan.of(choice.setting).changes if choice.changes else {}
+        return changes, f"run {run_id}: {tune_answer.headline(self.outcome).rstrip('.')}"
+
+    def document(self) -> dict[str, object]:
+        return {
+            "schema": TUNE_SCHEMA,
+            "run_id": self.outcome.run.run_id,
+            "for": self.purpose,
+            "headline": tune_answer.headline(self.outcome),
+            "decision": decision_document(self.outcome.choice),
+            "set": list(self.outcome.lines.set),
+            "undo": list(self.outcome.lines.undo),
+        }
+
+    def show(self, console: Console) -> None:
+        for line in tune_answer.lines(self.outcome, width=console.width):
+            _say(console, line)
+        if self.outcome.choice.changes and self.outcome.plan.provenance == "measured":
+            words = f" --for {self.purpose}" if self.purpose else ""
+            _say(console, f"\nnext: sudo seekwise apply {self.outcome.run.run_id}{words}")
+
+
+@dataclass(frozen=True)
+class _StudyAdvice:
+    outcome: StudyOutcome
+    content: ReportContent
+    purpose: str | None
+    system: str | None
+    workload: Workload | None
+
+    @cached_property
+    def drives(self) -> tuple[ForSystem, ...]:
+        """What was measured on this machine: each of its systems is told what suits it, and `apply` sets it."""
+        return per_drive(self.outcome, self.content, self.workload, self.system)
+
+    @cached_property
+    def has_systems(self) -> bool:
+        """Whether several systems are told what suits them, each in a row."""
+        return self.system is None and len(competition(self.outcome, None)[1]) > 1
+
+    @cached_property
+    def weighing(self) -> Weighing | None:
+        """What the use wants; None where none was named and settings compete on one system."""
+        chosen, _ = competition(self.outcome, self.system)
+        # One of several systems, and nothing said about its work: all operations alike.
+        workload = OVERALL if self.workload is None and chosen is not None else self.workload
+        return for_workload(self.outcome, workload, chosen) if workload else None
+
+    def to_apply(self) -> tuple[Changes, str]:
+        run_id, plan = self.outcome.run.run_id, self.outcome.plan
+        if not self.drives and plan.backend != "kernel":
+            raise not_here(run_id, plan.backend)
+        if not self.drives:
+            raise UsageError(
+                f"the systems of run {run_id} are alternatives on the same drives",
+                "`sudo seekwise tune PATH` measures; `--device … --set …` sets whatever you like",
+            )
+        many = len(self.drives) > 1
+        headlines = [f"{each.system}: {each.advice.headline}" if many else each.advice.headline for each in self.drives]
+        found: Changes = {}
+        for each in self.drives:
+            found |= wanted(each.setting, each.plan) if each.setting is not None else {}
+        return found, f"run {run_id}: {'; '.join(each.rstrip('.') for each in headlines)}"
+
+    def document(self) -> dict[str, object]:
+        if self.drives:
+            first = self.drives[0]
+            made = _document(self.outcome, first.advice, first.advised.weighed if first.advised else None)
+            return {**made, "systems": [_system(each) for each in self.drives]}
+        if self.has_systems:
+            choices = choices_of(self.outcome, self.content, self.workload)
+            return {
+                "schema": SYSTEMS_SCHEMA,
+                "run_id": self.outcome.run.run_id,
+                "badge": self.outcome.provenance,
+                "systems": [{**asdict(choice), "text": choice.text} for choice in choices],
+            }
+        if self.weighing is None:
+            return _document(self.outcome, self.content.advice, None)
+        return _document(self.outcome, self.weighing.advice, self.weighing.weighed)
+
+    def show(self, console: Console) -> None:
+        on = f", system {self.system}" if self.system and not self.drives else ""
+        run = self.outcome.run
+        _say(console, f"run {run.run_id}, study {run.study_name}{on}, {self.outcome.provenance}\n")
+        if self.drives:
+            self._show_drives(console)
+        elif self.has_systems:
+            self._show_systems(console)
+        elif self.weighing is None:
+            terminal.print_answer(self.content, console)
+        else:
+            weighed = self.weighing.weighed
+            terminal.print_advice(replace(self.content, advice=self.weighing.advice), console)
+            _say(console, f"\n{weighed.workload.name}: {weighed.workload.meaning}")
+            _print_rates(console, self.content.records, weighed)
+            _print_weighed(console, weighed, self.outcome.plan)
+
+    def _show_drives(self, console: Console) -> None:
+        many = len(self.outcome.plan.systems) > 1
+        for each in self.drives:
+            if many:
+                _say(console, f"{each.system} ({', '.join(each.devices)})")
+            if self.workload is None and not many:
+                terminal.print_answer(self.content, console)
+            else:
+                terminal.print_advice(replace(self.content, advice=each.advice), console)
+            if each.advised is not None:
+                console.print()
+                _print_rates(
+                    console,
+                    [r for r in self.content.records if not many or r.factors.get("system") == each.system],
+                    each.advised.weighed,
+                )
+                _print_weighed(console, each.advised.weighed, each.plan)
+        if self.workload is not None:
+            _say(console, f"\n{self.workload.name}: {self.workload.meaning}")
+        # With nothing to change, `apply` would only say so.
+        if any(each.setting is not None for each in self.drives):
+            words = (f" --for {self.purpose}" if self.purpose else "") + (
+                f" --system {self.system}" if self.system else ""
+            )
+            _say(console, f"\nnext: sudo seekwise apply {self.outcome.run.run_id}{words}")
+
+    def _show_systems(self, console: Console) -> None:
+        choices = choices_of(self.outcome, self.content, self.workload)
+        uses = list(dict.fromkeys(choice.use for choice in choices))
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        table.add_column("System")
+        for use in uses:
+            table.add_column(use.replace("-", " ").capitalize())
+        for name in dict.fromkeys(choice.system for choice in choices):
+            row = {choice.use: choice.text for choice in choices if choice.system == name}
+            table.add_row(name, *(row.get(use, "–") for use in uses))
+        console.print(table)
+        _say(
+            console,
+            "\n`best so far`: not beaten, but others are not proved worse; `inconclusive`: no setting proved better.\n"
+            f"next: seekwise advise {self.outcome.run.run_id} --system NAME",
+        )
+
+
+def _say(console: Console, text: str) -> None:
+    """Text as it is, never wrapped."""
+    console.print(Text(text), soft_wrap=True)
+
+
+def _print_rates(console: Console, records: Sequence[Record], weighed: Weighed) -> None:
+    """What each setting delivered, in values: means over loads and repetitions."""
+    wanted = [name for name, share in weighed.workload.operations.items() if share]
+    rates: dict[str, dict[str, list[float]]] = {}
+    for row in trial_rows(records):
+        rates.setdefault(str(row["setting"]), {}).setdefault(str(row["operation"]), []).append(float(row["rate_mb_s"]))
+    shown = [name for name in wanted if any(name in each for each in rates.values())]
+    heads = ["Setting", *(f"{OPERATION_NAMES.get(name, name)} [MB/s]" for name in shown)]
+    body = [
+        [each.setting, *(_mean_text(rates.get(each.setting, {}).get(name)) for name in shown)]
+        for each in weighed.standings
+    ]
+    for line in (line for block in tune_answer.columns(heads, body, 80, numbers_from=1) for line in block):
+        _say(console, line)
+    console.print()
+
+
+def _mean_text(values: list[float] | None) -> str:
+    return three(sum(values) / len(values)) if values else "–"
+
+
+def _print_weighed(console: Console, weighed: Weighed, plan: Plan) -> None:
+    console.print(_table(weighed), width=min(console.width, terminal.WIDTH))
+    console.print()
+    for standing in weighed.standings:
+        if standing.regret > REGRET_SHOWN:
+            where = cell_name(standing.regret_cell, plan, pooled=True)
+            _paragraph(
+                console, f"{standing.setting} is at its worst in {where}: {100 * standing.regret:.0f} % below the best"
+            )
+    _paragraph(
+        console,
+        f"Ratios to {weighed.reference}: rate as a 95 % interval over {weighed.blocks} repetitions, the others as estimates. "
+        "Front: no other setting is as good in all three.",
+    )
+
+
+def _paragraph(console: Console, text: str) -> None:
+    _say(console, "\n".join(textwrap.wrap(text, 80, subsequent_indent="  ")))
+
+
+def _system(answer: ForSystem) -> dict[str, object]:
+    return {
+        "system": answer.system,
+        "devices": list(answer.devices),
+        "headline": answer.advice.headline,
+        "reasons": list(answer.advice.reasons),
+        "setting": answer.setting.label if answer.setting else None,
+        "set_lines": list(answer.advice.set_lines),
+        "undo_lines": list(answer.advice.undo_lines),
+    }
+
+
+def _table(weighed: Weighed) -> Table:
+    """At most 80 columns wide, whatever the settings are called: a long name is folded, a number never."""
+    others = [standing for standing in weighed.standings if standing.setting != weighed.reference]
+    # What was not measured has no column: the reference alone would stand in it with its 1.
+    metrics = [name for name in ("p99", "cpu_efficiency") if any(name in each.ratios for each in others)]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("Setting", overflow="fold", max_width=28)
+    for title in ("Rate", *(METRIC_TITLES[name] for name in metrics), "Front", "At worst"):
+        table.add_column(title, no_wrap=True)
+    for standing in weighed.standings:
+        is_reference = standing.setting == weighed.reference
+        estimates = [_estimate(standing.ratios.get(metric)) for metric in metrics]
+        worst = f"-{100 * standing.regret:.0f} %" if standing.regret > REGRET_SHOWN else ""
+        rate = "1" if is_reference else _interval(standing.ratios.get("rate"))
+        table.add_row(standing.setting, rate, *estimates, "yes" if standing.on_front else "", worst)
+    return table
+
+
+def _estimate(value: tuple[float, float, float] | None) -> str:
+    return "" if value is None else f"{value[0]:.3g}"
+
+
+def _interval(value: tuple[float, float, float] | None) -> str:
+    if value is None or not all(map(math.isfinite, value)):
+        return "too few repetitions"
+    return times(value[1], value[2], more_is_better=True)
+
+
+def _document(found: StudyOutcome, advice: Advice, weighed: Weighed | None) -> dict[str, object]:
+    document: dict[str, object] = {
+        "schema": SCHEMA,
+        "run_id": found.run.run_id,
+        "badge": found.provenance,
+        "headline": advice.headline,
+        "reasons": list(advice.reasons),
+        "caution": list(advice.caution),
+        "set_lines": list(advice.set_lines),
+        "undo_lines": list(advice.undo_lines),
+        "workload": None,
+    }
+    if weighed is not None:
+        document["workload"] = {
+            "name": weighed.workload.name,
+            "operations": dict(weighed.workload.operations),
+            "threads": weighed.workload.threads,
+            "reference": weighed.reference,
+            "blocks": weighed.blocks,
+            "not_covered": weighed.not_covered,
+            "best": list(weighed.best),
+            "settings": [
+                {
+                    "setting": standing.setting,
+                    "ratios": {
+                        metric: [each if math.isfinite(each) else None for each in values]
+                        for metric, values in standing.ratios.items()
+                    },
+                    "on_pareto_front": standing.on_front,
+                    "regret": standing.regret,
+                    "regret_cell": standing.regret_cell,
+                }
+                for standing in weighed.standings
+            ],
+        }
+    return document

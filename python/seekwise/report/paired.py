@@ -1,0 +1,257 @@
+"""Two stored runs, or several pairs of them, compared by the rule of everything else, whichever way they were measured."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from seekwise.errors import RefusedError
+from seekwise.judge import compare as comparing
+from seekwise.judge import outcome
+from seekwise.judge.compare import Side
+from seekwise.judge.decision.records import entries
+from seekwise.judge.decision.runs import Change, changes, over_pairs
+from seekwise.judge.document import document
+from seekwise.judge.live_outcome import LiveOutcome
+from seekwise.judge.rule import RULE_VERSION
+from seekwise.report.comparison import NOT_INTERLEAVED, Pairing, of_live, of_studies
+from seekwise.store import damage
+from seekwise.store.database import Run, Store
+from seekwise.store.record import Record
+from seekwise.workload.study.plan import Plan
+
+SCHEMA = "seekwise.compare/1"
+TUNE_SCHEMA = "seekwise.compare-live/1"
+IMPORTED = "imported"
+WORDS = ("regression", "improvement", "unconfirmed", "small", "tie", "undecided")
+FACTS = ("kernel", "fio", "filesystem", "mount_options", "memory_bytes", "cpu_model", "host")
+"""Of the machine, which two runs should have in common."""
+
+
+def pairs_of(store: Store, base: str, new: str) -> list[tuple[Run, Run]]:
+    """The runs to compare, oldest pair first: several where both names are those of several runs (`tune --name before`, twice)."""
+    first, second = store.named(base), store.named(new)
+    count = min(len(first), len(second))
+    return list(zip(first[-count:], second[-count:], strict=True))
+
+
+def after_earlier(store: Store, base: Run, new: Run) -> list[tuple[Run, Run]]:
+    """The two, after earlier pairs of the same names."""
+    pairs = pairs_of(store, *(run.given_name or run.run_id for run in (base, new)))
+    newest = [(a.run_id, b.run_id) for a, b in pairs[-1:]]
+    return pairs if newest == [(base.run_id, new.run_id)] else [(base, new)]
+
+
+def of(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
+    """The newest pair, confirmed by earlier ones. RefusedError for runs that do not compare."""
+    base, new = pairs[-1]
+    if base.is_of_study != new.is_of_study:
+        raise RefusedError(
+            f"runs {base.run_id} and {new.run_id} do not compare: only one of them was switched live",
+            hint="compare two runs of `seekwise tune`, or two of one study",
+        )
+    return _of_studies(store, pairs) if base.is_of_study else _of_tune(store, pairs)
+
+
+def _of_studies(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
+    sides, *earlier = [sides_of(store, each) for each in reversed(pairs)]
+    check(sides)
+    together = comparing.pairs(*sides)
+    if sides[0].badge != sides[1].badge:
+        return _agreement(pairs[-1], sides, together)
+    found = _judged([*reversed(earlier), sides])
+    facts = {**_document(found, sides), "pairs_of_runs": found.pairs}
+    rows = of_studies(found, together)
+    return Pairing(*pairs[-1], rows, tuple(found.notes[1:]), pairs_of_runs=found.pairs, facts=facts)
+
+
+def check(sides: Sequence[Side], *, same_devices: bool = True) -> None:
+    """RefusedError for runs of other loads or, unless that is the point, of other devices."""
+    if against := comparing.reasons_against(*sides, same_devices=same_devices):
+        more = f" (and {len(against) - 1} more)" if len(against) > 1 else ""
+        raise RefusedError(
+            f"runs {sides[0].run_id} and {sides[1].run_id} do not compare: {against[0]}{more}",
+            hint="; ".join(against[1:6]) or "compare runs of one study on one device",
+        )
+
+
+def _agreement(runs: tuple[Run, Run], sides: Sequence[Side], pairs: Sequence[comparing.Pair]) -> Pairing:
+    """Runs of different backends: how well one predicts the other."""
+    found, notes = comparing.agreement(pairs), comparing.notes(*sides)[1:]
+    facts = {
+        "schema": SCHEMA,
+        "mode": "agreement",
+        "base": {"run_id": sides[0].run_id, "badge": sides[0].badge},
+        "new": {"run_id": sides[1].run_id, "badge": sides[1].badge},
+        "agreement": [asdict(row) for row in found],
+        "pairs": [{**asdict(pair), "error": pair.error} for pair in pairs],
+        "notes": notes,
+    }
+    return Pairing(*runs, (), tuple(notes), tuple(found), tuple(pairs), is_prediction=True, facts=facts)
+
+
+def _of_tune(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
+    found, sides = _changes_of(store, pairs)
+    base, new = pairs[-1]
+    environments = [next((dict(r.environment) for r in side.records if r.environment), {}) for side in sides]
+    notes = [
+        f"{name}: {environments[0].get(name)} against {environments[1].get(name)}"
+        for name in FACTS
+        if environments[0].get(name) != environments[1].get(name)
+    ]
+    facts = {
+        "schema": TUNE_SCHEMA,
+        "base": base.run_id,
+        "new": new.run_id,
+        "pairs": [[each.run_id for each in pair] for pair in pairs],
+        "counts": dict(Counter(each.outcome for each in found)),
+        "changes": [{name: getattr(each, name) for name in SHOWN} for each in found],
+    }
+    rows = of_live(found)
+    return Pairing(base, new, rows, tuple(notes), pairs_of_runs=len(pairs), note=_between(sides), facts=facts)
+
+
+SHOWN = ("use", "metric", "setting", "outcome", "unit", "before", "after", "ratio", "low", "high")
+
+
+def _switched(store: Store, run: Run) -> LiveOutcome:
+    found = outcome.of(store, run)
+    assert isinstance(found, LiveOutcome), run.run_id
+    return found
+
+
+def _changes_of(store: Store, pairs: Sequence[tuple[Run, Run]]) -> tuple[list[Change], list[LiveOutcome]]:
+    """(changes over all pairs, the newest pair); RefusedError when a pair measured no use in common."""
+    found = []
+    sides: list[LiveOutcome] = []
+    for base, new in pairs:
+        sides = [_switched(store, run) for run in (base, new)]
+        if not any(use in sides[1].plan.uses for use in sides[0].plan.uses):
+            raise RefusedError(
+                f"runs {base.run_id} and {new.run_id} measured no use in common",
+                hint="run `seekwise tune` twice with the same --for",
+            )
+        others = set(sides[1].plan.labels)
+        common = [each for each in sides[0].plan.labels if each in others]
+        found.append(changes(*(entries(side.records, side.plan) for side in sides), common))
+    simulated = all(side.plan.provenance == "simulated" for side in sides)
+    return over_pairs(found, needs_confirmation=not simulated), sides
+
+
+def _between(sides: Sequence[LiveOutcome]) -> str:
+    """What else differs between two runs, or may."""
+    kinds = [side.plan.provenance for side in sides]
+    if kinds[0] != kinds[1]:
+        return f"One run was {kinds[0]}, the other {kinds[1]}: this tells how well they agree, not what changed."
+    targets = [side.plan.target for side in sides]
+    if targets[0] != targets[1]:
+        return f"They are of {targets[0]} and {targets[1]}: this compares the storage, not a change of it."
+    return NOT_INTERLEAVED
+
+
+def sides_of(store: Store, runs: Sequence[Run]) -> list[Side]:
+    """The two runs of a pair."""
+    return [_side(run, records) for run, records in zip(runs, _labelled_alike(store, runs), strict=True)]
+
+
+def _judged(pairs: Sequence[Sequence[Side]]) -> comparing.Comparison:
+    """Pairs of runs, the newest last; earlier ones count where they compare."""
+    badges = [side.badge for side in pairs[-1]]
+    like = [
+        each for each in pairs[:-1] if [side.badge for side in each] == badges and not comparing.reasons_against(*each)
+    ]
+    found = [comparing.compare(*each) for each in (*like, pairs[-1])]
+    return comparing.over_pairs(found, needs_confirmation=badges != ["simulated"] * 2)
+
+
+def _labelled_alike(store: Store, runs: Sequence[Run]) -> list[list[Record]]:
+    """The records of each run. Of two imports of one configuration each, its label is a file's name: the two are meant to be compared."""
+    found = [list(store.records(run.run_id)) for run in runs]
+    if all(
+        run.backend == IMPORTED and len({each.setting for each in records}) == 1
+        for run, records in zip(runs, found, strict=True)
+    ):
+        return [[replace(each, setting=IMPORTED) for each in records] for records in found]
+    return found
+
+
+def _side(run: Run, records: list[Record]) -> Side:
+    with damage.reading(run.run_id):
+        return _read_side(run, records)
+
+
+def _read_side(run: Run, records: list[Record]) -> Side:
+    plan = Plan.from_document(run.plan)
+    environment: dict[str, Any] = next((dict(r.environment) for r in records if r.environment), {})
+    loads = {cell.key: {**_plain(asdict(cell.load)), "system": _system(plan, cell.system)} for cell in plan.cells}
+    facts = {
+        name: str(environment[name])
+        for name in ("kernel", "fio", "filesystem", "mount_options", "memory_bytes", "governor", "host")
+        if environment.get(name) is not None
+    }
+    if records and "model_version" in records[0].load:
+        facts["model version"] = str(records[0].load["model_version"])
+    return Side(run.run_id, records, loads, _devices(environment, plan), facts)
+
+
+def _plain(load: dict[str, Any]) -> dict[str, Any]:
+    """A load without its name; phases as words, so that a difference can be read."""
+    phases = ", ".join(
+        f"{p['operation']} {p['runtime_s'] or p['ios_per_thread'] or 'once'}" for p in load.pop("phases", ())
+    )
+    load.pop("name", None)
+    return {**load, "phases": phases}
+
+
+def _system(plan: Plan, name: str) -> str:
+    """Systems are told apart by name only where there are several: `vda` here may be called `sda` there."""
+    return name if len(plan.systems) > 1 else "the only one"
+
+
+def _devices(environment: dict[str, Any], plan: Plan) -> tuple[str, ...]:
+    if devices := environment.get("devices"):
+        return tuple(sorted(_device(each) for each in devices))
+    if model := environment.get("device_model"):
+        return (str(model),)
+    return tuple(sorted(facts.target for facts in plan.systems if facts.target)) if plan.backend != "import" else ()
+
+
+def _device(facts: dict[str, Any]) -> str:
+    """Model and serial; without a serial the name and size have to do (virtual disks, loops)."""
+    model = facts.get("model") or facts.get("kind") or "device"
+    if facts.get("serial"):
+        return f"{model} {facts['serial']}"
+    return f"{model} {facts.get('name')} ({facts.get('size_bytes')} bytes, no serial)"
+
+
+def _document(found: comparing.Comparison, sides: Sequence[Side]) -> dict[str, object]:
+    return {
+        "schema": SCHEMA,
+        "mode": "judged",
+        "base": {"run_id": sides[0].run_id, "badge": sides[0].badge},
+        "new": {"run_id": sides[1].run_id, "badge": sides[1].badge},
+        "rule": RULE_VERSION,
+        "counts": {word: found.count(word) for word in WORDS},
+        "changes": [
+            {"cell": c.cell, "setting": c.setting, "outcome": c.outcome, **document(c.verdict), "pair": "new / base"}
+            | {"cell": c.cell}
+            for c in found.changes
+        ],
+        "quantiles": [
+            {
+                "cell": cell,
+                "setting": setting,
+                "operation": operation,
+                "access_time": [_shown_quantile(q) for q in rows],
+            }
+            for (cell, setting, operation), rows in found.quantiles.items()
+        ],
+        "notes": list(found.notes),
+    }
+
+
+def _shown_quantile(row: comparing.QuantileRatio) -> dict[str, float | int | None]:
+    return {name: value if math.isfinite(value) else None for name, value in asdict(row).items()}

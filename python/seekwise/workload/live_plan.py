@@ -1,0 +1,103 @@
+"""The plan of a live-switched run, as it is stored with the run: enough to judge, show, apply and repeat it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+
+from pydantic import TypeAdapter
+
+from seekwise.workload.study.factors import Value
+from seekwise.workload.study.plan import Plan
+from seekwise.workload.study.uses import Use
+
+KIND = "live"
+SCHEMA = "seekwise.live-plan/1"
+Changes = dict[str, dict[str, str]]
+"""{device: {attribute: value}}."""
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """What counts as equal: shares, as 0.05 for 5 %. `rate` holds for processor time and fairness as well."""
+
+    rate: float
+    latency: float
+    background: float
+
+    def of(self, kind: str, role: str = "foreground") -> float:
+        """The share for a figure of this kind (as in `judge` of a use) and role."""
+        if role == "background":
+            return self.background
+        return self.rate if kind in ("rate", "done", "cpu", "fairness", "number", "cost") else self.latency
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One configuration. `changes`: what it sets; empty for what is in force."""
+
+    label: str
+    values: dict[str, Value] = field(default_factory=dict)
+    changes: Changes = field(default_factory=dict)
+    in_force: bool = False
+
+
+@dataclass(frozen=True)
+class LivePlan:
+    """What a live-switched run compares, under which uses, on which devices."""
+
+    target: str
+    leaves: tuple[str, ...]
+    stack: tuple[str, ...]
+    current: Changes
+    """Values before the run."""
+    candidates: tuple[Candidate, ...]
+    uses: tuple[Use, ...]
+    left_out: tuple[str, ...]
+    """Names of uses that did not fit the budget."""
+    threshold: Threshold
+    budget_s: float
+    seed: int
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    name: str | None = None
+    group: str | None = None
+    """What `--for` named, or None."""
+    provenance: str = "measured"
+    levels: tuple[Candidate, ...] = ()
+    """With `--also`: each further value to try, alone under each scheduler that has it."""
+    stages: tuple[dict[str, object], ...] = ()
+    """With `--also`: what was tried in turn, what was kept, and what was pruned and why."""
+    extra: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def in_force(self) -> Candidate:
+        return next(each for each in self.candidates if each.in_force)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the candidates, in their order."""
+        return tuple(each.label for each in self.candidates)
+
+    def of(self, label: str) -> Candidate:
+        """The candidate of this name."""
+        return next(each for each in self.candidates if each.label == label)
+
+    def to_document(self) -> dict[str, object]:
+        """As it is stored, in types that JSON has."""
+        return {"schema": SCHEMA, "kind": KIND, **_stored().dump_python(self, mode="json")}
+
+    @classmethod
+    def from_document(cls, document: dict[str, object]) -> LivePlan:
+        """A stored plan again. ValueError where it lacks or garbles something."""
+        return _stored().validate_python(document)
+
+
+@cache
+def _stored() -> TypeAdapter[LivePlan]:
+    return TypeAdapter(LivePlan)
+
+
+def stored(document: dict[str, object]) -> Plan | LivePlan:
+    """The plan that was stored with a run. ValueError or SeekwiseError where it lacks or garbles something."""
+    return LivePlan.from_document(document) if document.get("kind") == KIND else Plan.from_document(document)
