@@ -88,20 +88,6 @@ def test_a_rate_that_is_all_but_zero_is_surely_worse_though_its_logarithm_scatte
     assert judged.of("b").low > 0.9
 
 
-@pytest.mark.parametrize("kind", ["rate", "p50", "p99", "mean"])
-@pytest.mark.parametrize("groups", [[[0], [1], [2], [3], [4], [5]], [[0, 1], [2], [3, 4, 5]]])
-def test_leaving_a_group_of_rounds_out_is_the_same_as_merging_the_others(kind, groups):
-    rng = np.random.default_rng(3)
-    figures = Merged(["a"], kind)
-    for number in range(6):
-        latencies = rng.lognormal(13, 0.5, 300)
-        figures.add("a", number, JobPeriod(0.1, 300, 300 * 4096, latencies.sum(), histogram(latencies)))
-    by_hand = [
-        figures.log_value("a", [number for other in groups if other != group for number in other]) for group in groups
-    ]
-    assert figures.log_values_without_one("a", groups) == pytest.approx(by_hand)
-
-
 def test_rounds_that_both_ran_in_are_compared_one_by_one():
     assert together([0, 1, 2, 4], [0, 1, 2, 3]) == ([[0], [1], [2]], [[0], [1], [2]])
 

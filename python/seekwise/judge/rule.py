@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from seekwise.workload.live_plan import Threshold
 
-RULE_VERSION = "5"
+RULE_VERSION = "6"
 
 ALPHA = 0.05
 """What is promised: the share of false winners, and of tables without any difference that show a winner."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from seekwise.judge.calibration import decisions, periods
+from seekwise.judge.calibration import decisions, periods, units
 from seekwise.judge.calibration.noise import Design, Truth, grid, mixture, study
 from seekwise.judge.calibration.score import Score, binomial_upper, of_table
 from seekwise.judge.decision.observed import entries_of
@@ -277,6 +277,29 @@ def live_switching(rng: np.random.Generator, tables: int = 25) -> tuple[Score, l
     ]
 
 
+def programs(rng: np.random.Generator, runs: int = 24) -> tuple[Score, list[Check]]:
+    """Runs of programs whose slow units come in swings and bursts (`calibration.units`)."""
+    equal = units.over((0.0, 0.0, 0.0), runs, rng)
+    unequal = units.over((0.0, math.log(1.15), math.log(1.5)), runs // 2, rng)
+    statements = equal.statements + unequal.statements
+    return Score(), [
+        Check(
+            "programs: runs without any difference in which a setting is called worse, slow units in swings and bursts",
+            equal.runs_with_worse / equal.runs,
+            0.05,
+            True,
+            f"95 % bound {binomial_upper(equal.runs_with_worse, equal.runs):.3f}",
+        ),
+        Check(
+            "programs: statements on losses that the truth contradicts",
+            (equal.false_statements + unequal.false_statements) / statements,
+            0.05,
+            True,
+            f"of {statements}; {100 * unequal.found / unequal.effects:.0f} % of true losses of 15 and 50 % shown",
+        ),
+    ]
+
+
 def repeated_runs(rng: np.random.Generator, runs: int = 20, machines: int = 40) -> tuple[Score, list[Check]]:
     """The same run again and again: how often it decides otherwise than usual, and what it advises."""
     short = [each for each in decisions.known() if each.name.endswith(f", {decisions.SHORT}")]
@@ -323,6 +346,7 @@ PARTS: tuple[Callable[[np.random.Generator], tuple[Score, list[Check]]], ...] = 
     racing,
     live_switching,
     repeated_runs,
+    programs,
 )
 
 

@@ -7,15 +7,20 @@ operations together; within a bin they are interpolated.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from seekwise.judge.decision.bounded import NEARLY_EQUAL_LOG
+from seekwise.judge.decision.pair_errors import Sums, error_of, estimate_of, of_quantile, of_sums, own_quantile_error
+from seekwise.judge.decision.table import Groups
+
 Array = NDArray[np.float64]
 
 BINS_PER_OCTAVE = 64
+BIN_LOG = math.log(2) / BINS_PER_OCTAVE
 BINS = 44 * BINS_PER_OCTAVE
 """Up to 2^44 ns, five hours."""
 QUANTILES = {"p50": 0.50, "p99": 0.99, "p999": 0.999}
@@ -58,6 +63,26 @@ class JobPeriod:
     @property
     def rate_bytes_per_s(self) -> float:
         return self.bytes / self.seconds if self.seconds > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A figure that is a sum over periods by another one, times `unit`."""
+
+    of: Callable[[JobPeriod], float]
+    over: Callable[[JobPeriod], float]
+    unit: float = 1.0
+
+
+MEAN_MS = Ratio(lambda p: p.latency_sum_ns, lambda p: p.ops, 1e-6)
+RATIOS = {
+    "rate": Ratio(lambda p: p.bytes, lambda p: p.seconds, 1e-6),
+    "done": Ratio(lambda p: p.ops, lambda p: p.seconds),
+    "mean": MEAN_MS,
+    "time": MEAN_MS,
+    "cpu": Ratio(lambda p: p.cpu_s, lambda p: p.use_ops, 1e6),
+    "fairness": Ratio(lambda p: p.fairness if p.fairness > 0 else 0.0, lambda p: float(p.fairness > 0)),
+}
 
 
 def dense(bins: dict[int, int]) -> Array:
@@ -121,19 +146,11 @@ class Merged:
         return tuple(sorted(n for n, each in found.items() if sum(p.ops for p in each) > 0))
 
     def log_value(self, setting: str, rounds: Sequence[int]) -> float:
-        if self.kind == "rate":
-            return self._log_rate(setting, rounds)
-        if self.kind == "done":
-            return self._log_done(setting, rounds)
-        if self.kind in ("mean", "time"):
-            return self._log_mean_ms(setting, rounds)
-        if self.kind in ("cpu", "fairness"):
-            periods = [p for number in rounds for p in self._periods[setting][number]]
-            if self.kind == "cpu":
-                return math.log(1e6 * sum(p.cpu_s for p in periods) / max(1, sum(p.use_ops for p in periods)))
-            return math.log(float(np.mean([p.fairness for p in periods if p.fairness > 0])))
-        counts = np.sum([self._counts(setting, number) for number in rounds], axis=0)
-        return math.log(quantile_ns(counts, self._quantile()) / 1e6)
+        if self.quantile is not None:
+            counts = np.sum([self._counts(setting, number) for number in rounds], axis=0)
+            return math.log(quantile_ns(counts, self.quantile) / 1e6)
+        sums = self._sums_of(setting, [rounds])
+        return math.log(max(float(sums.of[0]), self._least()) / float(sums.over[0]) * RATIOS[self.kind].unit)
 
     @property
     def tail(self) -> float | None:
@@ -144,43 +161,60 @@ class Merged:
             self._tail = next((q for q in TAILS if fewest * (1 - q) >= TAIL_BEYOND - 1e-9), 0.0)
         return self._tail or None
 
-    def _quantile(self) -> float:
-        return (self.tail or TAILS[-1]) if self.kind == "tail" else QUANTILES[self.kind]
+    @property
+    def quantile(self) -> float | None:
+        """Which quantile it is; None where it is none."""
+        return (self.tail or TAILS[-1]) if self.kind == "tail" else QUANTILES.get(self.kind)
 
-    def log_values_without_one(self, setting: str, groups: Sequence[Sequence[int]]) -> Array:
-        """`log_value` over all rounds of these groups, with each group left out in turn."""
-        if self.kind in QUANTILES or self.kind == "tail":
-            each = np.array([np.sum([self._counts(setting, number) for number in group], axis=0) for group in groups])
-            rest = each.sum(axis=0) - each
-            return np.array([math.log(quantile_ns(counts, self._quantile()) / 1e6) for counts in rest])
-        rests = [[number for other in groups if other is not left_out for number in other] for left_out in groups]
-        return np.array([self.log_value(setting, rest) for rest in rests])
+    def log_ratio(self, a: str, of_a: Groups, b: str, of_b: Groups) -> tuple[float, float]:
+        whole = self._whole(b, of_b) - self._whole(a, of_a)
+        if self.quantile is not None:
+            statistic = of_quantile(self._counts_of(a, of_a), self._counts_of(b, of_b), self.quantile, BIN_LOG)
+        else:
+            is_bounded = abs(whole) <= NEARLY_EQUAL_LOG
+            statistic = of_sums(self._sums_of(a, of_a), self._sums_of(b, of_b), bounds=is_bounded)
+            whole = estimate_of(statistic, whole) if is_bounded else whole
+        return whole, len(of_a) * error_of(statistic, whole) ** 2
+
+    def own_error(self, setting: str, rounds: Sequence[int]) -> float:
+        alone = [[each] for each in rounds]
+        if self.quantile is not None:
+            return own_quantile_error(self._counts_of(setting, alone), self.quantile, BIN_LOG)
+        sums = self._sums_of(setting, alone)
+        total = float(sums.of.sum())
+        deviations = sums.of - total / sums.over.sum() * sums.over
+        return math.sqrt(len(rounds)) * float(np.std(deviations, ddof=1)) / total if total > 0 else math.inf
 
     def added_variance(self, a: str, b: str) -> float:
         """What a setting leaves behind is cut from the periods instead."""
         return 0.0
 
-    def _log_rate(self, setting: str, rounds: Sequence[int]) -> float:
-        periods = [p for number in rounds for p in self._periods[setting][number]]
-        seconds, moved = sum(p.seconds for p in periods), sum(p.bytes for p in periods)
-        # What moved nothing is slower than half a request in all of its time; that is all that is known.
-        return math.log(max(moved, 0.5 * self._smallest_bytes()) / seconds / 1e6)
+    def _whole(self, setting: str, groups: Groups) -> float:
+        return self.log_value(setting, [number for group in groups for number in group])
 
-    def _log_done(self, setting: str, rounds: Sequence[int]) -> float:
-        """Units per second; where none was done, fewer than half a one."""
-        periods = [p for number in rounds for p in self._periods[setting][number]]
-        return math.log(max(sum(p.ops for p in periods), 0.5) / sum(p.seconds for p in periods))
+    def _sums_of(self, setting: str, groups: Groups) -> Sums:
+        """By group of rounds."""
+        ratio = RATIOS[self.kind]
+        periods = [[each for number in group for each in self._periods[setting][number]] for group in groups]
+        return Sums(
+            np.array([sum(map(ratio.of, each)) for each in periods], float),
+            np.array([sum(map(ratio.over, each)) for each in periods], float),
+        )
 
-    def _smallest_bytes(self) -> float:
-        if self._smallest is None:
-            sizes = [p.bytes / p.ops for by in self._periods.values() for each in by.values() for p in each if p.ops]
-            self._smallest = min(sizes) if sizes else 512.0
-        return self._smallest
+    def _least(self) -> float:
+        """What moved nothing, or ended no unit, did less than half of one in all of its time; that is all that is known."""
+        if self.kind == "rate":
+            if self._smallest is None:
+                sizes = [
+                    p.bytes / p.ops for by in self._periods.values() for each in by.values() for p in each if p.ops
+                ]
+                self._smallest = min(sizes) if sizes else 512.0
+            return 0.5 * self._smallest
+        return 0.5 if self.kind == "done" else 1.0 if self.kind in ("mean", "time") else 0.0
 
-    def _log_mean_ms(self, setting: str, rounds: Sequence[int]) -> float:
-        periods = [p for number in rounds for p in self._periods[setting][number]]
-        ops, waited = sum(p.ops for p in periods), sum(p.latency_sum_ns for p in periods)
-        return math.log(max(waited / ops, 1.0) / 1e6)
+    def _counts_of(self, setting: str, groups: Groups) -> Array:
+        """Operations by group of rounds and bin of latency, [group, bin]."""
+        return np.array([np.sum([self._counts(setting, number) for number in group], axis=0) for group in groups])
 
     def _counts(self, setting: str, number: int) -> Array:
         key = (setting, number)

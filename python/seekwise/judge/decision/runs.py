@@ -1,6 +1,6 @@
 """Two live-switched runs against each other: the same setting before and after something changed.
 
-Each run's own noise comes from a jackknife over its rounds; Welch's t statistic joins the two. What differs from run to run whatever is set
+Each run's own noise comes from its rounds; Welch's t statistic joins the two. What differs from run to run whatever is set
 (the host, the place of the test files) is not in that noise, as the runs were not interleaved: so a difference that one pair of runs shows is
 `unconfirmed` until further pairs all show it. Simulated runs have no such noise: one pair is enough.
 """
@@ -92,10 +92,8 @@ def _mean(entry: Entry, setting: str) -> tuple[float, float, int] | None:
     n = len(rounds)
     if n < ROUNDS_MIN:
         return None
-    whole = entry.figures.log_value(setting, rounds)
-    without = entry.figures.log_values_without_one(setting, [[each] for each in rounds])
-    pseudo = n * whole - (n - 1) * without
-    return whole, max(float(np.var(pseudo, ddof=1)), NOISE_FLOOR_LOG**2) / n, n - 1
+    error = max(entry.figures.own_error(setting, rounds), NOISE_FLOOR_LOG / n**0.5)
+    return entry.figures.log_value(setting, rounds), error**2, n - 1
 
 
 def _welch(a: tuple[float, float, int], b: tuple[float, float, int]) -> tuple[float, float, float, float]:

@@ -1,10 +1,9 @@
 """The one statistics of every verdict: each pair of settings of a table, its difference, error and p.
 
-Each difference is a jackknife over rounds, so that percentiles and ratios of sums are merged over rounds and never averaged, and its
-t statistic is made of differences that are symmetric by the random order of each round. Such a t test keeps its level at 5 % and
+Each figure is merged over rounds, never averaged over them, and its difference (`Figures.log_ratio`: of plain values the paired t test on the log
+scale, else `pair_errors`) has a t statistic that is made of differences that are symmetric by the random order of each round. Such a t test keeps its level at 5 % and
 below whatever the variances of the rounds are (Ibragimov and Müller 2010, J. Business & Economic Statistics 28(4); Bakirov and
-Székely 2006), which covers autocorrelation, drift, bursts and a noisy neighbour alike. Where all that is known are plain values, the
-jackknife is the paired t test on the log scale.
+Székely 2006), which covers autocorrelation, drift, bursts and a noisy neighbour alike.
 
 Few rounds know their own noise badly, so pairs lend each other what they know of it (`analysis.moderate`): pairs of one entry, and of
 all entries of a family that is large enough (`table.Conditions.family`).
@@ -35,21 +34,10 @@ FAMILY_MIN = 5
 PAIRS_MIN = 3
 """Fewer pairs of one entry lend each other nothing."""
 SPENDING_POWER = 4
-FAR_OUT = 2.5
-"""Robust standard deviations from the centre of all rounds; with normal noise 1 % of the rounds lie beyond, and bounding costs 0.5 %."""
-FAR_SHARE_MOST = 0.25
-ONE_SIDED_P = 0.3
-"""Far rounds whose split into above and below is less likely than this are a candidate's own."""
-ONE_SIDED_MOST = 0.06
-"""Nor may one side have more than the other by this share of the rounds: all of it lost would be a threshold of the rate."""
-ROUNDS_TO_BOUND = 8
 RARE_FACTOR = 2
 """One of two candidates is rare when the other ran in so many times the rounds that they share."""
 NEIGHBOURS_MOST = 10
 """Rounds that are further away are no neighbours: the candidate ran no more."""
-NEARLY_EQUAL_LOG = 0.7
-"""Beyond a factor of two nothing hangs on a few rounds, and their differences are not symmetric."""
-CENTRE_STEPS = 10
 EXACT_DF = 1e6
 NOISE_FLOOR_LOG = 1e-4
 """Equal numbers (rounded, or an exact model) are not known better than 0.01 %."""
@@ -99,7 +87,7 @@ def spent_at(look: int, looks: int, final: bool) -> float:
 
 
 def pair(entry: Entry, a: str, b: str) -> Pair | None:
-    """Jackknife of the log ratio over the rounds that both ran in, or ran near one another; None below two.
+    """The log ratio over the rounds that both ran in, or ran near one another; None below two.
 
     Of exact values one round is enough, and has no noise.
     """
@@ -109,57 +97,11 @@ def pair(entry: Entry, a: str, b: str) -> Pair | None:
     if count < (1 if entry.conditions.exact else 2):
         return None
     sign = 1.0 if entry.more_is_better else -1.0
-    whole = sign * (whole_of(figures, b, of_b) - whole_of(figures, a, of_a))
     if entry.conditions.exact and count < ROUNDS_MIN:
+        whole = sign * (whole_of(figures, b, of_b) - whole_of(figures, a, of_a))
         return Pair(whole, NOISE_FLOOR_LOG**2, count)
-    without = sign * (figures.log_values_without_one(b, of_b) - figures.log_values_without_one(a, of_a))
-    mean, s_squared = centre(whole, without)
-    return Pair(mean, max(s_squared, NOISE_FLOOR_LOG**2), count, figures.added_variance(a, b))
-
-
-def centre(whole: float, without: Array) -> tuple[float, float]:
-    """(log ratio, variance of one round's log ratio) of a jackknife, from the relative difference (b − a) / (b + a) = tanh(δ / 2).
-
-    Near equality this is the jackknife of the logarithm. A rate that is all but zero has a sure share of the other and an unsure
-    logarithm: one round in which a little moved changes it by a factor of ten.
-
-    What strikes from outside (a neighbour on the host, a write-back) strikes each candidate with the same probability, by the random
-    order of each round, so the rounds that fall far out lie on both sides alike and are bounded (Huber 1964, Annals of Mathematical
-    Statistics 35(1)). Where they lie on one side they belong to a candidate: stalls are part of its figure, and nothing is bounded.
-    """
-    count = len(without)
-    share, shares = np.tanh(whole / 2), np.tanh(without / 2)
-    slope = 0.5 * (1 - share**2)
-    pseudo = count * share - (count - 1) * shares
-    if not np.isfinite(pseudo).all() or slope <= 0:
-        return whole, np.inf
-    plain = float(np.var(pseudo, ddof=1) / slope**2)
-    if count < ROUNDS_TO_BOUND or abs(whole) > NEARLY_EQUAL_LOG:
-        return whole, plain
-    found = _bounded(pseudo)
-    if found is None:
-        return whole, plain
-    middle, variance = found
-    return whole + float(middle - pseudo.mean()) / slope, min(plain, variance / slope**2)
-
-
-def _bounded(values: Array) -> tuple[float, float] | None:
-    """(Huber's centre, variance that one value adds to it); None where the far values do not lie on both sides alike."""
-    middle = float(np.median(values))
-    reach = FAR_OUT * 1.4826 * float(np.median(np.abs(values - middle)))
-    if reach <= 0:
-        return None
-    for _ in range(CENTRE_STEPS):
-        middle = float(np.clip(values, middle - reach, middle + reach).mean())
-    above, below = int((values > middle + reach).sum()), int((values < middle - reach).sum())
-    far = above + below
-    if far == 0 or far > FAR_SHARE_MOST * len(values) or abs(above - below) > ONE_SIDED_MOST * len(values):
-        return None
-    if special.bdtr(min(above, below), far, 0.5) < ONE_SIDED_P / 2:
-        return None
-    clipped = np.clip(values, middle - reach, middle + reach)
-    inside = 1 - far / len(values)
-    return middle, float(((clipped - middle) ** 2).sum() / (len(values) - 1)) / inside**2
+    log_ratio, s_squared = figures.log_ratio(a, of_a, b, of_b)
+    return Pair(sign * log_ratio, max(s_squared, NOISE_FLOOR_LOG**2), count, figures.added_variance(a, b))
 
 
 def whole_of(figures: Figures, name: str, groups: Sequence[Sequence[int]]) -> float:

@@ -16,9 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from seekwise.judge.decision.bounded import of_logs
 from seekwise.workload.study.uses import Purpose
 
 Array = NDArray[np.float64]
+
+
+Groups = Sequence[Sequence[int]]
+"""Rounds that are one observation."""
 
 
 class Figures(Protocol):
@@ -34,8 +39,13 @@ class Figures(Protocol):
         """Logarithm of the metric over these rounds taken together."""
         ...
 
-    def log_values_without_one(self, setting: str, groups: Sequence[Sequence[int]]) -> Array:
-        """The same over all rounds of these groups, with each group left out in turn; at least two groups."""
+    def log_ratio(self, a: str, of_a: Groups, b: str, of_b: Groups) -> tuple[float, float]:
+        """(logarithm of b over a, variance of one round's) over groups of rounds that belong together one by one; at least two. The variance is
+        infinite where nothing is known."""
+        ...
+
+    def own_error(self, setting: str, rounds: Sequence[int]) -> float:
+        """Standard error of `log_value`; at least two rounds."""
         ...
 
     def added_variance(self, a: str, b: str) -> float:
@@ -112,11 +122,20 @@ class Values:
         known = self.logs[setting]
         return sum(known[each] for each in rounds) / len(rounds)
 
-    def log_values_without_one(self, setting: str, groups: Sequence[Sequence[int]]) -> Array:
+    def log_ratio(self, a: str, of_a: Groups, b: str, of_b: Groups) -> tuple[float, float]:
+        whole = self._mean(b, of_b) - self._mean(a, of_a)
+        return of_logs(whole, self._without_one(b, of_b) - self._without_one(a, of_a))
+
+    def own_error(self, setting: str, rounds: Sequence[int]) -> float:
+        known = [self.logs[setting][each] for each in rounds]
+        return float(np.std(known, ddof=1)) / len(known) ** 0.5
+
+    def _mean(self, setting: str, groups: Groups) -> float:
+        return self.log_value(setting, [each for group in groups for each in group])
+
+    def _without_one(self, setting: str, groups: Groups) -> Array:
+        """The mean with each group left out in turn."""
         known = self.logs[setting]
-        if all(len(group) == 1 for group in groups):
-            logs = np.array([known[each] for (each,) in groups])
-            return (logs.sum() - logs) / (len(logs) - 1)
         sums = np.array([sum(known[each] for each in group) for group in groups])
         counts = np.array([len(group) for group in groups])
         return (sums.sum() - sums) / (counts.sum() - counts)
