@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,7 +19,8 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from seekwise import library
 
-    return getattr(library, name)
+    # The room of this name is callable and stays in place once any of its modules is loaded.
+    return importlib.import_module("seekwise.simulate") if name == "simulate" else getattr(library, name)
 
 
 def __dir__() -> list[str]:

@@ -21,7 +21,9 @@ def record(number: int, setting: str, iops: int, *, use: str, provenance: str = 
 
 
 def records(use: str = "parallel-reads", provenance: str = "measured") -> list[Record]:
-    return [record(place, name, iops, use=use, provenance=provenance) for place, (name, iops) in enumerate(RATES.items())]
+    return [
+        record(place, name, iops, use=use, provenance=provenance) for place, (name, iops) in enumerate(RATES.items())
+    ]
 
 
 def kept(path: Path, made: list[Record], name: str) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from seekwise import simulate as backends
 from seekwise.lab.testbed import machine
 from seekwise.lab.testbed.cpio import Entry
+from seekwise.simulate import backends
 from seekwise.simulate.protocol import Options
 from seekwise.workload.study import parse, plan
 

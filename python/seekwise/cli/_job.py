@@ -11,11 +11,11 @@ from typing import Literal
 
 import click
 
-from seekwise import simulate as backends
 from seekwise.cli import _live, _output, _shown
 from seekwise.cli._shown import page_name
 from seekwise.errors import UsageError
 from seekwise.measure import execute as run
+from seekwise.simulate import backends
 from seekwise.simulate.protocol import Backend, Options
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record

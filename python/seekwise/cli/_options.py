@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from seekwise.simulate import BACKENDS
+from seekwise.simulate.backends import BACKENDS
 from seekwise.workload.study.quantity import TIME_FORM, parse_seconds
 
 

@@ -7,11 +7,11 @@ from typing import Literal
 
 import click
 
-from seekwise import simulate as backends
 from seekwise.cli import _dry_run, _job, _options, _spread
 from seekwise.errors import UsageError
 from seekwise.measure import execute as runs
 from seekwise.measure.cluster import where
+from seekwise.simulate import backends
 from seekwise.simulate.protocol import Options
 from seekwise.store.database import Store
 from seekwise.workload.study import parse, starters

@@ -1,31 +1,20 @@
-"""Backends: who carries out a trial. One protocol (`protocol.py`), one row per backend here."""
+"""Backends: who carries out a trial. One protocol (`protocol.py`), one row per backend in `backends.py`.
+
+The package is called as a function, too: `seekwise.simulate(STUDY)` of the library has the name of this room.
+"""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
-from seekwise.errors import UsageError
-
-if TYPE_CHECKING:
-    # Options of commands name BACKENDS: the models of studies, which take longest to load, are loaded with a backend only.
-    from seekwise.simulate.protocol import Backend, Options
-
-BACKENDS = {
-    "kernel": "seekwise.measure.kernel.backend:KernelBackend",
-    "simulated": "seekwise.simulate.simulated:SimulatedBackend",
-    "lab": "seekwise.lab.testbed.backend:LabBackend",
-}
+import sys
+from types import ModuleType
+from typing import Any
 
 
-def get(name: str, options: Options | None = None) -> Backend:
-    """The backend of that name, loaded when it is asked for."""
-    from seekwise.simulate.protocol import Options
+class _Simulate(ModuleType):
+    def __call__(self, *words: Any, **options: Any) -> Any:
+        from seekwise import library
 
-    if name not in BACKENDS:
-        from seekwise.workload.study.study import FORMER_BACKENDS
+        return library.simulate(*words, **options)
 
-        hint = FORMER_BACKENDS.get(name, "backends: " + ", ".join(BACKENDS))
-        raise UsageError(f"this release has no `{name}` backend", hint=hint)
-    module, _, attribute = BACKENDS[name].partition(":")
-    return getattr(import_module(module), attribute)(options or Options())
+
+sys.modules[__name__].__class__ = _Simulate

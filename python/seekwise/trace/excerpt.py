@@ -6,6 +6,7 @@ import base64
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -59,7 +60,7 @@ def kept(extra: Mapping[str, object], use: str) -> list[Traced]:
         return []
 
 
-def _unpacked(each: dict) -> tuple[Served, ...]:
+def _unpacked(each: dict[str, Any]) -> tuple[Served, ...]:
     count = int(each["requests"])
     # The size is known: no more is ever unpacked, whatever the file holds.
     data = zlib.decompressobj().decompress(base64.b64decode(each["packed"]), 8 * len(COLUMNS) * count)
