@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from report.sample_live import live_outcome
-from seekwise.judge.live_outcome import notes
+from seekwise.judge.outcome import notes
 from seekwise.report.metric_words import open_bound
 
 

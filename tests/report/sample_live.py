@@ -6,7 +6,7 @@ import functools
 import math
 import random
 
-from seekwise.judge import live_outcome as outcomes
+from seekwise.judge import outcome as outcomes
 from seekwise.judge.decision.periods import BINS_PER_OCTAVE, upper_bound_ns
 from seekwise.judge.rule import THRESHOLD_OF_PERIODS
 from seekwise.store.database import Run

@@ -1,16 +1,64 @@
-"""A stored run judged, whichever way it was measured: the one place that asks which way that was."""
+"""A stored run judged, whichever way it was measured, and the outcome of a live-switched one; that of a study: `study_outcome.py`.
+
+`of` is the one place that asks which way that was.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
+from seekwise.control.lines import Lines, shell_lines
 from seekwise.errors import UsageError
-from seekwise.judge import live_outcome, study_outcome
-from seekwise.judge.live_outcome import LiveOutcome
+from seekwise.judge import believable, study_outcome
+from seekwise.judge.decision import effort
+from seekwise.judge.decision.choose import Choice
+from seekwise.judge.decision.found_load import found_load
+from seekwise.judge.decision.records import Decided, decided
+from seekwise.judge.decision.verdicts import Judged
 from seekwise.judge.study_outcome import StudyOutcome, study_of
 from seekwise.store import damage
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
 from seekwise.workload.live_plan import LivePlan, stored
+from seekwise.workload.study import uses
 from seekwise.workload.study.study import Study
+from seekwise.workload.study.uses import Purpose
+
+PURPOSES: dict[str, Purpose] = {"responsive": "responsive", "throughput": "throughput"}
+DISTURBED_SHARE = 0.25
+
+
+@dataclass(frozen=True)
+class LiveOutcome:
+    run: Run
+    plan: LivePlan
+    records: list[Record]
+    found: Decided
+    seconds: float
+    asked: Choice | None = None
+    """The choice for a purpose that was asked for afterwards."""
+
+    @property
+    def choice(self) -> Choice | None:
+        """For the uses that were asked for by name, else for whatever may come.
+
+        None under a live load that cannot be judged by.
+        """
+        if no_verdict(self) is not None:
+            return None
+        if self.asked is not None:
+            return self.asked
+        return self.found.stated if self.plan.group is not None else self.found.choice
+
+    @property
+    def lines(self) -> Lines:
+        """Shell lines that set and undo the choice; none when nothing changes."""
+        choice = self.choice
+        if choice is None or not choice.changes or self.plan.provenance != "measured":
+            return Lines((), ())
+        candidate = next(each for each in self.plan.candidates if each.label == choice.setting)
+        return shell_lines(candidate.changes, self.plan.current)
+
 
 Outcome = StudyOutcome | LiveOutcome
 
@@ -41,7 +89,7 @@ def from_records(run: Run, records: list[Record], study: Study | None = None) ->
     """The outcome of a run whose records are at hand. SeekwiseError where its plan cannot be read."""
     plan = stored(run.plan)
     if isinstance(plan, LivePlan):
-        return live_outcome.judged(run, plan, records)
+        return judged(run, plan, records)
     found = StudyOutcome(run, plan, records, study if study is not None else study_of(run))
     found.decided  # noqa: B018  judged here, where what is garbled is an error about this run
     return found
@@ -49,3 +97,115 @@ def from_records(run: Run, records: list[Record], study: Study | None = None) ->
 
 def _has_arrays(study: Study) -> bool:
     return "raid_level" in study.factor_names() or any(system.raid_level for system in study.system)
+
+
+def judged(run: Run, plan: LivePlan, records: list[Record], seconds: float | None = None) -> LiveOutcome:
+    """The outcome of these records. `seconds`: of the whole run; without it, up to the end of the last period."""
+    if seconds is None:
+        seconds = max((float(r.conditions["start_s"]) + float(r.conditions["length_s"]) for r in records), default=0.0)
+    # Of a staged run only what the last candidates did is compared; the stages before are told in the plan.
+    compared = [each for each in records if each.setting in {candidate.label for candidate in plan.candidates}]
+    return LiveOutcome(run, plan, compared, decided(compared, plan), seconds)
+
+
+def no_verdict(found: LiveOutcome) -> str | None:
+    """Why a run under a live load cannot be judged: no load, or too uneven a one; None when it can."""
+    load = found_load(found.records)
+    return None if load is None else load.text
+
+
+def for_purpose(found: LiveOutcome, purpose: str) -> LiveOutcome:
+    """The same run asked for one purpose, or for one group of its uses: the answer names what was measured of it and nothing else.
+
+    UsageError when nothing was.
+    """
+    if purpose in PURPOSES:
+        choice = found.found.by_purpose.get(PURPOSES[purpose])
+        kept = [each for each in found.found.judged if each.purpose == purpose]
+        if choice is not None:
+            return replace(found, asked=choice, found=replace(found.found, judged=tuple(kept), by_purpose={}))
+    choice = found.found.by_group.get(purpose)
+    if choice is None:
+        uses.chosen(purpose)  # what no use is called is not to be measured either
+        measured = ", ".join([*found.found.by_group, *found.found.by_purpose]) or "nothing"
+        raise UsageError(
+            f"run {found.run.run_id} did not measure {purpose!r}",
+            hint=f"it measured {measured}; `sudo seekwise tune PATH --for {purpose}` measures it",
+        )
+    own = [each for each in found.found.judged if each.group == purpose]
+    plan = replace(
+        found.plan,
+        group=purpose,
+        uses=tuple(use for use in found.plan.uses if use.group == purpose),
+        left_out=(),
+    )
+    within = replace(found.found, judged=tuple(own), by_purpose={})
+    return replace(found, plan=plan, asked=choice, found=within)
+
+
+def notes(found: LiveOutcome) -> list[str]:
+    """What a reader must know beside the answer, in sentences. SeekwiseError where a record holds what none can."""
+    with damage.reading(found.run.run_id):
+        return _notes(found)
+
+
+def _notes(found: LiveOutcome) -> list[str]:
+    said = [*believable.switched_doubts(found.records, found.plan.uses), *found.plan.notes]
+    for record in found.records:
+        said += [str(each) for each in record.conditions.get("said", [])]
+    if (text := _pressure(found.records)) is not None:
+        said.append(text)
+    if found.plan.left_out:
+        said.append(f"Not measured in this budget: {', '.join(found.plan.left_out)}")
+    measured = {record.factors.get("use") for record in found.records}
+    missing = [use.name for use in found.plan.uses if use.name not in measured]
+    if missing:
+        said.append(f"No result for {', '.join(missing)}: the load did not run or time was up")
+    disturbed = [r for r in found.records if float(r.conditions.get("foreign_share", 0.0)) > DISTURBED_SHARE]
+    if disturbed:
+        by = _programs(disturbed)
+        who = f": {', '.join(by[:3])}" if by else ""
+        said.append(
+            f"Other programs used the disk in {len(disturbed)} of {len(found.records)} periods{who}; "
+            "the intervals include that noise"
+        )
+    invalid = [record for record in found.records if not record.valid]
+    if invalid:
+        said.append(f"{len(invalid)} of {len(found.records)} periods discarded: {invalid[0].invalid_reason}")
+    return said
+
+
+def _programs(records: list[Record]) -> list[str]:
+    """Programs that did I/O in these periods, each once with what it moved in all, most first: `rsync (pid 812, 14.2 MB)`."""
+    moved: dict[tuple[str, int], int] = {}
+    for record in records:
+        for each in record.conditions.get("other_programs", []):
+            if isinstance(each, dict):  # a run of 0.1 kept sentences
+                who = (str(each["name"]), int(each["pid"]))
+                moved[who] = moved.get(who, 0) + int(each["io_bytes"])
+    most_first = sorted(moved.items(), key=lambda pair: -pair[1])
+    return [f"{name} (pid {pid}, {count / 1e6:.1f} MB)" for (name, pid), count in most_first]
+
+
+def _pressure(records: list[Record]) -> str | None:
+    """How much of the time some task waited for I/O under each setting, where the kernel tells."""
+    shares: dict[str, list[float]] = {}
+    for record in records:
+        if isinstance(value := record.conditions.get("io_pressure"), float):
+            shares.setdefault(record.setting, []).append(value)
+    if not shares:
+        return None
+    parts = [f"{100 * sum(each) / len(each):.0f} % under {name}" for name, each in shares.items()]
+    return f"Some program waited for I/O in {', '.join(parts)} of the time (/proc/pressure/io, the whole machine)"
+
+
+def seconds_more(found: LiveOutcome, each: Judged) -> float | None:
+    """Measuring time that would decide the easiest open comparison of this entry."""
+    mine = [r for r in found.records if r.factors.get("use") == each.use]
+    if not mine:
+        return None
+    names = {r.setting for r in mine}
+    round_s = sum(
+        max(float(r.conditions["length_s"]) for r in mine if r.setting == name and r is not None) for name in names
+    )
+    return effort.seconds_to_decide(each, round_s)

@@ -16,7 +16,7 @@ from rich.text import Text
 from seekwise.errors import UsageError
 from seekwise.judge import workloads
 from seekwise.judge.decision.document import decision_document
-from seekwise.judge.live_outcome import LiveOutcome, for_purpose
+from seekwise.judge.outcome import LiveOutcome, for_purpose
 from seekwise.judge.study_outcome import StudyOutcome, cell_name, wanted
 from seekwise.judge.workloads import Weighed, Workload
 from seekwise.report import terminal, tune_answer

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from seekwise.judge.decision import document as decision
 from seekwise.judge.decision import seen
 from seekwise.judge.document import document as verdict_document
-from seekwise.judge.live_outcome import LiveOutcome, no_verdict, notes
+from seekwise.judge.outcome import LiveOutcome, no_verdict, notes
 from seekwise.judge.rule import RULE_VERSION
 from seekwise.judge.study_outcome import StudyOutcome
 from seekwise.report import tune_answer

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from seekwise.judge.decision.periods import dense, quantile_ns
 from seekwise.judge.decision.records import job_of, period_of
 from seekwise.judge.decision.verdicts import Judged, Standing
-from seekwise.judge.live_outcome import LiveOutcome, notes
+from seekwise.judge.outcome import LiveOutcome, notes
 from seekwise.report import close_up, site, stages, terms, tested, tune_answer
 from seekwise.report.charts import files, live_svg, panels
 from seekwise.report.looks import Look, Looks

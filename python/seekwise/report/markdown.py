@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from seekwise.judge.live_outcome import LiveOutcome, notes
+from seekwise.judge.outcome import LiveOutcome, notes
 from seekwise.report import arrays, losses, tested, tune_answer
 from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.live_page import PROVENANCE, devices_text, tested_text

@@ -13,8 +13,8 @@ from rich.text import Text
 
 from seekwise.judge import outcome
 from seekwise.judge.decision.choose import Choice
-from seekwise.judge.live_outcome import LiveOutcome, notes
 from seekwise.judge.observation import Verdict
+from seekwise.judge.outcome import LiveOutcome, notes
 from seekwise.judge.printed import Style
 from seekwise.judge.study_outcome import StudyOutcome
 from seekwise.report import documents, tune_answer

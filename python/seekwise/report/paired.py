@@ -15,7 +15,7 @@ from seekwise.judge.compare import Side
 from seekwise.judge.decision.records import entries
 from seekwise.judge.decision.runs import Change, changes, over_pairs
 from seekwise.judge.document import document
-from seekwise.judge.live_outcome import LiveOutcome
+from seekwise.judge.outcome import LiveOutcome
 from seekwise.judge.rule import RULE_VERSION
 from seekwise.report.comparison import NOT_INTERLEAVED, Pairing, of_live, of_studies
 from seekwise.store import damage

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from seekwise.judge.live_outcome import LiveOutcome
+from seekwise.judge.outcome import LiveOutcome
 from seekwise.report.metric_words import amount, metric_name, percent
 
 NAMED_MOST = 3

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 
 from seekwise.judge.decision.verdicts import Judged, Standing
-from seekwise.judge.live_outcome import LiveOutcome, no_verdict, notes, seconds_more
+from seekwise.judge.outcome import LiveOutcome, no_verdict, notes, seconds_more
 from seekwise.report import answered, stages
 from seekwise.report.answered import Question, UseRow, log_loss
 from seekwise.report.metric_words import amount, metric_name, open_bound, within
