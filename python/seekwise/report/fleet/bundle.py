@@ -116,6 +116,8 @@ def _runs(path: Path, raw: IO[bytes]) -> Iterator[Whole]:
             if current is None:
                 raise ValueError("a record stands before its run")
             record = _record(line["record"], current.run.run_id)
+            if not current.run.is_of_study:
+                checked.check_period(record)
             if (record.trial, record.attempt) in seen:
                 raise ValueError(f"trial {record.trial} stands there twice")
             seen.add((record.trial, record.attempt))
