@@ -15,6 +15,7 @@ from seekwise.judge.decision.choose import Choice
 from seekwise.judge.decision.found_load import found_load
 from seekwise.judge.decision.records import Decided, decided
 from seekwise.judge.decision.verdicts import Judged
+from seekwise.judge.observation import Verdict
 from seekwise.judge.study_outcome import StudyOutcome, study_of
 from seekwise.store import damage
 from seekwise.store.database import Run, Store
@@ -30,6 +31,8 @@ DISTURBED_SHARE = 0.25
 
 @dataclass(frozen=True)
 class LiveOutcome:
+    """A live-switched run judged use by use."""
+
     run: Run
     plan: LivePlan
     records: list[Record]
@@ -37,6 +40,16 @@ class LiveOutcome:
     seconds: float
     asked: Choice | None = None
     """The choice for a purpose that was asked for afterwards."""
+
+    @property
+    def provenance(self) -> str:
+        """measured, virtual or simulated."""
+        return self.plan.provenance
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """None of pairs: a use is judged as a whole."""
+        return []
 
     @property
     def choice(self) -> Choice | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
@@ -31,79 +32,84 @@ if TYPE_CHECKING:
 ROWS_MOST = 4
 
 
-class Report(Protocol):
+class Report(ABC):
     """What every run tells."""
 
-    @property
-    def run(self) -> Run: ...
+    outcome: outcome.Outcome
 
     @property
-    def records(self) -> Sequence[Record]: ...
+    def run(self) -> Run:
+        return self.outcome.run
+
+    @property
+    def records(self) -> Sequence[Record]:
+        """Every trial or period, invalid ones included."""
+        return self.outcome.records
 
     @property
     def provenance(self) -> str:
         """measured, virtual or simulated."""
-        ...
+        return self.outcome.provenance
 
     @property
     def choice(self) -> Choice | None:
         """The setting that the verdicts choose; None where nothing can be chosen."""
-        ...
+        return self.outcome.choice
 
     @property
     def verdicts(self) -> Sequence[Verdict]:
         """Of pairs of settings, where the run was judged by pairs."""
-        ...
+        return self.outcome.verdicts
 
+    @abstractmethod
     def headline(self) -> str:
         """The answer in its first sentences."""
-        ...
 
+    @abstractmethod
     def reasons(self) -> Sequence[str]:
         """What stands behind it, in sentences."""
-        ...
 
+    @abstractmethod
     def notes(self) -> Sequence[str]:
         """What a reader must know beside it, in sentences."""
-        ...
 
+    @abstractmethod
     def findings(self) -> Sequence[str]:
         """Insights in sentences, the strongest first."""
-        ...
 
+    @abstractmethod
     def place(self) -> str:
         """What was measured, and on which devices."""
-        ...
 
+    @abstractmethod
     def standings(self) -> list[tuple[str, str]]:
         """(use and metric, how it stands)."""
-        ...
 
+    @abstractmethod
     def advised(self, purpose: str | None = None, system: str | None = None) -> Advised:
         """What to set, for a use or for everything, on all systems or on one. UsageError for what was not measured."""
-        ...
 
+    @abstractmethod
     def document(self, *, records: bool = True, report: str | None = None) -> dict[str, object]:
         """For `--json`."""
-        ...
 
+    @abstractmethod
     def show(
         self, console: Console, *, everything: bool = False, figures: bool = False, told: Sequence[str] = ()
     ) -> None:
         """The answer on a terminal. `figures`: every mean that was measured before it; `told`: notes that stand above already."""
-        ...
 
+    @abstractmethod
     def markdown(self) -> str:
         """The report for an issue or a chat."""
-        ...
 
+    @abstractmethod
     def pictures(self) -> list[tuple[str, str]]:
         """(name, SVG) of each chart."""
-        ...
 
+    @abstractmethod
     def write(self, path: Path) -> Path:
         """Writes the page. OSError where that fails."""
-        ...
 
 
 def of(store: Store, *runs: Run, style: Style | None = None, brief: bool = False) -> Report:
@@ -117,7 +123,7 @@ def of_outcome(found: outcome.Outcome, style: Style | None = None) -> Report:
 
 
 @dataclass(frozen=True)
-class StudyReport:
+class StudyReport(Report):
     """Of a run of a study."""
 
     outcome: StudyOutcome
@@ -130,28 +136,8 @@ class StudyReport:
             return content_of(self.outcome, self.style)
 
     @property
-    def run(self) -> Run:
-        return self.outcome.run
-
-    @property
     def plan(self) -> Plan:
         return self.outcome.plan
-
-    @property
-    def records(self) -> Sequence[Record]:
-        return self.outcome.records
-
-    @property
-    def provenance(self) -> str:
-        return self.outcome.provenance
-
-    @property
-    def choice(self) -> Choice | None:
-        return self.outcome.choice
-
-    @property
-    def verdicts(self) -> Sequence[Verdict]:
-        return self.outcome.verdicts
 
     def headline(self) -> str:
         from seekwise.report import page
@@ -218,30 +204,10 @@ class StudyReport:
 
 
 @dataclass(frozen=True)
-class TuneReport:
+class TuneReport(Report):
     """Of a run that was switched live."""
 
     outcome: LiveOutcome
-
-    @property
-    def run(self) -> Run:
-        return self.outcome.run
-
-    @property
-    def records(self) -> Sequence[Record]:
-        return self.outcome.records
-
-    @property
-    def provenance(self) -> str:
-        return self.outcome.plan.provenance
-
-    @property
-    def choice(self) -> Choice | None:
-        return self.outcome.choice
-
-    @property
-    def verdicts(self) -> Sequence[Verdict]:
-        return ()
 
     def headline(self) -> str:
         return tune_answer.headline(self.outcome)
@@ -256,7 +222,8 @@ class TuneReport:
         return ()
 
     def place(self) -> str:
-        return f"{self.outcome.plan.target} on {', '.join(self.outcome.plan.leaves)}"
+        plan = self.outcome.plan
+        return f"{plan.target} on {', '.join(plan.leaves)}" if plan.leaves else plan.target
 
     def standings(self) -> list[tuple[str, str]]:
         return [
