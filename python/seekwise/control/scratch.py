@@ -6,7 +6,7 @@
 
 The folder on the target may belong to anybody: its owner can rename what we make there and put something else in its place. So
 the path that is handed out leads through an open descriptor (`/proc/PID/fd/N`) to the folder that we made, wherever it is
-by now, and whoever opens files there is led nowhere else: the folder itself is ours, with mode 0700.
+by now, and opening files there leads nowhere else: the folder itself is ours, with mode 0700.
 
 Journalled before it is made; then with its device, inode and owner, and a manifest inside that holds the entry's secret. Removed
 is only what carries all of these, relative to the open folder: never by path, never a link, never through a mount.

@@ -1,4 +1,4 @@
-"""What a report says, as plain data: filled by whoever ran the study, drawn by `page` and `terminal`."""
+"""What a report says, as plain data: filled by `outcome`, drawn by `page` and `terminal`."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Connection:
         return str(self.client.status) == "running"
 
     def threads(self) -> dict[str, int]:
-        """{address: threads} of the workers as the client last heard; empty while nobody answers."""
+        """{address: threads} of the workers as of the last answer; empty while the scheduler does not answer."""
         try:
             found = self.client.scheduler_info(n_workers=-1)["workers"]
         except (KeyError, TypeError, AttributeError, OSError, TimeoutError):
@@ -91,7 +91,7 @@ class Connection:
                     hint="install the same release of seekwise there, with the same Python",
                 )
             if isinstance(found, OSError | TimeoutError):
-                continue  # it ended just now; whoever takes its place is asked again with each batch
+                continue  # it ended just now; its successor is asked again with each batch
             if not isinstance(found, work.Identity):
                 raise SeekwiseError(f"worker {address} does not answer: {places.first_line(found)}")
             refuse(address, wanted.difference(found))

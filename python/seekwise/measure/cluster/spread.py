@@ -324,4 +324,4 @@ def _drop(future: Any) -> None:
     try:
         future.cancel()
     except (OSError, RuntimeError, TimeoutError):
-        return  # whoever is gone does not work on it either
+        return  # a worker that is gone does not work on it either

@@ -108,7 +108,7 @@ def cluster(where: Where) -> Iterator[Any]:
     import dask
 
     quiet()
-    # Dask shares its scratch folder with whoever made it first, and looks for modules there.
+    # Dask shares its scratch folder with the user who made it first, and looks for modules there.
     with temporary.private("dask") as scratch:
         own = {"temporary-directory": str(scratch), **FRUGAL, **ALONE}
         with dask.config.set(own), _without_http():
@@ -126,7 +126,7 @@ def cluster(where: Where) -> Iterator[Any]:
 
 @contextmanager
 def _without_http() -> Iterator[None]:
-    """Dask's dashboard and its other pages answer whoever asks on this machine, and a run needs none of them."""
+    """Dask's dashboard and its other pages answer every user of this machine, and a run needs none of them."""
     from distributed.node import ServerNode
 
     before, safe = ServerNode.start_http_server, os.environ.get("PYTHONSAFEPATH")

@@ -218,7 +218,7 @@ def laid_out_on_device(
     """The same on a block device that proved empty: regions one after the other, written once. For fio alone."""
     if reads_through_cache(uses):
         raise UsageError(
-            "read-ahead is felt when files are opened, and a bare device has none",
+            "read-ahead applies to files, and a bare device has none",
             hint="name a folder on a file system, or leave read-ahead out",
         )
     stores = stores_needed(uses)

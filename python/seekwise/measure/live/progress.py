@@ -40,7 +40,7 @@ LONG_COUNTED_S = 1.0
 """A period holds as many long units as take this time under the fastest candidate, the same number for all."""
 UNITS_MOST = 9
 ROUNDS_FIRST = 4
-"""Long enough to see how long a switch is felt."""
+"""Long enough to see how long the effect of a switch lasts."""
 ROUNDS_FIRST_QUICK = 3
 """The same where shorter ones follow in the same stretch."""
 PERIOD_LOOK_S = 0.3

@@ -167,7 +167,7 @@ class Session:
             cut = each.cut_s(candidate) if each.long_unit_s is None else period.lead_s
             if each.long_unit_s is None and cut > carry.CUT_SHARE_MAX * period.length_s:
                 if period.length_s < progress.SHORT_S:
-                    # Made before it was known how long this switch is felt: nothing in it tells of the setting.
+                    # Made before it was known how long the effect of a switch lasts: the period says nothing of the setting.
                     continue
                 cut = carry.CUT_SHARE_MAX * period.length_s
             made = record.of_period(

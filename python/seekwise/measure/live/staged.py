@@ -122,14 +122,16 @@ def _screened(
     by_scheduler = {
         label: [each for each in levels if also.scheduler_of(each) == _name(session, label)] for label in kept
     }
-    felt_by = {
-        state.use.name: {label: felt for label, each in by_scheduler.items() if (felt := _levels(each, state.use))}
+    levels_by = {
+        state.use.name: {
+            label: noticed for label, each in by_scheduler.items() if (noticed := _levels(each, state.use))
+        }
         for state in states
         if not state.failed
     }
-    todo = _in_turn(states, felt_by)
+    todo = _in_turn(states, levels_by)
     end_s = session.left_s * (1 - SCREENING_SHARE)
-    needed_s = sum(_seconds_wanted(session, state, felt_by[state.use.name]) for state in todo)
+    needed_s = sum(_seconds_wanted(session, state, levels_by[state.use.name]) for state in todo)
     labels = list(kept)
     if needed_s > session.left_s - end_s:
         # Better one scheduler well than two badly.
@@ -137,23 +139,23 @@ def _screened(
     found: dict[str, list[screen.Effect]] = {label: [] for label in kept}
     measured, periods = [], 0
     for number, state in enumerate(todo):
-        felt = {label: each for label, each in felt_by[state.use.name].items() if label in labels}
+        noticed = {label: each for label, each in levels_by[state.use.name].items() if label in labels}
         left_s = session.left_s - end_s
-        if not felt or left_s < PERIODS_LEAST * _period_s(session, state, felt) + progress.STRETCH_OVERHEAD_S:
+        if not noticed or left_s < PERIODS_LEAST * _period_s(session, state, noticed) + progress.STRETCH_OVERHEAD_S:
             continue
-        wanted = {label: _periods_wanted(each) for label, each in felt.items()}
+        wanted = {label: _periods_wanted(each) for label, each in noticed.items()}
         affordable = int(
-            (left_s / (len(todo) - number) - progress.STRETCH_OVERHEAD_S) / _period_s(session, state, felt)
+            (left_s / (len(todo) - number) - progress.STRETCH_OVERHEAD_S) / _period_s(session, state, noticed)
         )
-        share = max(PERIODS_LEAST, affordable // len(felt))
+        share = max(PERIODS_LEAST, affordable // len(noticed))
         rows = {
             label: screen.design(each, min(share, 2 * wanted[label]), session.plan.seed + number)
-            for label, each in felt.items()
+            for label, each in noticed.items()
         }
         records = _run(session, state, rows)
         measured.append(state.use.name)
         periods += len(records)
-        for label, each in felt.items():
+        for label, each in noticed.items():
             found[label] += _effects(session, state.use, label, records, each)
     chosen = {label: screen.best_values(each) for label, each in found.items()}
     return chosen, {
@@ -172,27 +174,27 @@ def _screened(
     }
 
 
-def _period_s(session: Session, state: progress.UseState, felt: Iterable[str]) -> float:
-    return max(state.length_s(session.candidate(label)) for label in felt) + SWITCH_S
+def _period_s(session: Session, state: progress.UseState, noticed: Iterable[str]) -> float:
+    return max(state.length_s(session.candidate(label)) for label in noticed) + SWITCH_S
 
 
 def _seconds_wanted(
-    session: Session, state: progress.UseState, felt: dict[str, dict[str, list[Value | None]]]
+    session: Session, state: progress.UseState, noticed: dict[str, dict[str, list[Value | None]]]
 ) -> float:
     """Measuring time in which the further values of these schedulers can be told apart under one use."""
-    return progress.STRETCH_OVERHEAD_S + sum(_periods_wanted(each) for each in felt.values()) * _period_s(
-        session, state, felt
+    return progress.STRETCH_OVERHEAD_S + sum(_periods_wanted(each) for each in noticed.values()) * _period_s(
+        session, state, noticed
     )
 
 
 def _in_turn(
-    states: Sequence[progress.UseState], felt_by: dict[str, dict[str, dict[str, list[Value | None]]]]
+    states: Sequence[progress.UseState], levels_by: dict[str, dict[str, dict[str, list[Value | None]]]]
 ) -> list[progress.UseState]:
     """The first use for each setting that none before it feels: one use well tells more than many badly."""
     first: list[progress.UseState] = []
     seen: set[str] = set()
     for state in states:
-        names = {name for each in felt_by.get(state.use.name, {}).values() for name in each}
+        names = {name for each in levels_by.get(state.use.name, {}).values() for name in each}
         if names and not names <= seen:
             first.append(state)
             seen |= names

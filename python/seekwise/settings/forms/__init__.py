@@ -2,7 +2,7 @@
 
 | form | file | read by |
 |---|---|---|
-| `sysfs` | a shell script | whoever runs it, now |
+| `sysfs` | a shell script | the user who runs it, now |
 | `udev` | `/etc/udev/rules.d/65-seekwise.rules` | udev, whenever the drive appears; finds it by serial |
 | `sysfs.conf` | `/etc/sysfs.d/seekwise.conf` | sysfsutils at boot; by kernel name |
 | `boot` | `/etc/modules-load.d/seekwise.conf` | systemd at boot: loads the scheduler's module |

@@ -67,7 +67,7 @@ def _end_process(identity: str) -> None:
     for number, patience_s in ((signal.SIGTERM, GENTLE_S), (signal.SIGKILL, GONE_S)):
         with contextlib.suppress(ProcessLookupError):
             os.kill(process.pid, number)
-            # One that is stopped does not hear the first signal.
+            # A stopped process does not receive the first signal.
             os.kill(process.pid, signal.SIGCONT)
         if _is_gone(process, patience_s):
             return

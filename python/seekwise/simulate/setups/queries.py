@@ -1,7 +1,7 @@
 """What may be asked of a source of results, and in what words.
 
 A metric is asked per (system, operation, scheduler, threads, options), a property per (name, quantity, options). A source of results that has no
-answer raises NotModelled; whoever asked counts that as missed, never as skipped.
+answer raises NotModelled; the caller counts that as missed, never as skipped.
 """
 
 from __future__ import annotations

@@ -254,7 +254,7 @@ class Use(BaseModel):
 
 
 def _purpose(kind: Judged, job: Job, *, alone: bool) -> Purpose:
-    """Times are felt where something competes; of a job that runs alone they say how much gets done."""
+    """Times count where something competes; of a job that runs alone they say how much gets done."""
     if kind in ("tail", "p99", "p999") and job.role == "foreground":
         return "responsive"
     return "responsive" if kind in ("time", "mean", "p50") and job.role == "foreground" and not alone else "throughput"
