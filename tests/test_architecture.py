@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,7 @@ def test_each_crate_has_its_line_and_uses_what_the_line_says() -> None:
         assert used <= said, f"{crate} uses {sorted(used - said)}, which crates/README.md does not say"
 
 
+@cache
 def imports_of(package: str) -> set[str]:
     """Packages and modules of Seekwise that a package's files import, wherever in the file, types apart."""
     folder = SEEKWISE / package
@@ -114,6 +116,22 @@ def test_the_house_stays_small():
         floors[room] = 1 + max((floors[used] for used in imports_of(room) & set(floors)), default=0)
     assert len(rooms) <= ROOMS_MOST
     assert max(floors.values()) <= FLOORS_MOST
+
+
+HEADER_LINES = range(7, 26)
+
+
+def test_each_room_says_what_it_holds_what_it_uses_and_where_to_start():
+    rooms = [name for name in rows_of_packages() if (SEEKWISE / name).is_dir()]
+    for room in rooms:
+        header = ast.get_docstring(ast.parse((SEEKWISE / room / "__init__.py").read_text(encoding="utf-8"))) or ""
+        uses = re.search(r"^Uses: (.+)\.$", header, re.MULTILINE)
+        assert uses and re.search(r"^Start: \S", header, re.MULTILINE), room
+        assert len(header.splitlines()) in HEADER_LINES, room
+        said = {"no other room": set(), "every room": set(rooms) - {room}}.get(uses[1], set(uses[1].split(", ")))
+        assert imports_of(room) & set(rooms) <= said and (said <= imports_of(room) or room == "cli"), room
+        named = {name for name in re.findall(r"(?<![\w/`])([a-z_]+\.py|[a-z_]+/)(?= )", header) if name.islower()}
+        assert {name for name in named if not list((SEEKWISE / room).rglob(name.rstrip("/")))} == set(), room
 
 
 def is_module(dotted: str) -> bool:

@@ -14,4 +14,7 @@ The steps are the same everywhere: read, save to the journal, write, read back, 
 | `scratch` | the folder for test files: sized before, removed after |
 | `emptiness`, `signatures` | proof that a raw device holds nothing, and its confirmation by name |
 | `child`, `supervise` | a load that cannot outlive its starter |
+
+Uses: linux.
+Start: `settings.changed`; what a killed run left: `recovery`.
 """

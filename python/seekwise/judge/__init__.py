@@ -1,10 +1,13 @@
-"""Judgement: observations in, verdicts out. Reads records only; a better rule can judge old records again.
+"""Judgement: observations in, verdicts and choices out. It reads records only; a better rule can judge old records again.
 
-judge_records(records)           records of a study judged (what commands call)
-judge_observations(observations) the same of any values
-judge(observations)              their verdicts, a pair of settings each
-winner_tables(verdicts)          the articles' table, as data
-candidates, by_cell              more than two: the set not beaten, and groups
+rule.py      the numbers of the rule and its version; thresholds by metric     outcome.py, study_outcome.py   a stored run judged
+decision/    one judge: tables of values (`table.py`), statistics, verdicts, one setting for all (`choose.py`)
+records.py, observe.py      from records to what is compared        compare.py    two runs of one study
+early.py, stopping.py, racing.py   when a run may end               workloads.py  operations weighed by a use
+calibration/ how often it errs: `verify judgement`                  printed.py    tables of published texts
+
+Uses: linux, control, workload, store.
+Start: `outcome.of` for a stored run, `judge_observations` for any values.
 """
 
 from __future__ import annotations

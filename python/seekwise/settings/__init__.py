@@ -1,8 +1,11 @@
-"""From a verdict to a machine that is set that way, and back.
+"""From a verdict to a machine that is set that way, and back; and whether it still is.
 
-| module | what it holds |
-|---|---|
-| `lines` | the shell lines that set and undo values, ready to copy |
-| `apply` | sets values until `seekwise revert` |
-| `persist` | the same over a reboot: udev rule, sysfs.conf, module at boot, TuneD profile |
+asked.py     what `apply` was asked for            apply.py     sets values until `seekwise revert`
+persist.py   the same over a restart; forms/ has one module per way           conflicts.py   what would undo it
+history.py   what was set, and why                 status.py    whether it still is        guard/   compares the load before and after
+doctor/      what is plainly wrong; one module per check                      controllers/  tools of RAID cards
+design/      which array to build of some drives   system/      manual pages, units, completions
+
+Uses: linux, control, workload, store, simulate, judge, measure, report.
+Start: `apply.py`, `doctor/__init__.py`.
 """

@@ -1,6 +1,14 @@
-"""Backends: who carries out a trial. One protocol (`protocol.py`), one row per backend in `backends.py`.
+"""The simulated backend: a study's trials, or a use of `tune`, on modelled storage; and the protocol that all backends follow.
+
+protocol.py, backends.py   who carries out a trial: one protocol, one row per backend
+simulated.py    trials on the simulator, side by side over the cores      trial_spec.py   a trial in the simulator's own language
+storage_trials.py, setups/   systems of the published texts               recordings/     programs of uses, recorded and played
+degraded.py     arrays with a failed drive        close_up.py   a stretch again, request by request
 
 The package is called as a function, too: `seekwise.simulate(STUDY)` of the library has the name of this room.
+
+Uses: control, trace, workload, store.
+Start: `simulated.SimulatedBackend`.
 """
 
 from __future__ import annotations
