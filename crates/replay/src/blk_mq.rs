@@ -6,6 +6,10 @@
 //! was decided right after the issue before it, long before a tag comes free for it. When the model is asked and what
 //! counts as a point follows the protocol beside the recordings.
 //!
+//! One thing the protocol leaves open: a completion runs the hardware queue only if a run before it found no driver tag
+//! (Linux 5.10 to 6.12 block/blk-mq-sched.c: blk_mq_sched_restart), or if the policy asks for a run. After any other completion
+//! nobody asks the kernel's scheduler, so neither is the model asked: what it dispatches there is nothing.
+//!
 //! Kernels before 5.12 pull more than one while the hardware queue was not busy lately ([`seekwise_sched::busyness`]).
 //!
 //! The processes of these recordings stay alive to the end: bfq waits its full time for each after its last request.
@@ -116,6 +120,10 @@ struct Replay<'a, S> {
     tally: Tally,
     busyness: Busyness,
     pulls_many: bool,
+    /// What was taken ahead found no driver tag.
+    waits_for_tag: bool,
+    /// A run found no driver tag: the next completion runs the hardware queue again.
+    restart: bool,
 }
 
 /// Replays `rows` on `policy`. On an error the tally holds the points up to there.
@@ -136,6 +144,8 @@ pub fn replay<S: Scheduler>(
         tally: Tally::default(),
         busyness: Busyness::default(),
         pulls_many: takes_many(&settings.setup.kernel),
+        waits_for_tag: false,
+        restart: false,
     };
     replay.walk(explain)
 }
@@ -150,6 +160,14 @@ impl<S: Scheduler> Replay<'_, S> {
     fn ask_if_full(&mut self, now: Nanos) {
         if self.is_full() {
             self.ask(now);
+            self.look_for_tag();
+        }
+    }
+
+    /// What was taken ahead needs a driver tag.
+    fn look_for_tag(&mut self) {
+        if self.policy.chosen().is_some() && self.is_full() {
+            (self.waits_for_tag, self.restart) = (true, true);
         }
     }
 
@@ -196,14 +214,16 @@ impl<S: Scheduler> Replay<'_, S> {
         self.policy.issued(row.time, issued);
     }
 
-    /// After row `at`, which ran the queue.
-    fn nothing_point(&mut self, at: usize) {
+    /// After row `at`, with which the hardware queue is run or not.
+    fn nothing_point(&mut self, at: usize, is_run: bool) {
         let row = &self.rows[at];
         let free = self.in_flight() < u64::from(self.settings.depth_device);
         if !free || self.queue.waiting() == 0 || self.issue_follows(at) {
             return;
         }
-        self.ask(row.time);
+        if is_run {
+            self.ask(row.time);
+        }
         let right = self.policy.chosen().is_none();
         self.tally.nothing_point(right);
         if !right {
@@ -269,22 +289,27 @@ impl<S: Scheduler> Walk for Replay<'_, S> {
                     .named(row, true)
                     .or_else(|| self.queue.adopt(&mut self.policy, row));
                 let recorded = recorded.ok_or_else(|| lost(row, "that waits"))?;
-                let waited_for_tag = self.policy.chosen().is_some();
+                let waited_for_tag = core::mem::take(&mut self.waits_for_tag);
                 self.issue_point(row, recorded);
                 self.issues += 1;
                 if waited_for_tag {
                     self.busyness
                         .update(self.policy.chosen().is_some() && self.is_full());
                 }
+                // What waited for a tag was in the dispatch list when the run began.
+                self.restart |= waited_for_tag;
                 self.ask(row.time);
-                self.nothing_point(at);
+                self.look_for_tag();
+                self.nothing_point(at, true);
             }
             Event::Complete => {
                 self.queue
                     .complete(&mut self.policy, row)
                     .ok_or_else(|| lost(row, "with the device"))?;
                 self.completes += 1;
-                self.nothing_point(at);
+                let kicked = self.policy.take_queue_kick();
+                let is_run = core::mem::take(&mut self.restart) || kicked;
+                self.nothing_point(at, is_run);
             }
         }
         Ok(())

@@ -227,6 +227,10 @@ impl<S: Scheduler> Scheduler for Journal<S> {
         self.policy.tag_depth_min(words)
     }
 
+    fn take_queue_kick(&mut self) -> bool {
+        self.policy.take_queue_kick()
+    }
+
     fn describe(&self, now: Nanos, out: &mut String) {
         self.policy.describe(now, out);
     }

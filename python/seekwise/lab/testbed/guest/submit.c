@@ -5,7 +5,8 @@
  *
  * `at`: ns after the common start. `after`: ns after the process's previous call returned. R, W: direct, by asynchronous system calls.
  * A: through the page cache and pushed out at once. `own` waits for this request, `no` goes on, `all` submits nothing and waits for
- * everything. Prints `start TICKS`: the processor's counter at the common start, which is also the trace clock.
+ * everything. Prints `start TICKS`: the processor's counter at the common start, which is also the trace clock. The start falls on a tick
+ * of the kernel's timer whatever HZ is, so that jiffies are known from the time since then.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -22,7 +23,7 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
-enum { PROCESSES = 1024, OUTSTANDING = 1024, START_NS = 200000000 };
+enum { PROCESSES = 1024, OUTSTANDING = 1024, START_NS = 200000000, TICKS_NS = 20000000 };
 
 struct request {
 	long long ns;
@@ -163,8 +164,9 @@ int main(int argc, char **argv)
 		return 2;
 	read_plan();
 	long long clock = now();
-	start = clock + START_NS;
-	printf("start %llu\n", (unsigned long long)__rdtsc() + START_NS);
+	/* Whole ticks of 100, 250 and 1000 Hz: they fall on multiples of 1/HZ of this clock. */
+	start = (clock + START_NS) / TICKS_NS * TICKS_NS;
+	printf("start %llu\n", (unsigned long long)__rdtsc() + start - clock);
 	fflush(stdout);
 	for (int proc = 0; proc < PROCESSES; proc++)
 		if (processes[proc].used) {
