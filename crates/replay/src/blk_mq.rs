@@ -28,6 +28,8 @@ use std::path::Path;
 const KERNEL_DEFAULT: &str = "6.1";
 /// Tick of Debian's kernels (CONFIG_HZ_250).
 const HZ: u32 = 250;
+/// How long after it was given nothing blk-mq asks again.
+const ASK_AGAIN_MILLIS: u64 = 3;
 /// A timer that is due this soon explains an issue.
 const TIMER_TOLERANCE: Nanos = Nanos::from_micros(10);
 
@@ -124,6 +126,8 @@ struct Replay<'a, S> {
     waits_for_tag: bool,
     /// A run found no driver tag: the next completion runs the hardware queue again.
     restart: bool,
+    /// When blk-mq asks again after it was given nothing.
+    ask_again: Nanos,
 }
 
 /// Replays `rows` on `policy`. On an error the tally holds the points up to there.
@@ -146,6 +150,7 @@ pub fn replay<S: Scheduler>(
         pulls_many: takes_many(&settings.setup.kernel),
         waits_for_tag: false,
         restart: false,
+        ask_again: Nanos::NEVER,
     };
     replay.walk(explain)
 }
@@ -164,6 +169,30 @@ impl<S: Scheduler> Replay<'_, S> {
         }
     }
 
+    /// The hardware queue is run. While the device has room, what the model would dispatch is left to the `issue` row that follows:
+    /// only that it has nothing is taken note of.
+    fn run(&mut self, now: Nanos) {
+        if self.is_full() {
+            return self.ask_if_full(now);
+        }
+        if self.policy.chosen().is_some() || !self.policy.has_work() {
+            return;
+        }
+        let (policy, busyness) = (self.policy.clone(), self.busyness);
+        self.ask(now);
+        if self.policy.chosen().is_some() {
+            (self.policy, self.busyness) = (policy, busyness);
+        }
+    }
+
+    /// A policy that has work and dispatches nothing is asked again (Linux 5.8 to 6.12 block/blk-mq-sched.c: BLK_MQ_BUDGET_DELAY).
+    fn ask_later(&mut self, now: Nanos) {
+        let kernel = self.settings.setup.kernel;
+        // The timer wheel rounds up by a tick so as never to be early. Linux 4.8 on kernel/time/timer.c: calc_index.
+        let ticks = kernel.ticks_from_millis(ASK_AGAIN_MILLIS) + 1;
+        self.ask_again = kernel.tick_start(kernel.jiffies(now) + ticks);
+    }
+
     /// What was taken ahead needs a driver tag.
     fn look_for_tag(&mut self) {
         if self.policy.chosen().is_some() && self.is_full() {
@@ -176,7 +205,18 @@ impl<S: Scheduler> Replay<'_, S> {
     }
 
     fn ask(&mut self, now: Nanos) {
-        if self.policy.chosen().is_some() || self.policy.choose(now).is_none() || !self.pulls_many {
+        if self.policy.chosen().is_some() {
+            return;
+        }
+        // Whatever runs the queue takes the place of the delayed run.
+        self.ask_again = Nanos::NEVER;
+        if self.policy.choose(now).is_none() {
+            if self.policy.has_work() {
+                self.ask_later(now);
+            }
+            return;
+        }
+        if !self.pulls_many {
             return;
         }
         let most = self.busyness.most(self.settings.setup.nr_requests);
@@ -255,9 +295,18 @@ impl<S: Scheduler> Walk for Replay<'_, S> {
     }
 
     fn fire_timers(&mut self, now: Nanos) {
-        while let Some(due) = self.policy.timer().filter(|due| *due <= now) {
-            self.policy.fire(due);
-            self.ask_if_full(due);
+        loop {
+            let timer = self.policy.timer().unwrap_or(Nanos::NEVER);
+            let due = timer.min(self.ask_again);
+            if due > now {
+                return;
+            }
+            if due == timer {
+                self.policy.fire(due);
+            } else {
+                self.ask_again = Nanos::NEVER;
+            }
+            self.run(due);
         }
     }
 
@@ -272,7 +321,7 @@ impl<S: Scheduler> Walk for Replay<'_, S> {
                     // The queue was run, and what is held found no tag again.
                     self.busyness.update(true);
                 }
-                self.ask_if_full(row.time);
+                self.run(row.time);
             }
             Event::BackMerge | Event::FrontMerge => {
                 self.queue.merge(
@@ -309,6 +358,9 @@ impl<S: Scheduler> Walk for Replay<'_, S> {
                 self.completes += 1;
                 let kicked = self.policy.take_queue_kick();
                 let is_run = core::mem::take(&mut self.restart) || kicked;
+                if is_run {
+                    self.run(row.time);
+                }
                 self.nothing_point(at, is_run);
             }
         }

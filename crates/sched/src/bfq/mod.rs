@@ -23,6 +23,7 @@ mod rate;
 mod select;
 mod service;
 mod tags;
+mod tree;
 mod waiting;
 mod weight_raising;
 
@@ -614,8 +615,7 @@ impl Scheduler for Bfq {
     }
 
     fn dispatch(&mut self, now: Nanos) -> Option<RequestId> {
-        // blk-mq asks 5.10 also while a queue is busy without requests; that changes nothing that a completion would not.
-        if self.waiting == 0 || (self.settings.strict_guarantees && self.in_driver > 0) {
+        if !self.has_work() || (self.settings.strict_guarantees && self.in_driver > 0) {
             return None;
         }
         self.enter(now);
@@ -657,6 +657,12 @@ impl Scheduler for Bfq {
 
     fn waiting(&self) -> usize {
         self.waiting
+    }
+
+    /// Before 5.19 a queue that is busy without requests counts too: blk-mq asks, and bfq expires that queue unless waiting for it pays.
+    #[inline]
+    fn has_work(&self) -> bool {
+        self.waiting > 0 || (!self.generation.since_5_19 && self.busy_queues() > 0)
     }
 
     fn timer(&self) -> Option<Nanos> {
