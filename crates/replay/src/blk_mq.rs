@@ -30,6 +30,9 @@ const KERNEL_DEFAULT: &str = "6.1";
 const HZ: u32 = 250;
 /// How long after it was given nothing blk-mq asks again.
 const ASK_AGAIN_MILLIS: u64 = 3;
+/// From an issue to the look for the next request's tag, with the interrupt of a completion that comes first. Recordings: the next
+/// issue follows 2.5 us behind one that finds its tag, an interrupt takes 1.5 us to its `complete` row; 5 us when the queue is run anew.
+const LOOKS_FOR_TAG_WITHIN: Nanos = Nanos(4_500);
 /// A timer that is due this soon explains an issue.
 const TIMER_TOLERANCE: Nanos = Nanos::from_micros(10);
 
@@ -128,6 +131,8 @@ struct Replay<'a, S> {
     restart: bool,
     /// When blk-mq asks again after it was given nothing.
     ask_again: Nanos,
+    /// The last issue, and what was so before the request taken behind it looked for a driver tag.
+    before_look: Option<(Nanos, Busyness, bool)>,
 }
 
 /// Replays `rows` on `policy`. On an error the tally holds the points up to there.
@@ -151,6 +156,7 @@ pub fn replay<S: Scheduler>(
         waits_for_tag: false,
         restart: false,
         ask_again: Nanos::NEVER,
+        before_look: None,
     };
     replay.walk(explain)
 }
@@ -197,6 +203,19 @@ impl<S: Scheduler> Replay<'_, S> {
     fn look_for_tag(&mut self) {
         if self.policy.chosen().is_some() && self.is_full() {
             (self.waits_for_tag, self.restart) = (true, true);
+        }
+    }
+
+    /// A request is done: what was taken behind the last issue had no time yet to look for a tag in vain, and takes this one.
+    fn find_tag_after_all(&mut self, now: Nanos) {
+        let before = self
+            .before_look
+            .take()
+            .filter(|(issued, ..)| now.saturating_sub(*issued) <= LOOKS_FOR_TAG_WITHIN);
+        if let Some((_, busyness, restart)) = before.filter(|_| self.waits_for_tag) {
+            (self.waits_for_tag, self.restart) = (false, restart);
+            self.busyness = busyness;
+            self.busyness.update(false);
         }
     }
 
@@ -268,7 +287,10 @@ impl<S: Scheduler> Replay<'_, S> {
         self.tally.nothing_point(right);
         if !right {
             self.miss_point(row, "nothing", "nothing".to_owned());
-            self.policy.undo_first();
+            // What waits for a tag is in the dispatch list: the kernel cannot put it back, its processor is busy with something else.
+            if !self.waits_for_tag {
+                self.policy.undo_first();
+            }
         }
     }
 
@@ -347,6 +369,7 @@ impl<S: Scheduler> Walk for Replay<'_, S> {
                 }
                 // What waited for a tag was in the dispatch list when the run began.
                 self.restart |= waited_for_tag;
+                self.before_look = Some((row.time, self.busyness, self.restart));
                 self.ask(row.time);
                 self.look_for_tag();
                 self.nothing_point(at, true);
@@ -356,6 +379,7 @@ impl<S: Scheduler> Walk for Replay<'_, S> {
                     .complete(&mut self.policy, row)
                     .ok_or_else(|| lost(row, "with the device"))?;
                 self.completes += 1;
+                self.find_tag_after_all(row.time);
                 let kicked = self.policy.take_queue_kick();
                 let is_run = core::mem::take(&mut self.restart) || kicked;
                 if is_run {

@@ -45,6 +45,7 @@ use queue::{Process, Queue, Reason};
 use rate::PeakRate;
 use seekwise_units::{Lba, Nanos, Sectors};
 use service::{Service, CLASSES};
+use tree::QueueTree;
 use waiting::Slot;
 
 /// Row of the registry.
@@ -121,7 +122,7 @@ pub struct Bfq {
     last_completed: Option<u32>,
     last_created: Option<u32>,
     /// Next requests of queues that may be merged, by sector.
-    positions: Vec<(u64, u32)>,
+    positions: QueueTree,
     burst: Burst,
     queue_kick: bool,
 }
@@ -168,7 +169,7 @@ impl Bfq {
             waited: None,
             last_completed: None,
             last_created: None,
-            positions: Vec::new(),
+            positions: QueueTree::default(),
             burst: Burst::default(),
             queue_kick: false,
             settings,

@@ -14,7 +14,7 @@
 //! Queues are few (one per process), so sorted arrays serve as trees. Not modelled: groups (cgroups).
 //! Source: behaviour of Linux 5.10 to 6.12 block/bfq-wf2q.c; the algorithm is Bennett and Zhang's WF2Q+ with budgets.
 
-use super::tree::ActiveTree;
+use super::tree::QueueTree;
 
 /// Bits of fraction in virtual time. Linux 5.10 to 6.12: WFQ_SERVICE_SHIFT.
 const FRACTION_BITS: u32 = 22;
@@ -71,7 +71,7 @@ impl Entity {
 
 #[derive(Clone, Debug, Default)]
 struct Tree {
-    active: ActiveTree,
+    active: QueueTree,
     /// By finish: finish and queue.
     idle: Vec<(u64, u32)>,
     time: u64,

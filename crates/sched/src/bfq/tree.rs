@@ -1,10 +1,13 @@
-//! Queues with work, by finish, and which of them may be served: a red-black tree whose nodes know the smallest start below them.
+//! Queues by a key, in a red-black tree: those with work by finish, with the smallest start below each node; those that others may
+//! merge with by the sector of their next request.
 //!
-//! The kernel looks for the smallest finish of those with start ≤ V by going down to the left while a subtree has such a
+//! Which queue is served next: the kernel looks for the smallest finish of those with start ≤ V by going down to the left while a subtree has such a
 //! node, and it gives up at the first node without one to its left: then it takes the last node passed that fits, although a
-//! smaller finish may stand to the right of where it stopped. So the choice depends on the shape of the tree,
+//! smaller finish may stand to the right of where it stopped. Which queue is close: the one at which the search for the sector
+//! ends, if it is near enough, although one on the other side may be nearer. So both choices depend on the shape of the tree,
 //! and this is the kernel's tree, node by node (recorded kernels show this from four queues on).
-//! Source: behaviour of Linux 5.10 to 6.12 block/bfq-wf2q.c (bfq_first_active_entity, bfq_active_insert) and lib/rbtree.c;
+//! Source: behaviour of Linux 5.10 to 6.12 block/bfq-wf2q.c (bfq_first_active_entity, bfq_active_insert), block/bfq-iosched.c
+//! (bfq_rq_pos_tree_lookup, bfqq_find_close) and lib/rbtree.c;
 //! insertion and removal are the textbook's (Cormen, Leiserson, Rivest, Stein: Introduction to Algorithms, chapter 13).
 
 use super::service::later;
@@ -20,7 +23,7 @@ struct Node {
     children: [u32; 2],
     red: bool,
     start: u64,
-    finish: u64,
+    key: u64,
     /// Of the node and everything below it.
     earliest_start: u64,
 }
@@ -30,18 +33,18 @@ const FREE: Node = Node {
     children: [NONE; 2],
     red: false,
     start: 0,
-    finish: 0,
+    key: 0,
     earliest_start: 0,
 };
 
 /// Nodes are known by the number of their queue.
 #[derive(Clone, Debug)]
-pub struct ActiveTree {
+pub struct QueueTree {
     nodes: Vec<Node>,
     root: u32,
 }
 
-impl Default for ActiveTree {
+impl Default for QueueTree {
     fn default() -> Self {
         Self {
             nodes: Vec::new(),
@@ -50,7 +53,7 @@ impl Default for ActiveTree {
     }
 }
 
-impl ActiveTree {
+impl QueueTree {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.root == NONE
@@ -128,15 +131,15 @@ impl ActiveTree {
         self.sum_up(up);
     }
 
-    /// A queue behind those of equal finish.
+    /// A queue behind those of equal key.
     #[inline]
-    pub fn insert(&mut self, queue: u32, start: u64, finish: u64) {
+    pub fn insert(&mut self, queue: u32, start: u64, key: u64) {
         if self.nodes.len() <= queue as usize {
             self.nodes.resize(queue as usize + 1, FREE);
         }
         *self.node_mut(queue) = Node {
             start,
-            finish,
+            key,
             earliest_start: start,
             ..FREE
         };
@@ -149,10 +152,10 @@ impl ActiveTree {
 
     fn insert_below_root(&mut self, queue: u32) {
         let (mut parent, mut side, mut at) = (NONE, LEFT, self.root);
-        let finish = self.node(queue).finish;
+        let key = self.node(queue).key;
         while at != NONE {
             parent = at;
-            side = usize::from(!later(self.node(at).finish, finish));
+            side = usize::from(!later(self.node(at).key, key));
             at = self.node(at).children[side];
         }
         self.node_mut(parent).children[side] = queue;
@@ -300,14 +303,65 @@ impl ActiveTree {
     }
 }
 
+impl QueueTree {
+    /// The queue with exactly that key.
+    pub fn find(&self, key: u64) -> Option<u32> {
+        self.search(key).filter(|at| self.node(*at).key == key)
+    }
+
+    /// The queue that the kernel finds no farther than `most` from `key`: where the search ends, otherwise its neighbour across the key.
+    pub fn find_close(&self, key: u64, most: u64) -> Option<u32> {
+        let end = self.search(key)?;
+        let is_close = |at: &u32| self.node(*at).key.abs_diff(key) <= most;
+        if is_close(&end) {
+            return Some(end);
+        }
+        let across = usize::from(self.node(end).key < key);
+        self.neighbour(end, across).filter(is_close)
+    }
+
+    /// The last node on the way to `key`, which is the one with that key if there is one.
+    fn search(&self, key: u64) -> Option<u32> {
+        let (mut at, mut last) = (self.root, None);
+        while at != NONE {
+            last = Some(at);
+            let node = self.node(at);
+            if node.key == key {
+                break;
+            }
+            at = node.children[usize::from(key > node.key)];
+        }
+        last
+    }
+
+    /// The node before (side 0) or after (side 1) another one.
+    fn neighbour(&self, mut at: u32, side: usize) -> Option<u32> {
+        let mut below = self.node(at).children[side];
+        if below != NONE {
+            while self.node(below).children[1 - side] != NONE {
+                below = self.node(below).children[1 - side];
+            }
+            return Some(below);
+        }
+        loop {
+            let parent = self.node(at).parent;
+            if parent == NONE {
+                return None;
+            }
+            if self.side(at, parent) != side {
+                return Some(parent);
+            }
+            at = parent;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand_core::{RngCore, SeedableRng};
-    use rand_xoshiro::Xoshiro256PlusPlus;
 
     /// Black nodes on every way down, or a panic where the tree breaks its rules.
-    fn check(tree: &ActiveTree, at: u32, parent: u32) -> u32 {
+    fn check(tree: &QueueTree, at: u32, parent: u32) -> u32 {
         if at == NONE {
             return 1;
         }
@@ -318,7 +372,7 @@ mod tests {
         for (side, child) in node.children.into_iter().enumerate() {
             if child != NONE {
                 earliest = earliest.min(tree.node(child).earliest_start);
-                let ordered = tree.node(child).finish.cmp(&node.finish);
+                let ordered = tree.node(child).key.cmp(&node.key);
                 assert!(if side == LEFT { ordered.is_lt() } else { ordered.is_ge() });
             }
         }
@@ -330,16 +384,21 @@ mod tests {
 
     #[test]
     fn the_tree_keeps_its_rules() {
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
-        let mut tree = ActiveTree::default();
+        let mut state = 1u64;
+        // Knuth's constants of a linear congruential generator.
+        let mut random = move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as u32
+        };
+        let mut tree = QueueTree::default();
         let mut within = [false; 40];
         for _ in 0..20_000 {
-            let queue = random.next_u32() % 40;
+            let queue = random() % 40;
             let inside = &mut within[queue as usize];
             if *inside {
                 tree.remove(queue);
             } else {
-                let start = u64::from(random.next_u32() % 1_000);
+                let start = u64::from(random() % 1_000);
                 // Distinct, as removal and rotation may bring equal ones to either side.
                 tree.insert(queue, start, start * 64 + u64::from(queue));
             }
@@ -351,7 +410,7 @@ mod tests {
 
     #[test]
     fn the_last_node_passed_wins_where_the_left_has_none() {
-        let mut tree = ActiveTree::default();
+        let mut tree = QueueTree::default();
         // Finishes 10, 20, 30, 40: 20 is the root, 30 its right child, 40 below that.
         for (queue, start, finish) in [(0, 90, 10), (1, 95, 20), (2, 5, 30), (3, 5, 40)] {
             tree.insert(queue, start, finish);
@@ -364,5 +423,20 @@ mod tests {
         // Left of 30 stands 20, which is not eligible, and 25 to its right, which is: the way ends at 20, and 30 was passed.
         assert_eq!(tree.first_eligible(50), Some(2));
         assert_eq!(tree.earliest_start(), Some(5));
+    }
+
+    #[test]
+    fn the_search_for_a_sector_ends_at_a_queue_that_need_not_be_the_nearest() {
+        let mut tree = QueueTree::default();
+        for (queue, sector) in [(0, 1_000), (1, 2_000), (2, 3_000)] {
+            tree.insert(queue, 0, sector);
+        }
+        assert_eq!(tree.find(2_000), Some(1));
+        assert_eq!(tree.find(2_100), None);
+        // On the way to 2100 the last node is 3000.
+        assert_eq!(tree.find_close(2_100, 900), Some(2));
+        assert_eq!(tree.find_close(2_100, 100), Some(1));
+        assert_eq!(tree.find_close(2_100, 99), None);
+        assert_eq!(tree.find_close(500, 499), None);
     }
 }
