@@ -361,7 +361,7 @@ impl<S: Scheduler> Walk for Replay<'_, S> {
                 let run_due = row.time + insertion_runs_after(&self.settings.setup.kernel);
                 self.run_due = self.run_due.min(run_due);
             }
-            Event::BackMerge | Event::FrontMerge => {
+            Event::BackMerge | Event::FrontMerge | Event::Merge => {
                 self.queue.merge(
                     &mut self.policy,
                     row,

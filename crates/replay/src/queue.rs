@@ -125,7 +125,9 @@ impl Queue {
         sectors_max: u64,
     ) -> bool {
         let bio = Self::request(row, RequestId(u32::MAX), priorities);
-        let back = row.event == Event::BackMerge;
+        let back = row.event != Event::FrontMerge;
+        // At insertion nobody asks the scheduler (Linux 5.10 to 6.12 block/elevator.c: elv_attempt_insert_merge).
+        let at_insertion = row.event == Event::Merge;
         let touches = |request: &Request| {
             if back {
                 request.end() == bio.start
@@ -138,7 +140,7 @@ impl Queue {
             .filter(|entry| {
                 entry.waiting && entry.request.direction == bio.direction && touches(&entry.request)
             })
-            .filter(|entry| policy.may_merge(&entry.request, &bio))
+            .filter(|entry| at_insertion || policy.may_merge(&entry.request, &bio))
             .max_by_key(|entry| entry.number);
         let Some(found) = found else { return false };
         let id = found.request.id;

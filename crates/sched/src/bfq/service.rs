@@ -422,11 +422,14 @@ impl Service {
         if !entity.counted {
             return;
         }
+        // Also of a queue that was served by injection only (__bfq_deactivate_entity).
+        entity.finish = entity
+            .start
+            .wrapping_add(span(entity.service, u64::from(entity.weight)));
         if self.in_service == Some(queue) {
-            entity.finish = entity
-                .start
-                .wrapping_add(span(entity.service, u64::from(entity.weight)));
             self.in_service = None;
+        } else {
+            entity.service = 0;
         }
         let waits_on = later(entity.finish, self.trees[entity.class as usize].time);
         match entity.place {
