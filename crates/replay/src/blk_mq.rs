@@ -152,6 +152,7 @@ pub fn replay<S: Scheduler>(
     policy: S,
     rows: &[Row],
     settings: &Settings,
+    priorities: Priorities,
     explain: Option<usize>,
 ) -> (Tally, Option<Look>, Result<(), String>) {
     let replay = Replay {
@@ -159,7 +160,7 @@ pub fn replay<S: Scheduler>(
         queue: Queue::default(),
         rows,
         settings,
-        priorities: Priorities::new(),
+        priorities,
         issues: 0,
         completes: 0,
         tally: Tally::default(),
@@ -464,7 +465,7 @@ mod tests {
         let policy = entry.build(&settings.setup).unwrap();
         let rows =
             crate::rows::parse(&format!("time_ns,event,op,sector,sectors,proc\n{text}")).unwrap();
-        let (tally, _, finished) = replay(policy, &rows, &settings, None);
+        let (tally, _, finished) = replay(policy, &rows, &settings, Priorities::new(), None);
         (tally, finished)
     }
 

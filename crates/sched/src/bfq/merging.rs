@@ -195,7 +195,7 @@ impl Bfq {
 
     pub(super) fn drop_plan(&mut self, plan: u32) {
         self.queues[plan as usize].plans -= 1;
-        self.bury_if_gone(plan);
+        self.free_if_unused(plan);
     }
 
     /// A queue was created: merge it with the one created before it, now or later?
@@ -333,7 +333,7 @@ impl Bfq {
             (queue.shared, queue.must_split) = (false, false);
             return index;
         }
-        // Until it is released it can neither be buried nor take the place of the new one.
+        // Until it is released it can neither be freed nor take the place of the new one.
         self.processes[process as usize].sync = None;
         let own = self.queue_for(process, true, true);
         if let Some(saved) = self.processes[process as usize].saved {
