@@ -398,7 +398,8 @@ impl<S: Scheduler> Walk for Replay<'_, S> {
                 self.completes += 1;
                 self.find_tag_after_all(row.time);
                 let kicked = self.policy.take_queue_kick();
-                let is_run = core::mem::take(&mut self.restart) || kicked;
+                let started = self.run_due != Nanos::NEVER;
+                let is_run = core::mem::take(&mut self.restart) || kicked || started;
                 if is_run {
                     self.run(row.time);
                 }

@@ -151,7 +151,7 @@ impl Bfq {
     }
 
     #[inline]
-    fn sample_seek(&mut self, index: u32, slot: &Slot) {
+    pub(super) fn sample_seek(&mut self, index: u32, slot: &Slot) {
         let queue = &mut self.queues[index as usize];
         let seeky = slot.is_seek(queue.last_end, self.settings.rotational);
         queue.last_end = slot.end();
