@@ -103,7 +103,7 @@ def test_outputs_of_controllers_tools(name, count):
 
 @counts
 def test_uses(count):
-    text = (Path(uses.__file__).parents[1] / "uses/database.toml").read_bytes()
+    text = (Path(uses.__file__).parents[2] / "uses/database.toml").read_bytes()
     every(text, lambda data: uses.loads(data.decode(errors="replace"), "fuzz"), count)
 
 

@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 
 import pytest
-from advise.machine import machine_path
 from tests import preloaded
 
 from seekwise.errors import MissingError, SeekwiseError
@@ -15,6 +14,7 @@ from seekwise.linux.scsi import ncq
 from seekwise.linux.stack import read_stack
 from seekwise.settings import controllers
 from seekwise.settings.controllers import Unit
+from settings.machine import machine_path
 
 OUTPUTS = Path(__file__).parent / "controllers"
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from advise.machine import machine_names, machine_path, two_disks
 
 from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import open_tree
 from seekwise.settings.controllers import State
 from seekwise.settings.doctor import CHECKS, examine, gather
 from seekwise.settings.doctor.check import Activity, Machine
+from settings.machine import machine_names, machine_path, two_disks
 
 from .test_apply import seekwise
 

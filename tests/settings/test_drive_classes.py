@@ -6,13 +6,13 @@ import json
 from dataclasses import replace
 
 import pytest
-from advise.machine import two_disks
 from click.testing import CliRunner
 
 from seekwise import _core
 from seekwise.cli import advise as command
 from seekwise.cli.main import cli
 from seekwise.settings import drive_class
+from settings.machine import two_disks
 
 
 def test_every_class_has_evidence_that_says_with_which_model_it_was_made():

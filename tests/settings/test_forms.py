@@ -13,7 +13,6 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from advise.machine import machine_names, machine_path, two_disks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,6 +25,7 @@ from seekwise.linux.tree import open_tree
 from seekwise.settings import persist
 from seekwise.settings.asked import by_hand, check
 from seekwise.settings.forms import FORMS, udev
+from settings.machine import machine_names, machine_path, two_disks
 
 from .test_apply import seekwise
 

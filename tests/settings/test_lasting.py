@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from advise.machine import Files, two_disks
 
 from seekwise.linux.setters import find_setters
 from seekwise.settings import history, persist, status
 from seekwise.settings.history import Evidence
+from settings.machine import Files, two_disks
 
 KERNEL = "6.1.0-18-amd64"
 WANTED = {"sda": {"queue/scheduler": "bfq", "queue/read_ahead_kb": "512"}}

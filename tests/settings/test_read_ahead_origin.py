@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from advise.machine import Files, machine_names, machine_path, two_disks
 from click.testing import CliRunner
 
 from seekwise.cli.main import cli
@@ -15,6 +14,7 @@ from seekwise.linux.tree import open_tree
 from seekwise.settings import status
 from seekwise.settings.doctor import absurd_read_ahead
 from seekwise.settings.doctor.check import Machine
+from settings.machine import Files, machine_names, machine_path, two_disks
 
 SDA = "/sys/devices/pci0000:00/0000:00:1f.2/ata1/host0/target0:0:0/0:0:0:0/block/sda"
 NVME = "/sys/devices/pci0000:00/0000:00:04.0/nvme/nvme0/nvme0n1"

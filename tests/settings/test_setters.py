@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from advise.machine import machine_names, machine_path, two_disks
 
 from seekwise.linux.setters import find_setters, owner, tuned
 from seekwise.linux.setters.udev_rules import matches, parse
 from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import open_tree
 from seekwise.settings import conflicts
+from settings.machine import machine_names, machine_path, two_disks
 
 
 def found(files) -> list[tuple[str, str, str, str, bool]]:

@@ -6,13 +6,13 @@ import json
 from dataclasses import replace
 
 import pytest
-from advise.machine import two_disks
 
 from control.conftest import needs_root
 from seekwise.control.settings import read_settings
 from seekwise.settings import conflicts, history, status
 from seekwise.settings.forms import FORMS
 from seekwise.settings.history import Evidence
+from settings.machine import two_disks
 
 from .test_apply import seekwise
 

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import get_args
 
 import pytest
-from advise.made import made_plan, made_records, made_run
 from tests import preloaded
 
 from control.conftest import needs_root
@@ -24,6 +23,7 @@ from seekwise.report.outcome import cautions
 from seekwise.store.database import Store
 from seekwise.workload.study import uses
 from seekwise.workload.study.plan import Plan
+from settings.made import made_plan, made_records, made_run
 
 # kyber is good at random writes and bad at sequential reads.
 TRUTH = {("kyber", "rand_write", n): 1.5 for n in (1, 8)} | {("kyber", "seq_read", n): 0.7 for n in (1, 8)}

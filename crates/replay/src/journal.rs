@@ -10,6 +10,8 @@ use seekwise_units::{Lba, Nanos, Sectors};
 #[derive(Clone, Debug)]
 enum Call {
     Insert(Nanos, Request),
+    /// The policy was asked and dispatched nothing.
+    Asked(Nanos),
     Issued(Nanos, RequestId),
     Complete(Nanos, Request),
     Fire(Nanos),
@@ -67,7 +69,10 @@ impl<S: Scheduler> Journal<S> {
     /// Asks for a request; one that is dispatched is a choice that stands, behind those that stand already.
     pub fn choose(&mut self, now: Nanos) -> Option<RequestId> {
         let before = self.policy.clone();
-        let id = self.policy.dispatch(now)?;
+        let Some(id) = self.policy.dispatch(now) else {
+            self.note(|| Call::Asked(now), &[]);
+            return None;
+        };
         self.choices.push(Choice {
             id,
             at: now,
@@ -125,6 +130,13 @@ impl<S: Scheduler> Journal<S> {
     fn call(&mut self, call: Call) {
         match call {
             Call::Insert(now, request) => self.policy.insert(now, &request),
+            // After another choice the answer may be another one; it would be taken back.
+            Call::Asked(now) => {
+                let before = self.policy.clone();
+                if self.policy.dispatch(now).is_some() {
+                    self.policy = before;
+                }
+            }
             Call::Issued(now, id) => self.policy.issued(now, id),
             Call::Complete(now, request) => self.policy.complete(now, &request),
             // A timer that the other choice did not set, or set later, does not fire.
@@ -176,6 +188,10 @@ impl<S: Scheduler> Scheduler for Journal<S> {
         self.policy.waiting()
     }
 
+    fn has_work(&self) -> bool {
+        self.policy.has_work()
+    }
+
     fn timer(&self) -> Option<Nanos> {
         self.policy.timer()
     }
@@ -225,6 +241,10 @@ impl<S: Scheduler> Scheduler for Journal<S> {
 
     fn tag_depth_min(&self, words: TagWords) -> Option<u32> {
         self.policy.tag_depth_min(words)
+    }
+
+    fn take_queue_kick(&mut self) -> bool {
+        self.policy.take_queue_kick()
     }
 
     fn describe(&self, now: Nanos, out: &mut String) {

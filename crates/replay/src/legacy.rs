@@ -276,7 +276,7 @@ impl<S: Scheduler> Walk for Replay<'_, S> {
                     self.run_quietly(row.time);
                 }
             }
-            Event::BackMerge | Event::FrontMerge => {
+            Event::BackMerge | Event::FrontMerge | Event::Merge => {
                 self.queue.merge(
                     &mut self.policy,
                     row,

@@ -125,7 +125,16 @@ impl Queue {
         sectors_max: u64,
     ) -> bool {
         let bio = Self::request(row, RequestId(u32::MAX), priorities);
-        let back = row.event == Event::BackMerge;
+        let back = row.event != Event::FrontMerge;
+        // At insertion nobody asks the scheduler (Linux 5.10 to 6.12 block/elevator.c: elv_attempt_insert_merge).
+        let at_insertion = row.event == Event::Merge;
+        if at_insertion {
+            if let Some(behind) = self.named(row, true) {
+                // The request before it may just have grown by such a merge.
+                self.coalesce_behind(policy, row.time, behind, sectors_max);
+                return true;
+            }
+        }
         let touches = |request: &Request| {
             if back {
                 request.end() == bio.start
@@ -138,7 +147,7 @@ impl Queue {
             .filter(|entry| {
                 entry.waiting && entry.request.direction == bio.direction && touches(&entry.request)
             })
-            .filter(|entry| policy.may_merge(&entry.request, &bio))
+            .filter(|entry| at_insertion || policy.may_merge(&entry.request, &bio))
             .max_by_key(|entry| entry.number);
         let Some(found) = found else { return false };
         let id = found.request.id;
@@ -146,6 +155,9 @@ impl Queue {
         let sectors = found.request.sectors.0 + bio.sectors.0;
         self.entry_mut(id).shares.push((bio.process, bio.sectors.0));
         self.grow(policy, row.time, id, start, sectors);
+        if at_insertion {
+            return true;
+        }
         let neighbour = if back {
             policy.neighbour_after(id)
         } else {
@@ -173,6 +185,25 @@ impl Queue {
         let request = &mut self.entry_mut(id).request;
         (request.start, request.sectors) = (start, Sectors(sectors));
         policy.grown(now, id, start, Sectors(sectors));
+    }
+
+    /// The waiting request `behind` becomes part of the one that ends where it begins.
+    fn coalesce_behind<S: Scheduler>(
+        &mut self,
+        policy: &mut S,
+        now: Nanos,
+        behind: RequestId,
+        sectors_max: u64,
+    ) {
+        let (start, direction) = (self.get(behind).start, self.get(behind).direction);
+        let front = self
+            .entries()
+            .filter(|entry| entry.waiting && entry.request.direction == direction)
+            .find(|entry| entry.request.end() == start)
+            .map(|entry| entry.request.id);
+        if let Some(front) = front {
+            self.coalesce(policy, now, front, behind, sectors_max);
+        }
     }
 
     /// Makes one request of two that touch, if both fit in `sectors_max`.

@@ -12,6 +12,8 @@ pub enum Event {
     Complete,
     BackMerge,
     FrontMerge,
+    /// A request became part of the one that ends where it begins: it was waiting, or it was just to be inserted.
+    Merge,
 }
 
 impl Event {
@@ -24,6 +26,7 @@ impl Event {
             "complete" => Self::Complete,
             "backmerge" => Self::BackMerge,
             "frontmerge" => Self::FrontMerge,
+            "merge" => Self::Merge,
             _ => return None,
         })
     }

@@ -2,6 +2,7 @@
 
 use crate::outcome::{FileOutcome, Score, Tally};
 use crate::processes::Processes;
+use crate::queue::Priorities;
 use crate::{blk_mq, legacy, rows};
 use seekwise_sched::registry;
 use seekwise_sched::{Kernel, Setup};
@@ -241,7 +242,13 @@ fn replay_blk_mq(
     let entry = registry::find(&settings.scheduler)
         .ok_or_else(|| format!("\"{}\" is no scheduler", settings.scheduler))?;
     let policy = entry.build(&settings.setup)?;
-    let (replayed, look, finished) = blk_mq::replay(policy, &rows, &settings, options.explain);
+    // A list in the short format has processes without a priority.
+    let priorities = match read_processes(path, stem) {
+        Ok(processes) => processes.priorities,
+        Err(_) => Priorities::new(),
+    };
+    let (replayed, look, finished) =
+        blk_mq::replay(policy, &rows, &settings, priorities, options.explain);
     *tally = replayed;
     outcome.look = look;
     finished

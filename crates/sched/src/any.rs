@@ -39,6 +39,10 @@ impl Scheduler for AnyScheduler {
         forward!(self, policy => policy.waiting())
     }
     #[inline]
+    fn has_work(&self) -> bool {
+        forward!(self, policy => policy.has_work())
+    }
+    #[inline]
     fn timer(&self) -> Option<Nanos> {
         forward!(self, policy => policy.timer())
     }

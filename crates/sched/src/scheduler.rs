@@ -42,6 +42,12 @@ pub trait Scheduler: Clone {
     /// Number of waiting requests.
     fn waiting(&self) -> usize;
 
+    /// Does blk-mq ask for a request when it runs the hardware queue?
+    #[inline]
+    fn has_work(&self) -> bool {
+        self.waiting() > 0
+    }
+
     /// When the policy next wants [`Scheduler::fire`]; `None` when no timer runs.
     fn timer(&self) -> Option<Nanos> {
         None

@@ -126,7 +126,7 @@ impl<S: Scheduler> MqQueue<S> {
     #[inline]
     fn run<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O) {
         // At most completions there is nothing to do.
-        if self.next != NONE || self.policy.waiting() != 0 {
+        if self.next != NONE || self.policy.has_work() {
             self.run_on(now, driver, observer);
         }
     }
@@ -148,7 +148,7 @@ impl<S: Scheduler> MqQueue<S> {
             if self.limits.budget && self.base.free_tags.is_empty() {
                 return;
             }
-            if self.policy.waiting() == 0 {
+            if !self.policy.has_work() {
                 return;
             }
             if self.takes_many {
@@ -180,7 +180,7 @@ impl<S: Scheduler> MqQueue<S> {
     /// Linux 5.9 to 5.11: everything at once while the queue was not busy lately, otherwise one. False if there was nothing.
     fn take_many(&mut self, now: Nanos) -> bool {
         let most = self.busyness.most(self.base.limits.nr_requests);
-        while self.dispatch_list.len() < most && self.policy.waiting() > 0 {
+        while self.dispatch_list.len() < most && self.policy.has_work() {
             match self.base.take(now, &mut self.policy) {
                 Some(slot) => self.dispatch_list.push_back(slot),
                 None => break,
@@ -247,7 +247,8 @@ impl<S: Scheduler> MqQueue<S> {
         observer.note(now, Event::Inserted(request));
         if self.policy.insert_and_dispatch(now, request) {
             self.policy.issued(now, request.id);
-            return self.start(now, slot, access, driver, observer);
+            self.start(now, slot, access, driver, observer);
+            return self.run(now, driver, observer);
         }
         self.base.table.get_mut(slot).state = State::Waiting;
         self.base.merger.inserted(&mut self.base.table, slot);

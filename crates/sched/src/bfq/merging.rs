@@ -47,39 +47,26 @@ impl Bfq {
     }
 
     pub(super) fn leave_positions(&mut self, index: u32) {
-        if let Some(position) = self.queues[index as usize].position.take() {
-            if let Ok(at) = self
-                .positions
-                .binary_search_by_key(&position, |entry| entry.0)
-            {
-                self.positions.remove(at);
-            }
+        if self.queues[index as usize].position.take().is_some() {
+            self.positions.remove(index);
         }
     }
 
-    /// The next request of a queue changed: it stands elsewhere in the list of possible partners.
+    /// The next request of a queue changed: it stands elsewhere among the possible partners.
     pub(super) fn move_position(&mut self, index: u32) {
         if self.flash_that_queues() {
             return;
         }
-        let queue = &self.queues[index as usize];
-        let next = queue.waiting.next;
-        if next.is_some_and(|next| queue.position == Some(self.slot(next).start.0)) {
-            // Where it stands already, unless it grew too old.
-            if !self.is_too_old_to_merge(index) {
-                return;
-            }
-        }
+        // The kernel takes it out and puts it back even where it stands already; that may change the shape of the tree.
         self.leave_positions(index);
-        let Some(next) = next else {
-            return;
-        };
-        if self.may_be_partner(index) {
-            self.add_position(index, self.slot(next).start);
+        if let Some(next) = self.queues[index as usize].waiting.next {
+            if self.may_be_partner(index) {
+                self.add_position(index, self.slot(next).start);
+            }
         }
     }
 
-    /// May the queue stand in the list of possible partners?
+    /// May the queue stand among the possible partners?
     #[inline]
     pub(super) fn may_be_partner(&self, index: u32) -> bool {
         !self.flash_that_queues()
@@ -89,32 +76,10 @@ impl Bfq {
 
     /// The queue, which stands nowhere, stands at `start` from now on. Of two at the same place the first one stays.
     pub(super) fn add_position(&mut self, index: u32, start: Lba) {
-        let position = start.0;
-        if let Err(at) = self
-            .positions
-            .binary_search_by_key(&position, |entry| entry.0)
-        {
-            self.positions.insert(at, (position, index));
-            self.queues[index as usize].position = Some(position);
+        if self.positions.find(start.0).is_none() {
+            self.positions.insert(index, 0, start.0);
+            self.queues[index as usize].position = Some(start.0);
         }
-    }
-
-    /// The queue whose next request is close to `start`.
-    fn close_queue(&self, start: Lba) -> Option<u32> {
-        let (before, after) = match self
-            .positions
-            .binary_search_by_key(&start.0, |entry| entry.0)
-        {
-            Ok(at) => return Some(self.positions[at].1),
-            Err(at) => self.positions.split_at(at),
-        };
-        [before.last(), after.first()]
-            .into_iter()
-            .flatten()
-            .map(|(position, queue)| (position.abs_diff(start.0), *queue))
-            .filter(|(distance, _)| *distance <= CLOSE_SECTORS)
-            .min_by_key(|(distance, _)| *distance)
-            .map(|(_, queue)| queue)
     }
 
     fn may_cooperate(&self, index: u32, other: u32) -> bool {
@@ -195,7 +160,8 @@ impl Bfq {
                 }
             }
         }
-        let close = self.close_queue(start).filter(|close| *close != index)?;
+        let close = self.positions.find_close(start.0, CLOSE_SECTORS);
+        let close = close.filter(|close| *close != index)?;
         if self.may_cooperate(index, close) {
             self.plan_merge(index, close)
         } else {
@@ -229,7 +195,7 @@ impl Bfq {
 
     pub(super) fn drop_plan(&mut self, plan: u32) {
         self.queues[plan as usize].plans -= 1;
-        self.bury_if_gone(plan);
+        self.free_if_unused(plan);
     }
 
     /// A queue was created: merge it with the one created before it, now or later?
@@ -367,7 +333,7 @@ impl Bfq {
             (queue.shared, queue.must_split) = (false, false);
             return index;
         }
-        // Until it is released it can neither be buried nor take the place of the new one.
+        // Until it is released it can neither be freed nor take the place of the new one.
         self.processes[process as usize].sync = None;
         let own = self.queue_for(process, true, true);
         if let Some(saved) = self.processes[process as usize].saved {

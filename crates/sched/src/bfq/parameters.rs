@@ -53,7 +53,8 @@ pub struct BfqGeneration {
     pub since_5_13: bool,
     /// 5.17: a queue that holds more tags than its weight's share gets one bit of each word only.
     pub since_5_17: bool,
-    /// 5.19: the first request of a process counts, not of a queue, when wakers and service times are watched.
+    /// 5.19: the first request of a process counts, not of a queue, when wakers and service times are watched; only waiting requests are
+    /// work, not busy queues without any (bfq_has_work).
     pub since_5_19: bool,
     /// 6.9: time stands still from the allocation of a request to its dispatch, so that a queue is created and gets its first
     /// request in the same nanosecond, one before its imagined last completion: that counts as an endless think time.

@@ -69,6 +69,19 @@ pub struct Habit {
 }
 
 impl Habit {
+    fn new(now: Nanos) -> Self {
+        Self {
+            last_completion: now,
+            think_weight: 0,
+            think_total: 0,
+            short_think: false,
+            io_bound: true,
+            watched_since: now,
+            idle: 0,
+            in_time: 0,
+        }
+    }
+
     /// Rounded mean in nanoseconds.
     pub fn think_mean(&self) -> u64 {
         self.think_total.saturating_add(128) / self.think_weight.max(1)
@@ -163,6 +176,54 @@ pub struct Queue {
 }
 
 impl Queue {
+    fn new(tick: i64, waiting: Waiting, habit: Habit) -> Self {
+        Self {
+            alive: true,
+            sync: false,
+            busy: false,
+            owner: None,
+            processes: 0,
+            plans: 0,
+            allocated: 0,
+            in_flight: 0,
+            waiting,
+            budget_max: 0,
+            timeout: LONG_AGO,
+            created: tick,
+            // The first request is almost certainly far from whatever was before.
+            seeks: Seeks::of(1),
+            last_end: Lba(0),
+            just_created: false,
+            fifo_checked: false,
+            awaited: false,
+            may_resume: false,
+            check_soft: false,
+            soft_next: tick,
+            busy_since: 0,
+            busy_service: 0,
+            first_dispatch: 0,
+            raise: Raise::none(tick),
+            habit,
+            tolerance: Tolerance {
+                limit: 0,
+                base: Nanos::ZERO,
+                cut: tick,
+            },
+            in_burst_list: false,
+            in_large_burst: false,
+            shared: false,
+            must_split: false,
+            split_at: LONG_AGO,
+            merges_into: None,
+            waker: None,
+            waker_maybe: None,
+            wakes_seen: 0,
+            wakes_since: Nanos::ZERO,
+            wakes: Vec::new(),
+            position: None,
+        }
+    }
+
     pub fn is_seeky(&self) -> bool {
         // Linux 5.10 to 6.12: BFQQ_SEEKY.
         self.seeks.count() > 19
@@ -217,66 +278,23 @@ impl Bfq {
     fn create(&mut self, process: u32, sync: bool) -> u32 {
         let (class, level) = class_and_level(self.processes[process as usize].priority);
         let index = self.free_queues.pop().unwrap_or(self.queues.len() as u32);
-        let (now, tick) = (self.now, self.tick);
         // The arrays of a queue that has gone are used again.
         let waiting = match self.queues.get_mut(index as usize) {
             Some(old) => core::mem::take(&mut old.waiting),
             None => Waiting::default(),
         };
+        let habit = Habit {
+            // In the future by one nanosecond, so that it is infinitely long ago.
+            last_completion: Nanos(self.now.0 + u64::from(self.generation.since_6_9)),
+            // Of the idle class too: the class is set only after this (bfq_init_bfqq, bfq_init_entity), and never looked at again.
+            short_think: sync,
+            ..Habit::new(self.now)
+        };
         let queue = Queue {
-            alive: true,
             sync,
-            busy: false,
-            owner: None,
-            processes: 0,
-            plans: 0,
-            allocated: 0,
-            in_flight: 0,
-            waiting,
-            budget_max: 2 * self.max_budget_believed() / 3,
-            timeout: LONG_AGO,
-            created: tick,
-            // The first request is almost certainly far from whatever was before.
-            seeks: Seeks::of(1),
-            last_end: Lba(0),
             just_created: sync,
-            fifo_checked: false,
-            awaited: false,
-            may_resume: false,
-            check_soft: false,
-            soft_next: tick,
-            busy_since: 0,
-            busy_service: 0,
-            first_dispatch: 0,
-            raise: Raise::none(tick),
-            habit: Habit {
-                // In the future by one nanosecond, so that it is infinitely long ago.
-                last_completion: Nanos(now.0 + u64::from(self.generation.since_6_9)),
-                think_weight: 0,
-                think_total: 0,
-                short_think: sync && class != super::service::CLASS_IDLE,
-                io_bound: true,
-                watched_since: now,
-                idle: 0,
-                in_time: 0,
-            },
-            tolerance: Tolerance {
-                limit: 0,
-                base: Nanos::ZERO,
-                cut: tick,
-            },
-            in_burst_list: false,
-            in_large_burst: false,
-            shared: false,
-            must_split: false,
-            split_at: LONG_AGO,
-            merges_into: None,
-            waker: None,
-            waker_maybe: None,
-            wakes_seen: 0,
-            wakes_since: Nanos::ZERO,
-            wakes: Vec::new(),
-            position: None,
+            budget_max: 2 * self.max_budget_believed() / 3,
+            ..Queue::new(self.tick, waiting, habit)
         };
         if index as usize == self.queues.len() {
             self.queues.push(queue);
@@ -345,7 +363,7 @@ impl Bfq {
             self.last_created = None;
         }
         self.queues[queue as usize].processes -= 1;
-        self.bury_if_gone(queue);
+        self.free_if_unused(queue);
     }
 
     /// Processes that were to follow `queue` into the queues it merges with will not.
@@ -354,21 +372,21 @@ impl Bfq {
         while let Some(target) = next {
             next = self.queues[target as usize].merges_into;
             self.queues[target as usize].processes -= 1;
-            self.bury_if_gone(target);
+            self.free_if_unused(target);
         }
     }
 
     #[inline]
-    pub(super) fn bury_if_gone(&mut self, index: u32) {
+    pub(super) fn free_if_unused(&mut self, index: u32) {
         let queue = &self.queues[index as usize];
         if queue.processes == 0 && queue.alive && queue.plans == 0 && queue.allocated == 0 {
-            self.bury(index);
+            self.free(index);
         }
     }
 
     /// No process refers to the queue and no request is left.
     #[cold]
-    fn bury(&mut self, index: u32) {
+    fn free(&mut self, index: u32) {
         if self.service.get(index).is_counted() || self.in_service == Some(index) {
             return;
         }

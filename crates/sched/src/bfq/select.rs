@@ -280,7 +280,7 @@ impl Bfq {
         self.stop_idling(index);
         self.in_service = None;
         self.service.stop_serving();
-        self.bury_if_gone(index);
+        self.free_if_unused(index);
     }
 
     #[inline]
@@ -338,16 +338,16 @@ impl Bfq {
         }
     }
 
-    /// Hands out the next request of `index`.
-    pub(super) fn hand_out(&mut self, index: u32) -> Option<RequestId> {
+    /// Dispatches the next request of `index`.
+    pub(super) fn dispatch_from(&mut self, index: u32) -> Option<RequestId> {
         let queue = &self.queues[index as usize];
         let id = queue.waiting.next?;
         let charge = self.charge(index, queue, id);
         self.served(index, charge);
-        self.watch_hand_out(index, id);
+        self.watch_dispatch(index, id);
         self.queues[index as usize].in_flight += 1;
         self.remove(id);
-        self.handed_out(index);
+        self.dispatched_from(index);
         Some(id)
     }
 
@@ -361,7 +361,7 @@ impl Bfq {
         let blocked = self.settings.strict_guarantees && self.in_driver > 0;
         let first = self.in_service.is_none() && self.service.is_next(index);
         if blocked || !first || charge > self.service.get(index).budget_left() {
-            self.line_up(index, id, slot);
+            self.enqueue_request(index, id, slot);
             if may_be_partner {
                 self.add_position(index, slot.start);
             }
@@ -369,20 +369,20 @@ impl Bfq {
         }
         self.serve_next();
         self.served(index, charge);
-        self.watch_hand_out(index, id);
+        self.watch_dispatch(index, id);
         let queue = &mut self.queues[index as usize];
         queue.in_flight += 1;
         queue.fifo_checked = true;
         if queue.awaited {
             self.stop_idling(index);
         }
-        self.handed_out(index);
+        self.dispatched_from(index);
         true
     }
 
     /// The request `id` goes to the drive: whether it is one to measure, and how fast the drive is.
     #[inline(always)]
-    fn watch_hand_out(&mut self, index: u32, id: RequestId) {
+    fn watch_dispatch(&mut self, index: u32, id: RequestId) {
         let serving = self.in_service == Some(index);
         if serving && core::mem::take(&mut self.measure_next) {
             self.waited = Some(id);
@@ -392,7 +392,7 @@ impl Bfq {
 
     /// A request of `index` has left its queue for the drive.
     #[inline(always)]
-    fn handed_out(&mut self, index: u32) {
+    fn dispatched_from(&mut self, index: u32) {
         if self.in_service == Some(index) {
             self.review_raising(index);
             if self.busy_queues() > 1 && self.service.get(index).class == CLASS_IDLE {

@@ -14,6 +14,8 @@
 //! Queues are few (one per process), so sorted arrays serve as trees. Not modelled: groups (cgroups).
 //! Source: behaviour of Linux 5.10 to 6.12 block/bfq-wf2q.c; the algorithm is Bennett and Zhang's WF2Q+ with budgets.
 
+use super::tree::QueueTree;
+
 /// Bits of fraction in virtual time. Linux 5.10 to 6.12: WFQ_SERVICE_SHIFT.
 const FRACTION_BITS: u32 = 22;
 pub const CLASSES: usize = 3;
@@ -67,19 +69,9 @@ impl Entity {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Waiting {
-    finish: u64,
-    start: u64,
-    /// Order of activation.
-    stamp: u64,
-    queue: u32,
-}
-
 #[derive(Clone, Debug, Default)]
 struct Tree {
-    /// By finish; equal ones in order of arrival.
-    active: Vec<Waiting>,
+    active: QueueTree,
     /// By finish: finish and queue.
     idle: Vec<(u64, u32)>,
     time: u64,
@@ -89,7 +81,7 @@ struct Tree {
 
 /// Is `a` later than `b`? Virtual time wraps.
 #[inline]
-fn later(a: u64, b: u64) -> bool {
+pub(super) fn later(a: u64, b: u64) -> bool {
     (a.wrapping_sub(b) as i64) > 0
 }
 
@@ -121,15 +113,6 @@ impl LastSpan {
             };
         }
         self.span
-    }
-}
-
-impl Tree {
-    fn earliest_start(&self) -> Option<u64> {
-        self.active
-            .iter()
-            .map(|waiting| waiting.start)
-            .reduce(|a, b| if later(a, b) { b } else { a })
     }
 }
 
@@ -174,9 +157,8 @@ pub struct Service {
     weights: Weights,
     in_service: Option<u32>,
     next: Option<u32>,
-    stamp: u64,
-    /// Queues on the trees, of all classes.
-    active: u32,
+    /// Queues on the trees of all classes, the one that was activated last at the end.
+    active: Vec<u32>,
     /// Tick at which the idle class was last considered.
     idle_class_served: i64,
     /// 200 ms.
@@ -192,8 +174,7 @@ impl Service {
             weights: Weights::default(),
             in_service: None,
             next: None,
-            stamp: 0,
-            active: 0,
+            active: Vec::new(),
             idle_class_served: 0,
             // Linux 5.10 to 6.12: BFQ_CL_IDLE_TIMEOUT = HZ/5.
             idle_class_ticks: hz / 5,
@@ -302,40 +283,22 @@ impl Service {
     }
 
     fn enter_active(&mut self, queue: u32) {
-        self.stamp += 1;
-        self.active += 1;
-        let stamp = self.stamp;
+        self.active.push(queue);
         let entity = &mut self.entities[queue as usize];
         entity.place = Place::Active;
-        let waiting = Waiting {
-            finish: entity.finish,
-            start: entity.start,
-            stamp,
-            queue,
-        };
-        let active = &mut self.trees[entity.class as usize].active;
-        let at = active
-            .iter()
-            .rposition(|other| !later(other.finish, waiting.finish))
-            .map_or(0, |at| at + 1);
-        active.insert(at, waiting);
+        let (start, finish) = (entity.start, entity.finish);
+        self.trees[entity.class as usize]
+            .active
+            .insert(queue, start, finish);
     }
 
     fn leave_active(&mut self, queue: u32) {
         let entity = &mut self.entities[queue as usize];
         entity.place = Place::Out;
-        let active = &mut self.trees[entity.class as usize].active;
-        match active.as_slice() {
-            // It is alone on its tree whenever the drive takes all there is.
-            [only] if only.queue == queue => active.clear(),
-            several => {
-                let Some(at) = several.iter().position(|waiting| waiting.queue == queue) else {
-                    return;
-                };
-                active.remove(at);
-            }
+        self.trees[entity.class as usize].active.remove(queue);
+        if let Some(at) = self.active.iter().rposition(|other| *other == queue) {
+            self.active.remove(at);
         }
-        self.active -= 1;
     }
 
     fn enter_idle(&mut self, queue: u32) {
@@ -459,11 +422,14 @@ impl Service {
         if !entity.counted {
             return;
         }
+        // Also of a queue that was served by injection only (__bfq_deactivate_entity).
+        entity.finish = entity
+            .start
+            .wrapping_add(span(entity.service, u64::from(entity.weight)));
         if self.in_service == Some(queue) {
-            entity.finish = entity
-                .start
-                .wrapping_add(span(entity.service, u64::from(entity.weight)));
             self.in_service = None;
+        } else {
+            entity.service = 0;
         }
         let waits_on = later(entity.finish, self.trees[entity.class as usize].time);
         match entity.place {
@@ -510,7 +476,7 @@ impl Service {
             }
             self.idle_class_served = self.tick;
         }
-        if self.active == 0 {
+        if self.active.is_empty() {
             return None;
         }
         self.look_up_from(first, expiring)
@@ -523,19 +489,12 @@ impl Service {
 
     fn look_up_in(&mut self, class: usize, serving: bool) -> Option<u32> {
         let tree = &mut self.trees[class];
-        let mut time = tree.time;
-        let eligible = |tree: &Tree, time| {
-            let mut waiting = tree.active.iter();
-            waiting
-                .find(|waiting| !later(waiting.start, time))
-                .map(|waiting| waiting.queue)
-        };
-        let found = eligible(tree, time);
+        let found = tree.active.first_eligible(tree.time);
         if found.is_some() {
             return found;
         }
-        time = tree.earliest_start()?;
-        let found = eligible(tree, time);
+        let time = tree.active.earliest_start()?;
+        let found = tree.active.first_eligible(time);
         if !serving {
             // Somebody must be eligible; while a queue is in service, that one is.
             tree.time = time;
@@ -582,13 +541,8 @@ impl Service {
 
     /// The active queue that was activated last of those that `fits` accepts.
     pub fn newest_active(&self, mut fits: impl FnMut(u32) -> bool) -> Option<u32> {
-        let mut found: Option<(u64, u32)> = None;
-        for waiting in self.trees.iter().flat_map(|tree| &tree.active) {
-            if found.is_none_or(|(stamp, _)| waiting.stamp > stamp) && fits(waiting.queue) {
-                found = Some((waiting.stamp, waiting.queue));
-            }
-        }
-        found.map(|(_, queue)| queue)
+        let mut newest_first = self.active.iter().rev().copied();
+        newest_first.find(|queue| fits(*queue))
     }
 
     pub fn describe(&self, queue: u32) -> String {

@@ -9,8 +9,8 @@ use crate::tag_words::{Asking, TagWords};
 const LEVELS: u64 = 8;
 
 /// Share of `all` tags for asynchronous writes and sync writes. Linux 5.10 to 6.12: bfq_update_depths.
-fn depth_of_writes(beside_raised: bool, sync: bool, all: u32) -> u32 {
-    let (numerator, shift) = match (beside_raised, sync) {
+fn depth_of_writes(with_raised_busy: bool, sync: bool, all: u32) -> u32 {
+    let (numerator, shift) = match (with_raised_busy, sync) {
         (false, false) => (1, 1),
         (false, true) => (3, 2),
         (true, false) => (3, 4),

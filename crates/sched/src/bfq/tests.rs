@@ -438,15 +438,15 @@ fn inserting_and_dispatching_at_once_is_both_behind_each_other() {
                 if bfq.waiting() == 0 && driver.len() < depth {
                     let mut long = bfq.clone();
                     long.insert(Nanos(now), &request);
-                    let handed_out = long.dispatch(Nanos(now)).is_some();
+                    let dispatched_from = long.dispatch(Nanos(now)).is_some();
                     assert_eq!(
                         bfq.insert_and_dispatch(Nanos(now), &request),
-                        handed_out,
+                        dispatched_from,
                         "round {round}"
                     );
                     assert_eq!(state_of(&bfq), state_of(&long), "round {round}");
-                    passed[usize::from(handed_out)] += 1;
-                    if handed_out {
+                    passed[usize::from(dispatched_from)] += 1;
+                    if dispatched_from {
                         driver.push(request);
                     } else {
                         asleep.push(request);

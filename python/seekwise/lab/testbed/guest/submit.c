@@ -5,7 +5,10 @@
  *
  * `at`: ns after the common start. `after`: ns after the process's previous call returned. R, W: direct, by asynchronous system calls.
  * A: through the page cache and pushed out at once. `own` waits for this request, `no` goes on, `all` submits nothing and waits for
- * everything. Prints `start TICKS`: the processor's counter at the common start, which is also the trace clock.
+ * everything. A process that is done stays until all are: schedulers forget what they know of one that ends.
+ *
+ * Prints `start TICKS`: the processor's counter at the common start, which is also the trace clock. The start falls on a tick of the
+ * kernel's timer whatever HZ is, so that jiffies are known from the time since then.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -22,7 +25,7 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
-enum { PROCESSES = 1024, OUTSTANDING = 1024, START_NS = 200000000 };
+enum { PROCESSES = 1024, OUTSTANDING = 1024, START_NS = 200000000, TICKS_NS = 20000000 };
 
 struct request {
 	long long ns;
@@ -101,7 +104,8 @@ static int reap(aio_context_t context, int least, uint64_t wanted, int *seen)
 	return got;
 }
 
-static void run(const char *device, int proc)
+/* `done` is closed when a process has done its part, `end` when all have. */
+static void run(const char *device, int proc, int done, int end)
 {
 	int direct = open(device, O_RDWR | O_DIRECT), buffered = open(device, O_RDWR), outstanding = 0;
 	aio_context_t context = 0;
@@ -153,27 +157,38 @@ static void run(const char *device, int proc)
 	}
 	while (outstanding)
 		outstanding -= reap(context, 1, 0, NULL);
-	exit(0);
+	close(done);
+	exit(read(end, data, 1) != 0);
 }
 
 int main(int argc, char **argv)
 {
-	int status, failed = 0;
+	int status, failed = 0, done[2], end[2];
+	char byte;
 	if (argc != 2)
 		return 2;
 	read_plan();
+	if (pipe(done) < 0 || pipe(end) < 0)
+		fail("pipe");
 	long long clock = now();
-	start = clock + START_NS;
-	printf("start %llu\n", (unsigned long long)__rdtsc() + START_NS);
+	/* Whole ticks of 100, 250 and 1000 Hz: they fall on multiples of 1/HZ of this clock. */
+	start = (clock + START_NS) / TICKS_NS * TICKS_NS;
+	printf("start %llu\n", (unsigned long long)__rdtsc() + start - clock);
 	fflush(stdout);
 	for (int proc = 0; proc < PROCESSES; proc++)
 		if (processes[proc].used) {
 			pid_t child = fork();
 			if (child < 0)
 				fail("fork");
-			if (!child)
-				run(argv[1], proc);
+			if (!child) {
+				close(end[1]);
+				run(argv[1], proc, done[1], end[0]);
+			}
 		}
+	close(done[1]);
+	while (read(done[0], &byte, 1) > 0)
+		;
+	close(end[1]);
 	while (wait(&status) > 0)
 		failed |= status != 0;
 	return failed;
