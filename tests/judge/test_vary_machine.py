@@ -6,7 +6,7 @@ import pytest
 
 from seekwise.errors import UsageError
 from seekwise.report.insights import sensitivity
-from seekwise.simulate import get as backend
+from seekwise.simulate.backends import get as backend
 from seekwise.workload.study import parse
 
 STUDY = """
