@@ -505,6 +505,31 @@ mod tests {
         assert_eq!((tally.contested.passed, tally.contested.total), (0, 1));
     }
 
+    /// With room in the device no run finds a tag missing, so a completion runs nothing: the insertion's run is what hands on the request.
+    #[test]
+    fn after_a_completion_that_runs_nothing_the_model_is_not_asked() {
+        let settings = Settings::parse(CONF, "6.1").unwrap();
+        let entry = seekwise_sched::registry::find("mq-deadline").unwrap();
+        let rows = crate::rows::parse(
+            "time_ns,event,op,sector,sectors,proc\n0,insert,R,100,8,p0\n8000,issue,R,100,8,p0\n20000,insert,R,900,8,p0\n\
+            200000,complete,R,100,8,p0\n900000,issue,R,900,8,p0\n2000000,complete,R,900,8,p0\n",
+        )
+        .unwrap();
+        let policy = entry.build(&settings.setup).unwrap();
+        let (tally, _, finished) = replay(policy, &rows, &settings, Priorities::new(), None);
+        assert_eq!(finished, Ok(()));
+        assert_eq!((tally.score.passed, tally.score.total), (3, 3));
+    }
+
+    #[test]
+    fn a_request_merged_at_its_insertion_is_part_of_the_one_before_it() {
+        let merged = "0,insert,R,100,8,p0\n8000,issue,R,100,8,p0\n10000,insert,R,900,8,p0\n20000,merge,R,908,8,p1\n\
+            1000000,complete,R,100,8,p0\n1008000,issue,R,900,16,p0\n2000000,complete,R,900,16,p0\n";
+        let (tally, finished) = run(merged);
+        assert_eq!(finished, Ok(()));
+        assert_eq!((tally.score.passed, tally.score.total), (2, 2));
+    }
+
     #[test]
     fn an_unfinished_recording_is_an_error() {
         assert!(run("0,insert,R,100,8,p0\n").1.is_err());

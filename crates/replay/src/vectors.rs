@@ -104,7 +104,7 @@ pub fn verify_vectors(paths: &[PathBuf], options: &Options) -> Outcome {
 }
 
 /// Folders beside recordings that hold none: what was submitted, other kinds of recordings, rates, summaries.
-const NOT_RECORDINGS: [&str; 8] = [
+const NOT_RECORDINGS: [&str; 9] = [
     "requests",
     "lists",
     "machine",
@@ -113,6 +113,7 @@ const NOT_RECORDINGS: [&str; 8] = [
     "ladder-open",
     "ladder-unseen",
     "whatif",
+    "nvme-many-cores",
 ];
 
 /// Recordings below `path`, sorted; a file that was named is one whatever it holds.

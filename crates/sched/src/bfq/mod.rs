@@ -6,6 +6,8 @@
 //!                │ [`burst`]); merged if close ([`merging`])       ▼
 //!                └──────────────────────────────────────────── next queue
 //!
+//! A request's way in is [`arrival`], queues stand in the kernel's trees ([`tree`]).
+//!
 //! Modelled:      weights from I/O priorities, classes, budgets and their feedback, time charging, peak rate ([`rate`]), idling,
 //!                injection and wakers, weight raising, bursts, close and stable merges, splits, tag limits by kind of request;
 //!                kernels 5.10, 6.1 and 6.12 where they differ ([`parameters::BfqGeneration`]).

@@ -564,3 +564,24 @@ impl Service {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_served_by_injection_only_ends_at_what_it_was_served() {
+        let mut service = Service::new(250);
+        for queue in [0, 1] {
+            service.begin(queue, 40, 1);
+            service.get_mut(queue).budget = 1_000;
+            service.activate(queue, false);
+        }
+        assert_eq!(service.serve_next(), Some(0));
+        service.served(1, 64);
+        service.deactivate(1, false);
+        let entity = service.get(1);
+        assert_eq!(entity.finish, entity.start + span(64, 40));
+        assert_eq!(entity.service, 0);
+    }
+}

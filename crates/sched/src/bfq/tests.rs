@@ -438,15 +438,15 @@ fn inserting_and_dispatching_at_once_is_both_behind_each_other() {
                 if bfq.waiting() == 0 && driver.len() < depth {
                     let mut long = bfq.clone();
                     long.insert(Nanos(now), &request);
-                    let dispatched_from = long.dispatch(Nanos(now)).is_some();
+                    let dispatched = long.dispatch(Nanos(now)).is_some();
                     assert_eq!(
                         bfq.insert_and_dispatch(Nanos(now), &request),
-                        dispatched_from,
+                        dispatched,
                         "round {round}"
                     );
                     assert_eq!(state_of(&bfq), state_of(&long), "round {round}");
-                    passed[usize::from(dispatched_from)] += 1;
-                    if dispatched_from {
+                    passed[usize::from(dispatched)] += 1;
+                    if dispatched {
                         driver.push(request);
                     } else {
                         asleep.push(request);
@@ -466,4 +466,28 @@ fn inserting_and_dispatching_at_once_is_both_behind_each_other() {
         }
     }
     assert!(passed.iter().all(|count| *count > 300), "{passed:?}");
+}
+
+#[test]
+fn a_queue_of_the_idle_class_counts_as_thinking_briefly() {
+    let mut bfq = plain("6.1");
+    bfq.insert(
+        Nanos(0),
+        &with_class(of(1, 0, 8), PriorityClass::Idle, 7),
+    );
+    let queue = queue_of(&bfq, 1);
+    assert!(bfq.queues[queue as usize].habit.short_think);
+}
+
+#[test]
+fn before_5_19_blk_mq_asks_for_a_busy_queue_without_requests_and_that_ends_its_slot() {
+    for (kernel, asks) in [("5.10", true), ("5.18", true), ("5.19", false)] {
+        // Raised, so that waiting for it does not pay while it is alone; 5.12 and later wait for whoever is busy alone.
+        let mut bfq = bfq(kernel, &[]);
+        bfq.insert(Nanos(0), &of(1, 0, 800));
+        assert_eq!(bfq.dispatch(Nanos(0)), Some(RequestId(0)));
+        assert_eq!(bfq.has_work(), asks, "{kernel}");
+        assert_eq!(bfq.dispatch(Nanos(1_000)), None);
+        assert_eq!(bfq.in_service.is_none(), kernel == "5.10", "{kernel}");
+    }
 }

@@ -11,6 +11,7 @@
 //! insertion and removal are the textbook's (Cormen, Leiserson, Rivest, Stein: Introduction to Algorithms, chapter 13).
 
 use super::service::later;
+use core::fmt;
 
 /// No node.
 const NONE: u32 = u32::MAX;
@@ -38,10 +39,23 @@ const FREE: Node = Node {
 };
 
 /// Nodes are known by the number of their queue.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct QueueTree {
     nodes: Vec<Node>,
     root: u32,
+}
+
+impl fmt::Debug for QueueTree {
+    /// The nodes that are in the tree, from the top, left before right.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (mut list, mut open) = (out.debug_list(), vec![self.root]);
+        while let Some(at) = open.pop().filter(|at| *at != NONE) {
+            let node = self.node(at);
+            list.entry(&(at, node));
+            open.extend(node.children.into_iter().rev().filter(|child| *child != NONE));
+        }
+        list.finish()
+    }
 }
 
 impl Default for QueueTree {
