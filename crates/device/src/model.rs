@@ -215,6 +215,8 @@ const SSD_RULES: &[Rule] = &[
     optional("t_read_step_us", "us", 0.0, 10_000.0, 0.0),
     // 0: as every other.
     optional("t_read_large_us", "us; 0 = t_read_us", 0.0, 10_000.0, 0.0),
+    // 1: each read of a page by itself.
+    optional("planes", "planes at once", 1.0, 64.0, 1.0),
     rule("program_unit_kib", "KiB", 0.5, 4096.0),
     rule("t_prog_us", "us", 0.1, 100_000.0),
     optional("t_prog_slc_us", "us", 0.1, 100_000.0, 250.0),
@@ -568,6 +570,7 @@ impl Model {
                 Nanos::ZERO => us("t_read_us"),
                 own => own,
             },
+            planes: self.get("planes") as u32,
             program_bytes: kib("program_unit_kib"),
             program_time: us("t_prog_us"),
             slc_program_time: us("t_prog_slc_us"),

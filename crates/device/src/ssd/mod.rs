@@ -11,7 +11,7 @@
 //! in order of arrival. Link and channels are booked as rates: what they have been given since they were last idle must
 //! have passed before a command is done, but a command that waits long for its die does not hold up others.
 //!
-//! Modelled:      pages and planes as program units, read while programming (suspend), write buffer, SLC cache that
+//! Modelled:      pages and planes as program units, planes read together, read while programming (suspend), write buffer, SLC cache that
 //!                fills and drains when idle, cleaning under sustained random writes, trim, flush and forced writes,
 //!                sequential detection, commands per second of the controller.
 //! Not modelled:  contents, wear, thermal throttling, the mapping table's own reads, host memory buffers.
@@ -21,6 +21,7 @@ mod cleaned;
 pub mod ftl;
 
 use crate::device::{Command, CommandKind, Device, Tag};
+use crate::measure::Addresses;
 use ftl::{Ftl, PAGE_BYTES};
 use seekwise_units::{Depth, Lba, Nanos, Sectors};
 use std::cmp::Reverse;
@@ -60,8 +61,9 @@ pub struct SsdParameters {
     pub read_time: Nanos,
     /// The three kinds of pages of a three-bit cell: each takes this much longer than the one before.
     pub read_time_step: Nanos,
-    /// Time of the die for a page of a read above `large_read_bytes`.
+    /// Time of the die for a page of a read above `large_read_bytes`, and the planes of a die that are read at once for such reads.
     pub large_read_time: Nanos,
+    pub planes: u32,
     /// What one programming of a die takes in, and how long it takes.
     pub program_bytes: u64,
     pub program_time: Nanos,
@@ -98,6 +100,9 @@ struct Die {
     programs_until: Nanos,
     /// When it begins what it programs then, where that waits for clean space.
     programs_from: Nanos,
+    /// When the read that ends at `reads_until` begins, and the planes that it leaves free.
+    reads_from: Nanos,
+    free_planes: u64,
 }
 
 const STREAMS: usize = 16;
@@ -117,7 +122,7 @@ pub struct Ssd {
     ftl: Ftl,
     /// End of each of the last programmings, as many as the buffer has units.
     cleaned: Option<cleaned::Cleaned>,
-    next_cleaned: usize,
+    victims: Addresses,
     units: Vec<Nanos>,
     unit: usize,
     /// Bytes in the unit that is being filled.
@@ -166,7 +171,7 @@ impl Ssd {
                 ),
                 parameters.program_bytes,
             ),
-            next_cleaned: 0,
+            victims: Addresses::new(1),
             units: vec![Nanos::ZERO; units],
             unit: 0,
             filling: 0,
@@ -270,16 +275,26 @@ impl Ssd {
 
     /// Books die and channel for a page from `from` on; when its data are in the controller.
     fn read_page(&mut self, page: u64, bytes: u64, from: Nanos, large: bool) -> Nanos {
-        let index = (page % self.dies.len() as u64) as usize;
+        let count = self.dies.len() as u64;
+        let index = (page % count) as usize;
         let read_time = self.page_time(page, large);
+        let plane = 1 << (page / count % u64::from(self.parameters.planes));
         let die = &mut self.dies[index];
-        let mut begin = from.max(die.reads_until);
-        if die.programs_until > begin && die.programs_from <= begin {
-            begin += (die.programs_until - begin).min(self.parameters.suspend_time);
-            // What was interrupted ends later by as much.
-            die.programs_until += read_time;
+        if large && die.reads_from > from && die.free_planes & plane != 0 {
+            // The read before has not begun: this plane is read with it.
+            die.free_planes &= !plane;
+            die.reads_until = die.reads_until.max(die.reads_from + read_time);
+        } else {
+            let mut begin = from.max(die.reads_until);
+            if die.programs_until > begin && die.programs_from <= begin {
+                begin += (die.programs_until - begin).min(self.parameters.suspend_time);
+                // What was interrupted ends later by as much.
+                die.programs_until += read_time;
+            }
+            die.reads_from = begin;
+            die.reads_until = begin + read_time;
+            die.free_planes = if large { !plane } else { 0 };
         }
-        die.reads_until = begin + read_time;
         let done = die.reads_until;
         let units = bytes.div_ceil(self.parameters.channel_unit_bytes);
         let span = Nanos(self.channel_ns_per_page_unit.0 * units);
@@ -289,15 +304,15 @@ impl Ssd {
         (done + span).max(*channel)
     }
 
-    /// Dies begin what is due of cleaning, one after the other.
+    /// Dies begin what is due of cleaning, each where the block with the least valid data happens to lie.
     #[inline]
     fn clean(&mut self, now: Nanos) {
         let Some(cleaned) = &mut self.cleaned else {
             return;
         };
         for _ in 0..cleaned.begun(now) {
-            self.next_cleaned = (self.next_cleaned + 1) % self.dies.len();
-            let die = &mut self.dies[self.next_cleaned];
+            let chosen = self.victims.below(self.dies.len() as u64) as usize;
+            let die = &mut self.dies[chosen];
             let mut begin = now.max(die.reads_until);
             if die.programs_from <= begin {
                 begin = begin.max(die.programs_until);
