@@ -72,11 +72,16 @@ pub struct Host {
 /// The host's next step, and until when it works.
 struct Until {
     end: Nanos,
+    /// It ends with the last phase: md's own work beside the load has no end.
+    phases: bool,
     next: (Nanos, Source),
 }
 
 impl<Q: BlockQueue, D: Device> Tasks<Hosted<Q, D>, Unobserved, Host> for Until {
     fn at_work(&mut self, engine: &mut FileEngine<Q, D>) -> bool {
+        if self.phases && engine.host.files.as_ref().is_some_and(|files| files.over()) {
+            return false;
+        }
         self.next = engine.next_of_host();
         let storage = engine.storage.next_at().min(engine.storage.timer());
         let first = storage.min(self.next.0);
@@ -133,10 +138,10 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         Self::around(host, storage, Unobserved, Processors::new(1), whole)
     }
 
-    /// Runs until `end`; what is under way then does not count.
-    pub(crate) fn run_until(&mut self, end: Nanos) {
+    /// Runs until `end`, or with `phases` until the last one is over; what is under way then does not count.
+    pub(crate) fn run_until(&mut self, end: Nanos, phases: bool) {
         let next = (Nanos::NEVER, Source::MdThread);
-        let through = self.run(&mut Until { end, next });
+        let through = self.run(&mut Until { end, phases, next });
         debug_assert!(through.is_ok(), "it looks for events before it waits");
     }
 
@@ -261,6 +266,11 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
                 return true;
             }
             DriveEvent::Step { member } => member,
+            DriveEvent::Background => {
+                let (now, md) = (self.now, &mut self.storage.md);
+                md.background_runs(now, now, &mut Unobserved);
+                return true;
+            }
         };
         // A fake controller's mapping and parity are the driver's work.
         let (done, work) = self.storage.md.drive_steps(self.now, index);
@@ -325,7 +335,8 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         let md = &mut self.storage.md;
         let (begins, before) = (md.thread.begins(now), md.thread.busy);
         md.thread_runs(now, &mut Unobserved);
-        if begins {
+        // It may have gone to sleep until pages of the bitmap are written.
+        if begins && md.thread.due < Nanos::NEVER {
             let takes = md.thread.busy - before;
             self.spend(takes);
             self.storage.md.thread.due = self.busy_until();
@@ -405,6 +416,11 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             self.spend(sender.bio);
             return (1, None);
         }
+        if write && md.mirrors_wait_for_bitmap() {
+            md.write_file_mirrors(self.now, (start, sectors), |piece| sender.order(piece), sender.io);
+            self.spend(sender.md + sender.bio);
+            return (1, None);
+        }
         let mut pieces = core::mem::take(&mut md.pieces);
         pieces.clear();
         if !write {
@@ -413,7 +429,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             // A process that slept between the copies of a write goes on with the copy that was not sent.
             pieces.extend(md.take_stalled(place).iter().map(|order| order.piece));
         } else {
-            md.volume.write(start, sectors, &mut pieces);
+            md.copies_of_write(start, sectors, &mut pieces);
         }
         self.spend(sender.md);
         let mut rest = None;
@@ -421,6 +437,10 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         for (place, &piece) in pieces.iter().enumerate() {
             self.spend(sender.bio);
             let md = &mut self.storage.md;
+            if !write && md.reads_missing(self.now, sender.io, &piece) {
+                count += 1;
+                continue;
+            }
             if !md.send(self.now, &sender.order(piece), &mut Unobserved) {
                 if write {
                     let orders: Vec<Order> = pieces[place..]
@@ -446,12 +466,12 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     /// number of copies of each.
     pub(crate) fn joining_pages(&mut self, sender: &Sender, start: Lba, pages: u64) -> (u64, u64) {
         let md = &mut self.storage.md;
-        if md.volume.parity().is_some() {
+        if md.volume.parity().is_some() || md.mirrors_wait_for_bitmap() {
             return (0, 1);
         }
         let mut pieces = core::mem::take(&mut md.pieces);
         pieces.clear();
-        md.volume.write(start, Sectors(PAGE_SECTORS), &mut pieces);
+        md.copies_of_write(start, Sectors(PAGE_SECTORS), &mut pieces);
         let copies = pieces.len() as u64;
         let mut room = pages * PAGE_SECTORS;
         for &piece in &pieces {
@@ -461,7 +481,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         if room > PAGE_SECTORS {
             // Not past the end of a chunk.
             pieces.clear();
-            md.volume.write(start, Sectors(room), &mut pieces);
+            md.copies_of_write(start, Sectors(room), &mut pieces);
             room = room.min(pieces[0].sectors.0);
         }
         md.pieces = pieces;

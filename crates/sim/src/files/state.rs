@@ -333,6 +333,11 @@ impl Files {
         self.plan.written = true;
     }
 
+    /// The last phase is over.
+    pub(crate) fn over(&self) -> bool {
+        self.phase >= self.plan.phases.len()
+    }
+
     pub(super) fn load(&self) -> DirtyLoad {
         DirtyLoad {
             dirty: self.cache.dirty() + self.place_dirty.len() as u64,

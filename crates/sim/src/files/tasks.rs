@@ -23,9 +23,9 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     /// Runs all phases; None when they do not end before `end`.
     pub fn run_files(&mut self, end: Nanos) -> Option<Vec<PhaseOutcome>> {
         self.begin_file_phases();
-        self.run_until(end);
+        self.run_until(end, true);
         let files = self.host.files.as_mut()?;
-        (files.phase >= files.plan.phases.len()).then(|| core::mem::take(&mut files.outcomes))
+        files.over().then(|| core::mem::take(&mut files.outcomes))
     }
 
     /// Runs a plan of one phase, starting at the next whole second, and returns the calls completed within `span`. Calls still in flight
@@ -40,10 +40,10 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         }
         self.set_files(plan);
         self.begin_file_phases();
-        self.run_until(end);
+        self.run_until(end, false);
         let outcome = |files: &Files| files.outcomes.first().map(|outcome| outcome.done);
         let done = self.host.files.as_deref().and_then(outcome);
-        self.run_until(Nanos::NEVER);
+        self.run_until(Nanos::NEVER, false);
         done.unwrap_or_default()
     }
 
@@ -121,7 +121,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
                 .times
                 .book(self.host.payer, now, self.host.costs.switch);
         }
-        if files.running == 0 && files.phase < files.plan.phases.len() {
+        if files.running == 0 && !files.over() {
             files.phase += 1;
             self.begin_file_phase(&mut files);
         }

@@ -128,16 +128,6 @@ impl StorageSpec {
                 return Err(format!("{name} is {value}, outside 1 to {most}"));
             }
         }
-        let unlike_new = |array: &ArraySpec| {
-            let bitmap = array.bitmap.as_deref().unwrap_or("none");
-            !array.missing.is_empty() || array.resync.is_some() || bitmap != "none"
-        };
-        if self.device.array.as_ref().is_some_and(unlike_new) {
-            return Err(
-                "missing members, a resync and a write-intent bitmap are not modelled below files"
-                    .to_owned(),
-            );
-        }
         Ok(())
     }
 

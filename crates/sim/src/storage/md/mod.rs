@@ -63,13 +63,21 @@ pub struct MdMember<Q, D> {
     given: bool,
 }
 
-/// A bio of the volume on its way.
+/// A bio of the volume on its way, or a range of an operation with files that md has to know as one.
 #[derive(Clone, Copy, Debug)]
 struct Call {
+    from: CallFrom,
     token: u32,
     sectors: Sectors,
     /// Pieces and jobs of the stripe cache not done yet.
     left: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum CallFrom {
+    Bio,
+    /// Which piece it is, if it is read.
+    File(Option<Piece>),
 }
 
 /// What a task could not send, because a member had no request free.
@@ -389,12 +397,13 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     fn split(&mut self, now: Nanos, bio: &Bio, orders: &mut Vec<Order>) {
         let write = bio.direction == Direction::Write;
         let call = self.calls.insert(Call {
+            from: CallFrom::Bio,
             token: bio.token,
             sectors: bio.sectors,
             left: 0,
         }) as u32;
         if write {
-            self.write_intended(now, call, bio);
+            self.write_intended(now, call, bio.start, bio.sectors);
         }
         if write && self.parity.is_some() {
             self.calls[call as usize].left += 1;
@@ -405,11 +414,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         let mut pieces = core::mem::take(&mut self.pieces);
         pieces.clear();
         if write {
-            self.volume.write(bio.start, bio.sectors, &mut pieces);
-            pieces.retain(|piece| {
-                let member = &self.members[piece.member as usize];
-                !member.missing || member.rebuilt
-            });
+            self.copies_of_write(bio.start, bio.sectors, &mut pieces);
         } else {
             self.volume.read(bio.start, bio.sectors, &mut pieces);
         }
@@ -437,6 +442,17 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                     self.hand_over(now, bio.sync || bio.unplug);
                 }
             }
+        }
+    }
+
+    /// The pieces of a write on the members that are there or being rebuilt.
+    pub(crate) fn copies_of_write(&mut self, start: Lba, sectors: Sectors, pieces: &mut Vec<Piece>) {
+        self.volume.write(start, sectors, pieces);
+        if self.degraded {
+            pieces.retain(|piece| {
+                let member = &self.members[piece.member as usize];
+                !member.missing || member.rebuilt
+            });
         }
     }
 
@@ -484,11 +500,15 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         let state = &mut self.calls[call as usize];
         state.left -= 1;
         if state.left == 0 {
-            let Call { token, sectors, .. } = self.calls.remove(call as usize);
+            let done = self.calls.remove(call as usize);
             if let Some(intent) = &mut self.intent {
                 intent.write_done(call);
             }
-            self.ended.push(Done { token, sectors });
+            let Call { token, sectors, .. } = done;
+            match done.from {
+                CallFrom::Bio => self.ended.push(Done { token, sectors }),
+                CallFrom::File(piece) => self.pieces_done.push((token, piece)),
+            }
         }
     }
 
@@ -505,7 +525,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     }
 
     #[inline(never)]
-    fn background_runs<O: Observer>(&mut self, now: Nanos, next: Nanos, observer: &mut O) {
+    pub(crate) fn background_runs<O: Observer>(&mut self, now: Nanos, next: Nanos, observer: &mut O) {
         let daemon = self.intent.as_ref().map(|intent| intent.daemon_at);
         if daemon.is_some_and(|daemon_at| daemon_at <= next) {
             self.bitmap_daemon(now);
