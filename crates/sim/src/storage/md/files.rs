@@ -9,10 +9,10 @@
 //!   sends them, once the pages of the bitmap are written.
 
 use crate::storage::md::order::{Order, Owner};
-use crate::storage::md::{Call, CallFrom, Md, MdMember, MD_THREAD};
-use crate::storage::{Storage, Totals};
+use crate::storage::md::{member_sink, Call, CallFrom, Md, MdMember, MD_THREAD};
+use crate::storage::{MemberTotals, Storage, Totals};
 use seekwise_device::Device;
-use seekwise_host::block::{unplug_due, BlockQueue, Observer, Unobserved};
+use seekwise_host::block::{unplug_due, BlockQueue, Observer};
 use seekwise_raid::md::volume::{Piece, Volume};
 use seekwise_sched::Direction;
 use seekwise_units::{Lba, Nanos, Sectors};
@@ -102,6 +102,13 @@ impl<Q: BlockQueue, D: Device> Storage for Hosted<Q, D> {
     fn totals(&self) -> Totals {
         self.md.totals()
     }
+
+    fn members(&self) -> Vec<MemberTotals> {
+        match self.md.volume {
+            Volume::Single { .. } => Vec::new(),
+            _ => self.md.members(),
+        }
+    }
 }
 
 impl<Q: BlockQueue, D: Device> Md<Q, D> {
@@ -115,17 +122,23 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     }
 
     /// The interrupt of a command has been served: its queue hears of it.
-    pub(crate) fn command_done(&mut self, now: Nanos, index: usize, tag: u32) {
+    pub(crate) fn command_done<O: Observer>(
+        &mut self,
+        now: Nanos,
+        index: usize,
+        tag: u32,
+        observer: &mut O,
+    ) {
         let (member, finished) = (&mut self.members[index], &mut self.finished);
         let MdMember {
             queue, drive, done, ..
         } = member;
         done.commands += 1;
-        queue.complete(now, tag, drive, &mut Unobserved, |part| {
+        queue.complete(now, tag, drive, &mut member_sink(index, observer), |part| {
             done.taken.0 = done.taken.0.wrapping_add(now.0);
             finished.push(part);
         });
-        self.further_done(now, index, &mut Unobserved);
+        self.further_done(now, index, observer);
         self.refresh(now, index);
     }
 
