@@ -38,7 +38,7 @@ OF_ITS_OWN = 0.7
 LIMITS = {"ios": 20_000, "runtime_ns": 400_000_000, "file_bytes": 8 << 20, "span_ns": 400_000_000}
 """Of a shortened trial."""
 ERROR = '"error"'
-KINDS = {"cell": "simulate_cells", "storage": "simulate_storage"}
+KINDS = {"cell": "simulate_cells"}
 
 
 def collect(folder: Path) -> None:

@@ -16,14 +16,6 @@ def simulate_cells(specs_json: str, threads: int = 1, progress: Callable[[int, i
     Raises ValueError if the text is no list of cells.
     """
 
-def simulate_storage(specs_json: str, threads: int = 1, progress: Callable[[int, int], object] | None = None) -> str:
-    """Runs whole storage (drives alone or under md, page cache or direct): JSON list of specs in, JSON list of results out.
-
-    Fields in `crates/sim/src/spec/storage.rs`; a storage that cannot run becomes `{"error": sentence}`. Storages that differ only in
-    the phase they report are one run. `progress(done, of)` counts storages, as in `simulate_cells`.
-    Raises ValueError if the text is no list of storages.
-    """
-
 def describe_cell(spec_json: str) -> str:
     """What one cell would be, as JSON, without running it: `settings` in force, `schedulers` of its kernel, `drive`, `capacity_bytes`.
 

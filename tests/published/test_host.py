@@ -1,6 +1,7 @@
 """This test will ask the simulated source what only a whole host can answer: writes through the page cache, memory, processor time."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -19,13 +20,10 @@ def asked(**given) -> Query:
 
 def test_the_four_phases_of_tiotest_are_one_run_of_which_each_question_takes_its_own():
     setup = setup_of("st3250620ns")
-    documents = [json.loads(cells.spec(setup, operation, "noop", 4, 1))["storage"] for operation in cells.TIOTEST_ORDER]
-    assert [document["load"]["files"].pop("report") for document in documents] == [0, 1, 2, 3]
-    for document in documents:
-        for name in ("random", "write", "span_ns"):
-            document["load"].pop(name)
-    assert all(document == documents[0] for document in documents)
-    assert [phase["fsync"] for phase in documents[0]["load"]["files"]["phases"]] == [True, True, False, False]
+    documents = [json.loads(cells.spec(setup, operation, "noop", 4, 1)) for operation in cells.TIOTEST_ORDER]
+    assert [document["report"] for document in documents] == [0, 1, 2, 3]
+    assert all(document["cell"] == documents[0]["cell"] for document in documents)
+    assert [phase["jobs"][0]["fsync"] for phase in documents[0]["cell"]["phases"]] == [True, True, False, False]
 
 
 def test_a_disk_writes_files_at_most_as_fast_as_it_turns():
@@ -90,13 +88,10 @@ def test_phases_of_one_run_over_files_are_simulated_once():
 
 def test_a_shortened_write_pass_behind_a_controller_with_a_write_cache_is_as_fast_as_a_whole_one():
     documents = []
+    setup = replace(setup_of("B"), file_bytes=500 * 2**20)
     for span_bytes in (None, 200 * 2**20):
-        storage = json.loads(cells.spec(setup_of("B"), "seq_write", "noop", 2, 1))["storage"]
-        storage["load"]["file_bytes"] = 500 * 2**20
-        for phase in storage["load"]["files"]["phases"]:
-            phase["calls"] = phase["calls"] if phase["random"] else None
-            phase.pop("idle", None)
-        documents.append(json.dumps(cells.shortened(storage, span_bytes)))
+        document = cells._on_files(setup, "seq_write", "noop", 2, 1)
+        documents.append(json.dumps(cells.shortened(document, setup, span_bytes)))
     assert json.loads(documents[1])["whole"] == 2.5
     rates = [result["rate"] for result in cells.run(documents, 2)]
     assert rates[1] == pytest.approx(rates[0], rel=0.1)
@@ -114,7 +109,7 @@ def test_what_a_write_cache_holds_at_the_end_of_a_part_lengthens_it_to_the_pace_
 def test_a_shortened_reading_pass_finds_what_a_whole_writing_pass_would_have_left():
     """The machine is idle before it, as long as the rest of the writing pass would have taken."""
     document = json.loads(cells.spec(setup_of("B"), "seq_read", "noop", 2, 1))
-    phases = document["storage"]["load"]["files"]["phases"]
+    phases = document["cell"]["phases"]
     whole = document["whole"]
     assert [phase.get("idle") for phase in phases] == [None, None, {"phase": 0, "times": whole - 1}, None]
 

@@ -53,7 +53,7 @@ def test_settings_of_the_queue_reach_the_files():
     (few,) = rates(load, {"scheduler": ["mq-deadline"], "nr_requests": [4]})
     assert few < 0.8 * all_tags
     (record,) = records(load, {"scheduler": ["mq-deadline"], "iosched.writes_starved": [5]})
-    assert record.load["specs"]["rand_read"]["storage"]["queue"]["tunables"] == {"writes_starved": 5}
+    assert record.load["specs"]["rand_read"]["cell"]["queue"]["tunables"] == {"writes_starved": 5}
 
 
 def test_access_times_of_files_have_percentiles():
@@ -85,7 +85,6 @@ def test_the_same_seed_gives_the_same_record():
     [
         ({"iodepth": 4, "engine": "libaio", **BUFFERED}, {}, "one by one"),
         ({"iodepth": 4, "engine": "libaio", "sync": True}, {}, "sync"),
-        ({"think_time": "1ms"}, {}, "on files"),
         ({}, {"options": {"filesystem": "xfs"}}, "xfs"),
         ({"size": "900g"}, {}, "larger than the volume"),
         ({}, {"kernel": "2.6.24"}, "mq-deadline"),

@@ -23,7 +23,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::simulate_cells, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::describe_cell, module)?)?;
-    module.add_function(wrap_pyfunction!(simulate::simulate_storage, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::model_version, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::bench_cases, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::bench, module)?)?;

@@ -2,7 +2,6 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use seekwise_sim::assemble::storage::{self, StorageSpec};
 use seekwise_sim::spec::CellSpec;
 
 /// Runs cells on `threads` workers with the interpreter lock released; `progress(done, of)` is called as they finish.
@@ -95,19 +94,4 @@ pub fn bench(py: Python<'_>, case: &str, ios: u64, seed: u64) -> PyResult<BenchR
             (row.ios, row.cpu_seconds, row.start_seconds, members)
         })
         .map_err(PyValueError::new_err)
-}
-
-/// Runs whole storage - drives alone or under md - on `threads` workers: a JSON list of specs (`crates/sim/src/spec/storage.rs`) in,
-/// a JSON list of results in their order out; one that cannot be is `{"error": …}`. `progress(done, of)` counts specs, as in
-/// `simulate_cells`.
-#[pyfunction]
-#[pyo3(signature = (specs_json, threads = 1, progress = None))]
-pub fn simulate_storage(
-    py: Python<'_>,
-    specs_json: &str,
-    threads: usize,
-    progress: Option<PyObject>,
-) -> PyResult<String> {
-    let specs: Vec<StorageSpec> = read(specs_json, "the list of storages")?;
-    told(py, progress, |tell| storage::run_all(&specs, threads, tell))
 }

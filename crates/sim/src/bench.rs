@@ -1,9 +1,8 @@
 //! The simulator's own speed: simulated operations per second of one core's CPU time.
 //!
 //! Each case is a cell like any other, built from its JSON spec, with histograms and windows on; start-up is inside the time. The case
-//! `article` is whole storage instead: page cache, file system and two drives, its operations are calls of the program.
+//! `article` is programs on files: page cache, file system and two drives, its operations are calls of the program.
 
-use crate::assemble::storage::{self, StorageSpec};
 use crate::spec::CellSpec;
 use crate::storage::MemberTotals;
 use crate::{assemble, cell};
@@ -62,35 +61,29 @@ fn article_spec((below, unit): (&str, Value), seed: u64) -> Value {
     const FILE_BYTES: u64 = 1200 << 20;
     const PART_BYTES: u64 = 3 * MEMORY_BYTES / THREADS;
     let phase = |write: bool, random: bool| {
-        let calls = if random {
-            1000
-        } else {
-            PART_BYTES / PAGE_BYTES
-        };
         // What the writing pass left behind a controller has gone to the drives before the reading one begins.
         let idle = (!write && !random)
             .then(|| json!({"phase": 0, "times": FILE_BYTES as f64 / PART_BYTES as f64 - 1.0}));
-        json!({"write": write, "random": random, "calls": calls, "fsync": write, "idle": idle})
+        json!({"operation": "pass", "idle": idle, "jobs": [{
+            "threads": THREADS,
+            "pattern": if random { "random" } else { "sequential" },
+            "read_percent": if write { 0 } else { 100 },
+            "block_bytes": 4096,
+            "direct": false,
+            "own_regions": true,
+            "region_bytes": THREADS * FILE_BYTES,
+            "ios": if random { 1000 } else { PART_BYTES / PAGE_BYTES },
+            "fsync": write,
+        }]})
     };
     json!({
         "seed": seed,
         "device": {"model": "st3250620ns", (below): unit},
         "queue": {"scheduler": "cfq", "kernel": "2.6.24", "hz": 250},
         "host": {"model": "opteron_2212"},
-        "load": {
-            "buffered": true,
-            "random": false,
-            "write": true,
-            "threads": THREADS,
-            "block_bytes": 4096,
-            "file_bytes": FILE_BYTES,
-            "files": {
-                "filesystem": "ext3",
-                "memory_bytes": MEMORY_BYTES,
-                "phases": [phase(true, false), phase(true, true), phase(false, false), phase(false, true)],
-                "report": 0,
-            },
-        },
+        "cache": {"limit_bytes": MEMORY_BYTES},
+        "files": {"filesystem": "ext3"},
+        "phases": [phase(true, false), phase(true, true), phase(false, false), phase(false, true)],
     })
 }
 
@@ -103,12 +96,14 @@ fn article(ios: u64, seed: u64) -> Result<Row, String> {
         let card = json!({"model": "9650-4LP", "level": "raid1", "drives": 2});
         for below in [("array", array), ("controller", card)] {
             let built = ThreadTime::now();
-            let spec: StorageSpec = serde_json::from_value(article_spec(below, seed))
+            let spec: CellSpec = serde_json::from_value(article_spec(below, seed))
                 .map_err(|error| error.to_string())?;
             start_seconds += built.elapsed().as_secs_f64();
-            for phase in storage::run_phases(&spec)? {
-                done += phase["calls"].as_u64().unwrap_or(0);
-            }
+            let result = cell::run(&spec)?;
+            let phases = result["phases"].as_array().into_iter().flatten();
+            done += phases
+                .filter_map(|phase| phase["ios"].as_u64())
+                .sum::<u64>();
         }
         if done >= ios {
             break;

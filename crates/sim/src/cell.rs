@@ -5,7 +5,7 @@ use crate::engine::PhaseOutcome;
 use crate::parallel;
 use crate::result::probe::{Moment, TraceEvent};
 use crate::result::{JobStats, Unit};
-use crate::spec::CellSpec;
+use crate::spec::{CellSpec, PhaseSpec};
 use crate::MODEL_VERSION;
 use seekwise_host::cpu::CpuCost;
 use seekwise_sched::Direction;
@@ -98,43 +98,6 @@ fn phase_json(
     for job in &outcome.jobs {
         total.merge(job);
     }
-    // Whole nanoseconds: what is added up does not depend on the order.
-    let spent = |of: &dyn Fn(CpuCost) -> Nanos| {
-        let each = outcome.jobs.iter().enumerate().map(|(i, job)| {
-            let cost = phase
-                .jobs
-                .get(i)
-                .map_or_else(|| built.costs.usual(), |job| built.costs.of_job(job));
-            of(cost).0 * job.ios()
-        });
-        Nanos(each.sum())
-    };
-    let interrupts = match outcome.storage.interrupts {
-        Some(count) if !built.costs.by_member() => Nanos(built.costs.usual().interrupt.0 * count),
-        _ => spent(&|cost| cost.interrupt),
-    };
-    let jobs: Vec<Value> = outcome
-        .jobs
-        .iter()
-        .enumerate()
-        .map(|(i, job)| {
-            let group = phase.traced.as_ref().and_then(|load| load.groups.get(i));
-            let recorded = phase.programs.as_ref().and_then(|all| all.jobs.get(i));
-            let name = phase
-                .jobs
-                .get(i)
-                .map(|job| &job.name)
-                .or(group)
-                .or(recorded);
-            let name = name.cloned().unwrap_or_default();
-            let mut value = stats_json(job);
-            value["name"] = json!(name);
-            if recorded.is_some() {
-                value["units"] = units_json(job);
-            }
-            value
-        })
-        .collect();
     let threads: Vec<Value> = outcome
         .threads
         .iter()
@@ -151,61 +114,118 @@ fn phase_json(
         "events": outcome.events,
         "window_ns": outcome.windows.width().0,
         "windows": outcome.windows.rows(),
-        "cpu": {
-            "user_s": spent(&|cost| cost.user).as_secs_f64(),
-            "system_s": spent(&|cost| cost.submit).as_secs_f64()
-                + spent(&|cost| cost.scheduler).as_secs_f64()
-                + spent(&|cost| cost.wake).as_secs_f64(),
-            "irq_s": interrupts.as_secs_f64(),
-            "thread_s": outcome.storage.thread.as_secs_f64(),
-            "processors": built.processors,
-        },
-        "jobs": jobs,
+        "cpu": cpu_json(phase, built, outcome),
+        "jobs": jobs_json(phase, outcome),
         "threads": threads,
     });
     if let (Some(map), Value::Object(more)) = (value.as_object_mut(), extra) {
         map.extend(more);
     }
+    if outcome.held > 0 {
+        value["held_bytes"] = json!(outcome.held);
+    }
+    if !outcome.members.is_empty() {
+        array_json(&mut value, outcome);
+    }
+    value
+}
+
+/// Processor time by who used it, in seconds.
+fn cpu_json(phase: &PhaseSpec, built: &Built, outcome: &PhaseOutcome) -> Value {
+    if let Some(cpu) = &outcome.cpu {
+        return json!({
+            "user_s": cpu.user.as_secs_f64(),
+            "system_s": cpu.system.as_secs_f64(),
+            "irq_s": cpu.interrupts.as_secs_f64(),
+            "thread_s": cpu.kernel_threads.as_secs_f64(),
+            "processors": built.processors,
+            "user_ticks": cpu.user_ticks,
+            "system_ticks": cpu.system_ticks,
+            "hz": cpu.hz,
+        });
+    }
+    // Whole nanoseconds: what is added up does not depend on the order.
+    let spent = |of: &dyn Fn(CpuCost) -> Nanos| {
+        let each = outcome.jobs.iter().enumerate().map(|(i, job)| {
+            let cost = phase
+                .jobs
+                .get(i)
+                .map_or_else(|| built.costs.usual(), |job| built.costs.of_job(job));
+            of(cost).0 * job.ios()
+        });
+        Nanos(each.sum())
+    };
+    let interrupts = match outcome.storage.interrupts {
+        Some(count) if !built.costs.by_member() => Nanos(built.costs.usual().interrupt.0 * count),
+        _ => spent(&|cost| cost.interrupt),
+    };
+    let mut cpu = json!({
+        "user_s": spent(&|cost| cost.user).as_secs_f64(),
+        "system_s": spent(&|cost| cost.submit).as_secs_f64()
+            + spent(&|cost| cost.scheduler).as_secs_f64()
+            + spent(&|cost| cost.wake).as_secs_f64(),
+        "irq_s": interrupts.as_secs_f64(),
+        "thread_s": outcome.storage.thread.as_secs_f64(),
+        "processors": built.processors,
+    });
     if let Some(times) = &outcome.cores {
         // Of the cores themselves: the program's part is not told apart.
-        value["cpu"]["user_s"] = json!(0.0);
-        value["cpu"]["system_s"] = json!(times.busy.as_secs_f64());
-        value["cpu"]["irq_s"] = json!(0.0);
-        value["cpu"]["lock_wait_s"] = json!(times.spun.as_secs_f64());
-        value["cpu"]["lock_held_s"] = json!(times.locked.as_secs_f64());
+        cpu["user_s"] = json!(0.0);
+        cpu["system_s"] = json!(times.busy.as_secs_f64());
+        cpu["irq_s"] = json!(0.0);
+        cpu["lock_wait_s"] = json!(times.spun.as_secs_f64());
+        cpu["lock_held_s"] = json!(times.locked.as_secs_f64());
     }
     if phase.programs.is_some() {
         // Computing is most of it, and nobody tells what of it is the kernel's.
-        value["cpu"]["user_s"] = json!(outcome.cpu_busy.as_secs_f64());
-        value["cpu"]["system_s"] = json!(0.0);
-        value["cpu"]["irq_s"] = json!(0.0);
+        cpu["user_s"] = json!(outcome.cpu_busy.as_secs_f64());
+        cpu["system_s"] = json!(0.0);
+        cpu["irq_s"] = json!(0.0);
     }
-    if !outcome.members.is_empty() {
-        let members: Vec<Value> = outcome
-            .members
-            .iter()
-            .map(|member| {
-                json!({
-                    "bytes_read": member.read.bytes().0,
-                    "bytes_written": member.written.bytes().0,
-                    "commands": member.commands,
-                    "busy_ns": member.busy.0,
-                })
+    cpu
+}
+
+fn jobs_json(phase: &PhaseSpec, outcome: &PhaseOutcome) -> Vec<Value> {
+    let job = |(i, job): (usize, &JobStats)| {
+        let group = phase.traced.as_ref().and_then(|load| load.groups.get(i));
+        let recorded = phase.programs.as_ref().and_then(|all| all.jobs.get(i));
+        let name = phase.jobs.get(i).map(|job| &job.name);
+        let name = name.or(group).or(recorded).cloned().unwrap_or_default();
+        let mut value = stats_json(job);
+        value["name"] = json!(name);
+        if recorded.is_some() {
+            value["units"] = units_json(job);
+        }
+        value
+    };
+    outcome.jobs.iter().enumerate().map(job).collect()
+}
+
+/// What each member of an array did, its bitmap and its resync.
+fn array_json(value: &mut Value, outcome: &PhaseOutcome) {
+    let members: Vec<Value> = outcome
+        .members
+        .iter()
+        .map(|member| {
+            json!({
+                "bytes_read": member.read.bytes().0,
+                "bytes_written": member.written.bytes().0,
+                "commands": member.commands,
+                "busy_ns": member.busy.0,
             })
-            .collect();
-        value["members"] = json!(members);
-        if outcome.storage.bitmap_pages > 0 {
-            value["bitmap"] = json!({"page_writes": outcome.storage.bitmap_pages});
-        }
-        let resynced = outcome.storage.resynced.bytes().0;
-        if resynced > 0 {
-            value["resync"] = json!({
-                "bytes": resynced,
-                "kib_per_s": resynced as f64 / 1024.0 / outcome.elapsed.as_secs_f64(),
-            });
-        }
+        })
+        .collect();
+    value["members"] = json!(members);
+    if outcome.storage.bitmap_pages > 0 {
+        value["bitmap"] = json!({"page_writes": outcome.storage.bitmap_pages});
     }
-    value
+    let resynced = outcome.storage.resynced.bytes().0;
+    if resynced > 0 {
+        value["resync"] = json!({
+            "bytes": resynced,
+            "kib_per_s": resynced as f64 / 1024.0 / outcome.elapsed.as_secs_f64(),
+        });
+    }
 }
 
 /// A row a unit: process, end, length, bytes (null where it was not done in time).
@@ -215,7 +235,7 @@ fn units_json(stats: &JobStats) -> Value {
 }
 
 fn stats_json(stats: &JobStats) -> Value {
-    json!({
+    let mut value = json!({
         "bytes": stats.bytes(),
         "bytes_read": Sectors(stats.sectors_read).bytes().0,
         "bytes_written": Sectors(stats.sectors_written).bytes().0,
@@ -224,7 +244,11 @@ fn stats_json(stats: &JobStats) -> Value {
         "latency_bins": stats.latency.to_json(),
         "latency_mean_ns": stats.latency.mean_ns(),
         "latency_max_ns": stats.latency.max.0,
-    })
+    });
+    if stats.call_rates > 0.0 {
+        value["call_rate_mean"] = json!(stats.call_rates / stats.ios() as f64);
+    }
+    value
 }
 
 fn trace_json(events: &[TraceEvent], dropped: u64) -> Value {

@@ -1,7 +1,7 @@
 //! Files on multi-queue kernels, through the page cache and past it: held against regions of the raw device, whose cells are proven
 //! elsewhere, and against times worked out by hand.
 
-use seekwise_sim::assemble::storage::{self, StorageSpec};
+use crate::short;
 use seekwise_sim::spec::CellSpec;
 use serde_json::{json, Value};
 
@@ -11,7 +11,7 @@ const SATA_SSD: &str = "samsung_850_evo";
 const NVME: &str = "samsung_970_evo_plus";
 
 /// One phase over files of ext4 that lie there already; `change` may alter the spec.
-fn spec(phase: Value, change: impl Fn(&mut Value)) -> StorageSpec {
+fn spec(phase: Value, change: impl Fn(&mut Value)) -> Value {
     let mut spec = json!({
         "seed": 1, "device": {"model": HDD}, "queue": {"scheduler": "mq-deadline", "kernel": "6.1"},
         "load": {
@@ -23,7 +23,7 @@ fn spec(phase: Value, change: impl Fn(&mut Value)) -> StorageSpec {
         },
     });
     change(&mut spec);
-    serde_json::from_value(spec).expect("a spec")
+    spec
 }
 
 fn phase(write: bool, random: bool, calls: u64) -> Value {
@@ -31,7 +31,7 @@ fn phase(write: bool, random: bool, calls: u64) -> Value {
 }
 
 fn run(phase: Value, change: impl Fn(&mut Value)) -> Value {
-    storage::run(&spec(phase, change)).expect("a result")
+    short::run(&spec(phase, change)).expect("a result")
 }
 
 /// The same load on a region of the raw device that begins `start` behind its first sector.
@@ -92,7 +92,7 @@ fn direct_io_on_a_file_costs_what_a_region_of_the_raw_device_does() {
                 "block_bytes": 4096, "region_bytes": 256 * MIB, "ios": calls,
             });
             let region = raw(drive, scheduler, job, None);
-            assert_eq!(file["calls"], calls);
+            assert_eq!(file["ios"], calls);
             // Addresses are drawn elsewhere, so a disk's random calls scatter.
             let within = if drive == HDD && random { 0.02 } else { 0.015 };
             let what = format!("{drive} {scheduler} write {write} random {random}");
@@ -254,7 +254,7 @@ fn every_scheduler_kernel_array_and_file_system_ends_and_a_run_is_its_spec() {
                             };
                             let result = once();
                             assert_eq!(
-                                result["calls"], 120,
+                                result["ios"], 120,
                                 "{kernel} {scheduler} {level:?} {filesystem}"
                             );
                             assert_eq!(result, once());
@@ -301,7 +301,7 @@ fn flushes_reach_a_card_whose_commands_are_all_in_use() {
                 json!({"model": controller, "level": level, "drives": drives});
             spec["load"]["threads"] = json!(2);
         });
-        assert_eq!(result["calls"], 6_000, "{controller}");
+        assert_eq!(result["ios"], 6_000, "{controller}");
     }
 }
 
@@ -376,7 +376,7 @@ fn a_smaller_limit_of_requests_cuts_calls_and_windows() {
 #[test]
 fn what_files_cannot_be_is_one_sentence() {
     let refuse =
-        |load: Value, change: &dyn Fn(&mut Value)| storage::run(&spec(load, change)).unwrap_err();
+        |load: Value, change: &dyn Fn(&mut Value)| short::run(&spec(load, change)).unwrap_err();
     let deep = |depth: u32, o_sync: bool| {
         let mut load = phase(o_sync, true, 10);
         (load["depth"], load["o_sync"]) = (json!(depth), json!(o_sync));

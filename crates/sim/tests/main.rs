@@ -4,5 +4,8 @@ mod arrays;
 mod cells;
 mod files;
 mod files_blk_mq;
+mod machine;
 mod once;
 mod properties;
+mod short;
+mod storages;

@@ -2,13 +2,19 @@
 
 use seekwise_device::null::Null;
 use seekwise_host::block::{BlockQueue, Event, Observer};
+use seekwise_host::cache::read_ahead::{ReadAhead, ReadAheadGeneration};
 use seekwise_host::cpu::{CpuCost, Processors};
+use seekwise_host::file::{Ext4, FileSystem};
 use seekwise_host::job::stream::ALWAYS;
 use seekwise_host::job::{Gap, Pace, Pattern, Stream};
 use seekwise_host::random::Random;
 use seekwise_sched::{Priority, ProcessId, Request};
+use seekwise_sim::assemble::files::file_engine;
+use seekwise_sim::cost::StepCosts;
 use seekwise_sim::engine::Engine;
+use seekwise_sim::files::{FilesPlan, JobPlan, PhasePlan, Start};
 use seekwise_sim::queue::{Below, MemberQueues};
+use seekwise_sim::spec::array::ArraySpec;
 use seekwise_sim::spec::QueueSpec;
 use seekwise_sim::storage::attached::AttachedDrive;
 use seekwise_sim::storage::Single;
@@ -161,4 +167,78 @@ fn under_every_scheduler_each_request_takes_each_step_once_and_no_sector_is_lost
             entry.name
         );
     }
+}
+
+/// Programs with files on RAID 6 with a missing member and a bitmap: what the first member does.
+#[test]
+fn under_files_on_a_degraded_array_each_request_takes_each_step_once() {
+    let (members, capacity) = (5, Sectors(1 << 21));
+    let below = Below {
+        depth: DEPTH,
+        tags: DEPTH,
+        throttled: DEPTH,
+        rotational: true,
+        budget: true,
+        command_kib: None,
+    };
+    let queue = QueueSpec::of("mq-deadline", "6.1");
+    let queues = MemberQueues::of(&queue, &below, None).unwrap();
+    let spec: ArraySpec = serde_json::from_value(serde_json::json!({
+        "level": "raid6", "members": members, "missing": [3], "bitmap": "internal",
+    }))
+    .unwrap();
+    let geometry = spec.geometry(queues.kernel(), capacity).unwrap();
+    let drive = || Null::new(capacity, Depth(DEPTH + 1), Nanos::from_micros(300));
+    let attached = |_| (queues.mq().unwrap(), AttachedDrive::new(drive(), DEPTH));
+    let mut engine = file_engine(
+        (0..members).map(attached).collect(),
+        (Some((&spec, &geometry)), geometry.capacity()),
+        queues.kernel(),
+        true,
+        StepCosts::default(),
+        Once::default(),
+    )
+    .unwrap();
+    let blocks = geometry.capacity().0 / 8;
+    let files = vec![2_048; 4];
+    let system = FileSystem::Ext4(Ext4::new(blocks, 50_000, 8_192));
+    let read_ahead = ReadAhead::new(ReadAheadGeneration::of(queues.kernel().version), 32);
+    let reads = JobPlan {
+        calls: 512,
+        ..JobPlan::reads(false, 4, read_ahead)
+    };
+    let writes = JobPlan {
+        write: true,
+        calls: 200,
+        direct: Some(4),
+        fsync: true,
+        ..JobPlan::reads(true, 4, read_ahead)
+    };
+    let start = |file| Start {
+        job: file as usize / 2,
+        file,
+        ..Start::default()
+    };
+    let phase = PhasePlan {
+        jobs: vec![reads, writes],
+        ..PhasePlan::of(reads, (0..4).map(start).collect())
+    };
+    engine.set_files(FilesPlan {
+        written: true,
+        barriers: true,
+        ..FilesPlan::of(queues.kernel(), system, files, vec![phase], 1)
+    });
+    let outcomes = engine.run_files(Nanos::from_secs(100)).expect("it ends");
+    assert_eq!(outcomes[0].done().count, 2 * (512 + 200));
+    let member = outcomes[0].members[0];
+    let once = &engine.observer;
+    assert!(once.completed > 100);
+    // What it was given has gone out, but for what the bitmap's daemon or the flusher has under way.
+    let given = member.read.0 + member.written.0;
+    assert!(
+        once.sectors_out <= given && once.sectors_out + 64 > given,
+        "{} {given}",
+        once.sectors_out
+    );
+    assert_eq!(outcomes[0].members[3].commands, 0);
 }

@@ -1,8 +1,7 @@
-//! Runs trials from a file, one JSON object a line (`{"cell": spec}`, `{"storage": spec}`, `{"rates": [text of a table, seed]}`), and prints
+//! Runs trials from a file, one JSON object a line (`{"cell": spec}`, `{"rates": [text of a table, seed]}`), and prints
 //! the result of each on a line: `cells FILE`. Two builds compared by it show whether a change that shall not change results does
 //! (`tools/golden.py`).
 
-use seekwise_sim::assemble::storage::{self, StorageSpec};
 use seekwise_sim::cell;
 use seekwise_sim::spec::CellSpec;
 use seekwise_validate::rates;
@@ -12,16 +11,13 @@ fn main() {
     let path = std::env::args().nth(1).expect("a file of trials");
     let text = std::fs::read_to_string(path).expect("a readable file");
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let (mut cells, mut storages) = (Vec::new(), Vec::new());
+    let mut cells = Vec::new();
     let mut lines: Vec<(usize, String)> = Vec::new();
     for (line, trial) in text.lines().enumerate() {
         let trial: Value = serde_json::from_str(trial).expect("a JSON object");
         if let Some(spec) = trial.get("cell") {
             let spec: CellSpec = serde_json::from_value(spec.clone()).expect("a cell");
             cells.push((line, spec));
-        } else if let Some(spec) = trial.get("storage") {
-            let spec: StorageSpec = serde_json::from_value(spec.clone()).expect("a storage");
-            storages.push((line, spec));
         } else {
             let (table, seed) = (trial["rates"][0].as_str(), trial["rates"][1].as_u64());
             let outcome = rates::verify(table.expect("a table"), seed.expect("a seed"));
@@ -31,9 +27,6 @@ fn main() {
     }
     let (places, specs): (Vec<_>, Vec<_>) = cells.into_iter().unzip();
     let results = cell::run_all(&specs, threads, |_, _| true);
-    lines.extend(places.into_iter().zip(results.iter().map(Value::to_string)));
-    let (places, specs): (Vec<_>, Vec<_>) = storages.into_iter().unzip();
-    let results = storage::run_all(&specs, threads, |_, _| true);
     lines.extend(places.into_iter().zip(results.iter().map(Value::to_string)));
     lines.sort();
     for (_, result) in lines {

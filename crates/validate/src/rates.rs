@@ -11,7 +11,7 @@ use seekwise_raid::md::volume::Volume;
 use seekwise_sched::kernel::Version;
 use seekwise_sched::Kernel;
 use seekwise_sim::cost::StepCosts;
-use seekwise_sim::files::{FilesPlan, PhasePlan, Start, BIO_PAGES};
+use seekwise_sim::files::{FilesPlan, JobPlan, PhasePlan, Start, BIO_PAGES};
 use seekwise_sim::parallel;
 use seekwise_units::{Nanos, PAGE_BYTES, PAGE_SECTORS};
 use std::collections::{BTreeMap, HashMap};
@@ -136,19 +136,24 @@ pub fn series(conditions: &Conditions, unknowns: &Unknowns, seed: u64) -> Result
             // The device's own pages are read ahead: none but its very first begins a file.
             let page = from.min(MIB_PAGES);
             let after = order.start(process, processes, unknowns.fork);
-            (from - page, Start { after, page })
+            (from - page, Start::of(process, after, page))
         };
         let (places, starts) = (0..processes).map(of_process).unzip();
         let system = FileSystem::Raw(Raw { places, bio_pages });
-        let phase = PhasePlan {
+        let job = JobPlan {
             direct: (!sequential).then_some(1),
-            ..PhasePlan::reads(!sequential, if sequential { 16 } else { 1 }, read_ahead)
+            ..JobPlan::reads(!sequential, if sequential { 16 } else { 1 }, read_ahead)
         };
         FilesPlan {
-            starts,
             written: true,
             keeps_processor: true,
-            ..FilesPlan::of(of, system, pages, vec![phase], seed)
+            ..FilesPlan::of(
+                of,
+                system,
+                vec![pages; processes as usize],
+                vec![PhasePlan::of(job, starts)],
+                seed,
+            )
         }
     };
     let span = match drive.as_str() {

@@ -9,7 +9,7 @@ use seekwise_host::cache::read_ahead::{ReadAhead, ReadAheadGeneration};
 use seekwise_host::file::ext3::JournalPlace;
 use seekwise_host::file::{Ext3, FileSystem};
 use seekwise_sim::cost::StepCosts;
-use seekwise_sim::files::{FilesPlan, PhasePlan};
+use seekwise_sim::files::{FilesPlan, JobPlan, PhasePlan};
 use seekwise_units::{Nanos, PAGE_BYTES, PAGE_SECTORS};
 
 /// In the order in which they run.
@@ -55,33 +55,40 @@ pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<[f64; 
         JournalPlace::Middle,
     ));
     let file_pages = TOTAL_PAGES / u64::from(processes);
-    let phase = |name: &str| {
-        let random = name.starts_with("rnd");
-        PhasePlan {
-            write: name.ends_with("write"),
-            calls: if random {
-                RANDOM_CALLS / u64::from(processes)
-            } else {
-                file_pages
-            },
-            fsync: true,
-            drop_caches: true,
-            ..PhasePlan::reads(random, 1, read_ahead)
-        }
-    };
-    let phases = PHASES.iter().map(|name| phase(name)).collect();
+    let phases = PHASES.map(|name| phase(name, processes, read_ahead)).into();
     machine.set_files(FilesPlan {
         memory_pages: MEMORY_PAGES,
         total_pages: MEMORY_PAGES + OTHER_PAGES,
-        starts: FilesPlan::forked(processes),
-        ..FilesPlan::of(kernel, system, file_pages, phases, seed)
+        ..FilesPlan::of(
+            kernel,
+            system,
+            vec![file_pages; processes as usize],
+            phases,
+            seed,
+        )
     });
     let outcomes = machine
         .run_files(GIVE_UP)
         .ok_or("the phases do not end".to_owned())?;
     let mut rates = [0.0; 4];
     for (rate, outcome) in rates.iter_mut().zip(outcomes) {
-        *rate = outcome.done.bytes as f64 / 1e6 / (outcome.ended - outcome.began).as_secs_f64();
+        *rate = outcome.done().bytes as f64 / 1e6 / (outcome.ended - outcome.began).as_secs_f64();
     }
     Ok(rates)
+}
+
+/// A phase of `processes`, each with a file of its own.
+fn phase(name: &str, processes: u32, read_ahead: ReadAhead) -> PhasePlan {
+    let random = name.starts_with("rnd");
+    let all = if random { RANDOM_CALLS } else { TOTAL_PAGES };
+    let job = JobPlan {
+        write: name.ends_with("write"),
+        calls: all / u64::from(processes),
+        fsync: true,
+        ..JobPlan::reads(random, 1, read_ahead)
+    };
+    PhasePlan {
+        drop_caches: true,
+        ..PhasePlan::of(job, FilesPlan::forked(processes))
+    }
 }

@@ -13,10 +13,12 @@ from dataclasses import dataclass, replace
 
 from seekwise import _core, controllers
 from seekwise.errors import UsageError
+from seekwise.simulate import arrays
 from seekwise.simulate.protocol import origin
 from seekwise.simulate.setups import cells
 from seekwise.simulate.setups.setup import GNOME_DISKS_SAMPLES, Setup, of_system
 from seekwise.simulate.setups.value import NotModelled
+from seekwise.simulate.trial_spec import beside_of, pace_of
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.workload.study.factors import ISCHED_PREFIX, Value
@@ -26,10 +28,10 @@ from seekwise.workload.study.study import Study, System
 # Options of a system that only whole storage has.
 OPTIONS = ("filesystem", "volume", "partition_gib")
 FILESYSTEMS = ("ext3", "ext4", "xfs", "raw")
-KNOWN_OPTIONS = (*OPTIONS, "ncq", "hz", "processors", "host", "budget")
+KNOWN_OPTIONS = (*OPTIONS, "ncq", "hz", "processors", "host", "budget", *arrays.OPTIONS)
 QUEUE_SETTINGS = ("nr_requests", "max_sectors_kb", "nomerges", "wbt_lat_usec")
 SAMPLED = "gnome-disks"
-SETTINGS = ("scheduler", "chunk_kib", "raid_level", "queue_depth", "read_ahead_kb", *QUEUE_SETTINGS)
+SETTINGS = ("scheduler", "queue_depth", "read_ahead_kb", *arrays.FACTORS, *QUEUE_SETTINGS)
 
 
 def is_storage(system: System, study: Study | None) -> bool:
@@ -48,6 +50,10 @@ def cached_by_cells(system: System) -> bool:
     except NotModelled as error:
         raise UsageError(f"system {system.name}: {error}", hint="for example 2.6.32 or 6.1") from None
     return system.controller is None and multi_queue
+
+
+OF_SETUP = ("level", "members", "chunk_kib")
+"""Of an array, what a set-up says itself."""
 
 
 @dataclass(frozen=True)
@@ -69,12 +75,8 @@ def setup_of_cell(study: Study, system: System, load: Load, values: dict[str, Va
         )
     if load.iodepth > 1 and not load.direct:
         raise NotModelled(f"iodepth {load.iodepth} through the page cache, whose calls wait one by one")
-    if load.iodepth > 1 and "filesystem" not in system.options:
-        raise NotModelled(f"iodepth {load.iodepth} on whole storage without a file system")
     if load.iodepth > 1 and load.sync:
         raise NotModelled(f"`sync` with iodepth {load.iodepth}")
-    if system.options.get("bitmap", "none") != "none":
-        raise NotModelled("a write-intent bitmap on whole storage")
     found = of_system(study, system)
     found = replace(
         found,
@@ -88,12 +90,19 @@ def setup_of_cell(study: Study, system: System, load: Load, values: dict[str, Va
         sync=load.sync,
         end_fsync=load.end_fsync,
         runtime_s=next((phase.runtime_s for phase in load.phases), None),
+        job=pace_of(load),
+        beside=tuple(beside_of(load)),
         queue=_queue(values) | {name: bool(system.options[name]) for name in ("budget",) if name in system.options},
     )
     if "chunk_kib" in values:
         found = replace(found, chunk_kib=int(values["chunk_kib"]))
     if "raid_level" in values:
         found = replace(found, level=str(values["raid_level"]))
+    if "drives" in values:
+        found = replace(found, drives=int(values["drives"]))
+    if found.level is not None and system.controller is None:
+        array = arrays.array_spec(system, values) or {}
+        found = replace(found, array={name: value for name, value in array.items() if name not in OF_SETUP})
     if "read_ahead_kb" in values:
         found = replace(found, read_ahead_kib=int(values["read_ahead_kb"]))
     if "queue_depth" in values:
@@ -123,18 +132,6 @@ def phase_requests(
     load = cell.load
     if load.job is not None:
         raise UsageError(f"{cell.key} is a fio job file, which only the kernel backend runs")
-    pace = load.think_s > 0 or load.start_stagger_s > 0 or load.rate_limit_bytes is not None
-    if pace or load.io_class is not None or load.io_priority is not None:
-        raise UsageError(
-            f"{cell.key}: `think_time`, `rate_limit`, `start_stagger`, `io_class` and `io_priority` are not modelled behind the page "
-            "cache or on files",
-            hint="set `direct = true` and name no file system, or measure with the kernel backend",
-        )
-    if load.beside:
-        raise UsageError(
-            f"{cell.key}: `beside` is not modelled behind the page cache or on files",
-            hint="set `direct = true` and name no file system, or measure with the kernel backend",
-        )
     values = {**cell.fixed, **setting.values}
     scheduler = str(values.get("scheduler") or default_scheduler)
     try:
@@ -209,8 +206,8 @@ def _record(
             missing[request.operation] = str(result["error"])
         else:
             spec = specs[request.operation] = json.loads(request.spec)
-            ticks = "storage" in spec and cells.prints_ticks(spec["storage"]["queue"]["kernel"])
-            phases.append(phase(request.operation, result, cell.load.threads, ticks=ticks))
+            ticks = cells.prints_ticks(spec["cell"]["queue"]["kernel"])
+            phases += phases_of(request.operation, result, cell.load, ticks=ticks)
     return Record(
         **origin(run_id, plan, trial, **memory),
         provenance="simulated",
@@ -232,10 +229,21 @@ def _record(
 def _controller(specs: dict[str, dict]) -> dict[str, dict[str, str]]:
     """Facts of the controller that the trial was behind, and how it was set."""
     for spec in specs.values():
-        device = (spec.get("storage") or {}).get("device", {})
-        if unit := device.get("controller"):
+        if unit := spec["cell"]["device"].get("controller"):
             return controllers.environment(unit["model"], {"ncq": unit["choices"]["ncq"]})
     return {}
+
+
+def phases_of(operation: str, result: dict, load: Load, *, ticks: bool) -> list[Phase]:
+    """The phase, and one for each group that worked beside it: bytes and latency are its own, processor time is the machine's."""
+    if not load.beside:
+        return [phase(operation, result, load.threads, ticks=ticks)]
+    groups = [(operation, load.threads), *((each.phases[0].operation, each.threads) for each in load.beside)]
+    found = []
+    for (name, threads), own in zip(groups, result["jobs"], strict=True):
+        made = phase(name, {**result, **own}, threads, ticks=ticks)
+        found.append(replace(made, details={**made.details, "group_threads": threads}))
+    return found
 
 
 def phase(operation: str, result: dict, threads: int, *, ticks: bool) -> Phase:
@@ -252,18 +260,21 @@ def phase(operation: str, result: dict, threads: int, *, ticks: bool) -> Phase:
         operation=operation,
         elapsed_s=result["bytes"] / call_rate_mean if call_rate_mean else result["elapsed_ns"] / 1e9,
         bytes=result["bytes"],
-        ios=result.get("ios", result.get("calls", 0)),
+        ios=result["ios"],
         latency_bins={int(upper): count for upper, count in result.get("latency_bins", {}).items()},
         latency_mean_ns=result["latency_mean_ns"],
         latency_max_ns=result["latency_max_ns"],
         cpu=CpuSeconds(0.0, 0.0) if cpu is None else _cpu(cpu),
         device_bytes=result.get("device_bytes"),
-        details={"printed": cells.cpu_metrics(result, threads, ticks=ticks)} if cpu and "system_ticks" in cpu else {},
+        details={
+            **({"printed": cells.cpu_metrics(result, threads, ticks=ticks)} if cpu and "system_ticks" in cpu else {}),
+            **{name: result[name] for name in ("members", "resync", "bitmap") if name in result},
+        },
     )
 
 
 def _cpu(cpu: dict) -> CpuSeconds:
-    behind = float(cpu.get("kernel_threads_s", cpu.get("thread_s", 0.0)))
+    behind = float(cpu.get("thread_s", 0.0))
     return CpuSeconds(
         submitter_user=float(cpu["user_s"]),
         submitter_system=float(cpu["system_s"]),

@@ -189,10 +189,10 @@ def phases_of(cell: Cell, system: System) -> list[dict]:
             f"{cell.key} is buffered and has no `memory_limit`: how much the page cache may hold decides what is measured",
             hint='set `memory_limit = "64m"` and a `size` of several times that, or `direct = true`',
         )
-    if not load.direct and (load.beside or load.iodepth > 1 or load.think_s > 0 or load.rate_limit_bytes is not None):
+    if not load.direct and load.iodepth > 1:
         raise UsageError(
-            f"{cell.key}: `beside`, `iodepth`, `think_time` and `rate_limit` are not modelled behind the page cache",
-            hint="set `direct = true`, or measure with the kernel backend",
+            f"{cell.key} has iodepth {load.iodepth} through the page cache, whose calls wait one by one",
+            hint="set `direct = true`, or `iodepth = 1`",
         )
     return [_phase_spec(cell, system, step.operation, step.runtime_s, step.ios_per_thread) for step in load.phases]
 
@@ -221,35 +221,44 @@ def _phase_spec(cell: Cell, system: System, operation: str, runtime_s: float | N
     else:
         job["ios"] = ios if ios is not None else max(1, load.size_bytes // load.block_bytes)
     behind = load.threads * load.size_bytes + int(options.get("region_start_bytes", 0))
-    for each in load.beside:
-        region = each.threads * each.size_bytes
-        phase["jobs"].append(
-            _job(each.name, each.phases[0].operation, each)
-            | {"own_regions": True, "region_start_bytes": behind, "region_bytes": region}
-        )
-        behind += region
+    for job in beside_of(load):
+        phase["jobs"].append(job | {"region_start_bytes": behind})
+        behind += job["region_bytes"]
     return phase
 
 
 def _job(name: str, operation: str, load: Load) -> dict[str, object]:
     """What one group of threads asks for."""
-    job: dict[str, object] = {
+    return {
         "name": name,
         "threads": load.threads,
         "depth": load.iodepth,
         "pattern": "sequential" if operation.startswith("seq") else "random",
         "read_percent": 100.0 if operation.endswith("read") else 0.0,
         "block_bytes": load.block_bytes,
-        "think_ns": round(load.think_s * 1e9),
-        "start_ns": round(load.start_delay_s * 1e9),
-        "stagger_ns": round(load.start_stagger_s * 1e9),
         "direct": load.direct,
+        **pace_of(load),
     }
+
+
+def pace_of(load: Load) -> dict[str, object]:
+    """When and with which priority threads begin their requests, where a load says something of it."""
+    times = {"think_ns": load.think_s, "start_ns": load.start_delay_s, "stagger_ns": load.start_stagger_s}
+    found: dict[str, object] = {name: round(seconds * 1e9) for name, seconds in times.items() if seconds}
     if load.rate_limit_bytes is not None:
-        job["rate_iops"] = load.rate_limit_bytes / load.block_bytes
-        job["poisson"] = load.arrivals == "poisson"
+        found["rate_iops"] = load.rate_limit_bytes / load.block_bytes
+        found["poisson"] = load.arrivals == "poisson"
     if load.io_class is not None:
-        job["class"] = load.io_class.replace("-", "_")
+        found["class"] = load.io_class.replace("-", "_")
     if load.io_priority is not None:
-        job["level"] = load.io_priority
-    return job
+        found["level"] = load.io_priority
+    return found
+
+
+def beside_of(load: Load) -> list[dict[str, object]]:
+    """The jobs that work beside a load, each thread with a file of its own."""
+    return [
+        _job(each.name, each.phases[0].operation, each)
+        | {"own_regions": True, "region_bytes": each.threads * each.size_bytes}
+        for each in load.beside
+    ]

@@ -25,8 +25,8 @@ pub struct Operation {
 pub enum Pace {
     /// After one of its `depth` operations is done, and `think` later.
     Closed { depth: u32, think: Gap },
-    /// On a timetable, whatever is outstanding; `gap` between arrivals.
-    Open { gap: Gap },
+    /// On a timetable, whatever is outstanding; `gap` between arrivals, and `think` at least between the beginnings of two operations.
+    Open { gap: Gap, think: Gap },
 }
 
 /// A span between two events of a thread.

@@ -49,7 +49,7 @@ fn share<Q: BlockQueue, D: Device, O: Observer>(
 
 /// An array that can be, before its members are built.
 pub struct Planned<'a> {
-    spec: &'a ArraySpec,
+    pub spec: &'a ArraySpec,
     cell: &'a CellSpec,
     pub geometry: Geometry,
 }

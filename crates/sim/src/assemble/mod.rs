@@ -4,16 +4,19 @@
 
 mod array;
 pub mod drive;
+mod file_jobs;
+pub mod files;
 pub mod list;
 mod md;
-pub mod storage;
 mod threads;
 pub(crate) mod traced;
 
 use crate::cores;
 use crate::cost::{HostModel, OperationCosts};
 use crate::engine::{Engine, PhaseOutcome, Running, Stalled};
-use crate::queue::{either_queue, kernel_of, legacy_queue, mq_queue, Below, Frame, MemberQueues};
+use crate::queue::{
+    either_queue, kernel_of, legacy_queue, mq_queue, of_single_queue, Below, Frame, MemberQueues,
+};
 use crate::result::probe::{Recorder, TraceEvent};
 use crate::spec::cache::CacheSpec;
 use crate::spec::check::check;
@@ -33,6 +36,7 @@ use seekwise_host::cpu::{scheduler_cost, CpuCost, Processors};
 use seekwise_sched::{AnyScheduler, Kernel};
 use seekwise_units::{Nanos, Sectors, PAGE_BYTES};
 use serde_json::{json, Value};
+use threads::Uses;
 
 /// A machine ready to run the phases of its spec.
 pub struct Built {
@@ -183,128 +187,191 @@ impl<S: Stack + Send, O: TraceSink, P: Phases<S, O> + Send> Running for Prepared
     }
 }
 
+/// What a machine is put together from, once every default is filled in.
+struct Parts<'a> {
+    spec: &'a CellSpec,
+    kernel: Kernel,
+    below: Below,
+    queues: MemberQueues,
+    array: Option<array::Planned<'a>>,
+    capacity: Sectors,
+    traits: drive::Traits,
+}
+
 pub fn build(spec: &CellSpec) -> Result<Built, String> {
-    let drive = drive::build(&spec.device, drive::instance(spec.seed))?;
+    let drive = drive::build(&spec.device, files::instance(spec, 0))?;
+    let kernel = kernel_of(&spec.queue)?;
     let array = array::Planned::of(spec, &drive)?;
     let capacity = array.as_ref().map_or_else(
         || spec.device.in_use(drive.capacity()),
         |array| array.geometry.capacity(),
     );
-    let traits = drive.traits;
-    let kernel = kernel_of(&spec.queue)?;
-    let mut depth = depth(&spec.device, &drive, &kernel)?;
-    let traced = traced::of(spec)?;
-    let programs = spec.phases.iter().any(|phase| phase.programs.is_some());
-    if programs && spec.phases.len() > 1 {
-        return Err("recorded programs are the only phase of their cell".to_owned());
-    }
-    let syncs = |phase: &PhaseSpec| phase.jobs.iter().any(|job| job.sync_every > 0);
-    if programs || traced::flushes(spec) || spec.phases.iter().any(syncs) {
-        // A flush is one command more.
-        depth = depth.min(drive.depth().0.saturating_sub(1)).max(1);
-    }
-    let below = Below {
-        depth,
-        tags: traits.host.tags(&kernel, depth),
-        throttled: traits.host.throttled(&kernel, depth),
-        rotational: spec.queue.rotational.unwrap_or(traits.rotational),
-        budget: traits.budget,
-        command_kib: drive.command_kib,
-    };
-    let MemberQueues {
-        entry,
-        setup,
-        mut frame,
-    } = MemberQueues::alike(&spec.queue, &below)?;
-    let policy = entry.build(&setup)?;
-    let (numbers, rotational) = (frame.numbers, below.rotational);
-    let processors = processors(&spec.host)?.max(spec.host.cores.unwrap_or(1));
-    let costs = cost(&spec.host, entry.name, traits.light)?;
-    let costs = OperationCosts::of(&spec.host, &kernel, entry.name, costs)?;
-    // Behind the page cache it is the machine there that sees what members are asked.
-    let (costs, services) = if array.is_some() && spec.cache.is_none() {
-        costs.over_members()
-    } else {
-        (costs, None)
-    };
-    let events = spec.trace_events_max as f64;
-    check("trace_events_max", events, "events", 0.0, 10_000_000.0)?;
-    if spec.phases.is_empty() {
-        return Err("a cell needs at least one phase".to_owned());
-    }
-    threads::check_phases(spec, capacity)?;
-    let buffered = programs
-        || spec
-            .phases
-            .iter()
-            .any(|phase| phase.jobs.iter().any(|job| !job.direct));
-    if buffered != spec.cache.is_some() {
-        return Err(
-            "buffered jobs (direct is false, or recorded programs) and a cache with its limit_bytes go together, one of them is missing".to_owned(),
-        );
-    }
-    let settings = json!({
-        "scheduler": entry.name,
-        "nr_requests": numbers.nr_requests,
-        "max_sectors_kb": numbers.max_sectors.0 / 2,
-        "nomerges": numbers.nomerges,
-        "rotational": u8::from(rotational),
-        "queue_depth": depth,
-        "wbt_lat_usec": numbers.wbt.map_or(0, |t| t.0 / 1000),
-        "iosched": entry.parameters.iter().filter(|p| p.kernels.contains(kernel.version))
-            .map(|p| (p.name.to_owned(), json!(setup.get(entry.parameters, p.name)))).collect::<serde_json::Map<_, _>>(),
-    });
-    let drive_name = drive.name;
-    frame.costs = costs.clone();
-    frame.processors = processors;
-    frame.flusher = spec.cache.is_some();
-    if let (true, Some(tags)) = (frame.flusher, costs.tags()) {
-        frame.throttled = tags;
-    }
-    frame.services = services;
-    let described = array.as_ref().map(array::Planned::describe).transpose()?;
-    let cached = match &spec.cache {
-        Some(cache) => Some(cache_plan(cache, &frame, array.as_ref(), rotational)?),
-        None => None,
-    };
-    let machine: Box<dyn Running> = match (&array, cached, drive.unit) {
-        _ if spec.host.cores.is_some() => Box::new(cores::cell::machine(spec)?),
-        (array, _, unit) if traced.is_some() => {
-            let load = traced.expect("just looked at");
-            traced::machine(spec, load, &frame, unit, array.as_ref(), policy, rotational)?
-        }
-        (Some(array), cached, _) => array.machine(&frame, rotational, cached, policy)?,
-        (None, Some(plan), Unit::Drive(device)) if drive.modelled || programs => {
-            let queue = mq_queue(policy, &frame);
-            let watch = Watch::tracing(spec.trace_events_max);
-            assemble(spec, &frame, device, watch, queue, plan)
-        }
-        (None, Some(_), _) => {
-            return Err(format!(
-                "buffered jobs need a drive model, and {drive_name} is none"
-            ))
-        }
-        (.., Unit::Drive(Drive::Hdd(device))) => with_device(spec, &frame, device, policy),
-        (.., Unit::Drive(Drive::Ssd(device))) => with_device(spec, &frame, device, policy),
-        (.., Unit::Drive(Drive::Null(device))) => with_device(spec, &frame, device, policy),
-        (.., Unit::Drive(device)) => with_any_policy(spec, &frame, device, policy),
-        (.., Unit::Controller(unit)) => with_device(spec, &frame, *unit, policy),
-    };
-    Ok(Built {
-        machine,
+    let below = below(spec, &drive, &kernel)?;
+    let mut queues = MemberQueues::alike(&spec.queue, &below)?;
+    let costs = host(spec, &mut queues, &drive.traits, array.is_some())?;
+    check_cell(spec, capacity)?;
+    let parts = Parts {
+        spec,
         kernel,
-        queue_kind: if numbers.legacy {
+        below,
+        queues,
+        array,
+        capacity,
+        traits: drive.traits,
+    };
+    let described = parts.array.as_ref().map(array::Planned::describe);
+    Ok(Built {
+        kernel,
+        queue_kind: if parts.queues.single_queue() {
             "single queue"
         } else {
             "blk-mq"
         },
         costs,
-        processors,
-        drive_name,
+        processors: parts.queues.frame.processors,
         capacity,
-        settings,
-        array: described,
+        settings: parts.settings(),
+        array: described.transpose()?,
+        drive_name: drive.name.clone(),
+        machine: parts.machine(drive)?,
     })
+}
+
+fn has_programs(spec: &CellSpec) -> bool {
+    spec.phases.iter().any(|phase| phase.programs.is_some())
+}
+
+/// Refuses what no cell can be, whatever its drives are.
+fn check_cell(spec: &CellSpec, capacity: Sectors) -> Result<(), String> {
+    let events = spec.trace_events_max as f64;
+    check("trace_events_max", events, "events", 0.0, 10_000_000.0)?;
+    if spec.phases.is_empty() {
+        return Err("a cell needs at least one phase".to_owned());
+    }
+    if has_programs(spec) && spec.phases.len() > 1 {
+        return Err("recorded programs are the only phase of their cell".to_owned());
+    }
+    threads::check_phases(spec, capacity)?;
+    let mut jobs = spec.phases.iter().flat_map(|phase| &phase.jobs);
+    let buffered = has_programs(spec) || jobs.any(|job| !job.direct);
+    if buffered == spec.cache.is_some() || !buffered && spec.files.is_some() {
+        return Ok(());
+    }
+    Err("buffered jobs (direct is false, or recorded programs) and a cache with its limit_bytes go together, one of them is missing".to_owned())
+}
+
+/// What the queues are told of the drives.
+fn below(spec: &CellSpec, drive: &AnyDrive, kernel: &Kernel) -> Result<Below, String> {
+    let mut depth = depth(&spec.device, drive, kernel)?;
+    let syncs = |phase: &PhaseSpec| phase.jobs.iter().any(|job| job.sync_every > 0);
+    let flushes = match Uses::of(spec) {
+        Uses::Regions => {
+            has_programs(spec) || traced::flushes(spec) || spec.phases.iter().any(syncs)
+        }
+        // They reach a card, and one of its commands is kept for them.
+        _ => spec.device.controller.is_some() && !of_single_queue(&spec.queue.scheduler)?,
+    };
+    if flushes {
+        // A flush is one command more.
+        depth = depth.min(drive.depth().0.saturating_sub(1)).max(1);
+    }
+    let traits = &drive.traits;
+    Ok(Below {
+        depth,
+        tags: traits.host.tags(kernel, depth),
+        throttled: traits.host.throttled(kernel, depth),
+        rotational: spec.queue.rotational.unwrap_or(traits.rotational),
+        budget: traits.budget,
+        command_kib: drive.command_kib,
+    })
+}
+
+/// Processors and costs of the host become known to the queues; what operations cost.
+fn host(
+    spec: &CellSpec,
+    queues: &mut MemberQueues,
+    traits: &drive::Traits,
+    over_array: bool,
+) -> Result<OperationCosts, String> {
+    let scheduler = queues.entry.name;
+    let own = cost(&spec.host, scheduler, traits.light)?;
+    let costs = OperationCosts::of(&spec.host, &queues.kernel(), scheduler, own)?;
+    // Behind the page cache it is the machine there that sees what members are asked.
+    let (costs, services) = if over_array && spec.cache.is_none() {
+        costs.over_members()
+    } else {
+        (costs, None)
+    };
+    let frame = &mut queues.frame;
+    frame.costs = costs.clone();
+    frame.services = services;
+    frame.processors = processors(&spec.host)?.max(spec.host.cores.unwrap_or(1));
+    frame.flusher = spec.cache.is_some() || spec.files.is_some();
+    if let (true, Some(tags)) = (frame.flusher, costs.tags()) {
+        frame.throttled = tags;
+    }
+    Ok(costs)
+}
+
+impl Parts<'_> {
+    /// What is in force, under the kernel's names.
+    fn settings(&self) -> Value {
+        let MemberQueues {
+            entry,
+            setup,
+            frame,
+        } = &self.queues;
+        let known = entry.parameters.iter();
+        let known = known.filter(|parameter| parameter.kernels.contains(self.kernel.version));
+        let value = |name| json!(setup.get(entry.parameters, name));
+        let tunables = known.map(|parameter| (parameter.name.to_owned(), value(parameter.name)));
+        json!({
+            "scheduler": entry.name,
+            "nr_requests": frame.numbers.nr_requests,
+            "max_sectors_kb": frame.numbers.max_sectors.0 / 2,
+            "nomerges": frame.numbers.nomerges,
+            "rotational": u8::from(self.below.rotational),
+            "queue_depth": self.below.depth,
+            "wbt_lat_usec": frame.numbers.wbt.map_or(0, |target| target.0 / 1000),
+            "iosched": tunables.collect::<serde_json::Map<_, _>>(),
+        })
+    }
+
+    /// Who uses the storage decides the engine's tasks; drives, array and queues are the same for all.
+    fn machine(&self, drive: AnyDrive) -> Result<Box<dyn Running>, String> {
+        let (spec, frame, array) = (self.spec, &self.queues.frame, self.array.as_ref());
+        if let Some(files) = files::OnFiles::of(spec, frame, self.capacity)? {
+            return files.machine(&self.queues, &self.below, array, self.traits.light);
+        }
+        if spec.host.cores.is_some() {
+            return Ok(Box::new(cores::cell::machine(spec)?));
+        }
+        let (policy, rotational) = (self.queues.policy()?, self.below.rotational);
+        if let Some(load) = traced::of(spec)? {
+            return traced::machine(spec, load, frame, drive.unit, array, policy, rotational);
+        }
+        let cached = match &spec.cache {
+            Some(cache) => Some(cache_plan(cache, frame, array, rotational)?),
+            None => None,
+        };
+        if let Some(array) = array {
+            return array.machine(frame, rotational, cached, policy);
+        }
+        Ok(match (cached, drive.unit) {
+            (Some(plan), Unit::Drive(device)) => {
+                let watch = Watch::tracing(spec.trace_events_max);
+                assemble(spec, frame, device, watch, mq_queue(policy, frame), plan)
+            }
+            (Some(_), Unit::Controller(_)) => {
+                return Err("recorded programs behind a controller are not simulated".to_owned())
+            }
+            (None, Unit::Drive(Drive::Hdd(device))) => with_device(spec, frame, device, policy),
+            (None, Unit::Drive(Drive::Ssd(device))) => with_device(spec, frame, device, policy),
+            (None, Unit::Drive(Drive::Null(device))) => with_device(spec, frame, device, policy),
+            (None, Unit::Drive(device)) => with_any_policy(spec, frame, device, policy),
+            (None, Unit::Controller(unit)) => with_device(spec, frame, *unit, policy),
+        })
+    }
 }
 
 /// Commands that the host keeps outstanding on a drive.

@@ -2,6 +2,7 @@
 
 use crate::assemble::list;
 use crate::cost::OperationCosts;
+use crate::queue::kernel_of;
 use crate::spec::check::{check, check_each};
 use crate::spec::{CellSpec, ClassSpec, JobSpec, PatternSpec, PhaseSpec};
 use crate::task::{ThreadLoad, ThreadPlan};
@@ -16,16 +17,56 @@ const IOS_MAX: u64 = 1 << 50;
 /// A year of simulated time, in ns.
 const YEAR_NS: f64 = 3.2e16;
 const GIB: f64 = (1u64 << 30) as f64;
+/// Why depth is for direct jobs.
+pub(super) const ONE_CALL: &str = "a call through the page cache returns when it is done, so that a thread has no second one under way: depth is for direct jobs";
+
+/// What the jobs of a cell read and write, and who carries that out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Uses {
+    /// Regions of the device: direct jobs, or buffered ones of the plain kind ([`CachedThreads`]).
+    ///
+    /// [`CachedThreads`]: crate::task::cached::CachedThreads
+    Regions,
+    /// Regions through the device's page cache, as a file in one piece: whatever the plain kind is not.
+    Device,
+    Files,
+}
+
+impl Uses {
+    pub fn of(spec: &CellSpec) -> Self {
+        let buffered = |phase: &PhaseSpec| phase.jobs.iter().any(|job| !job.direct);
+        let mut phases = spec.phases.iter().filter(|phase| buffered(phase));
+        if spec.files.is_some() {
+            Self::Files
+        } else if phases.any(|phase| !is_plain(spec, phase)) {
+            Self::Device
+        } else {
+            Self::Regions
+        }
+    }
+}
+
+/// A phase of buffered jobs alone, none of which has a pace, over a drive or md of a multi-queue kernel.
+fn is_plain(spec: &CellSpec, phase: &PhaseSpec) -> bool {
+    let plain = |job: &JobSpec| {
+        let pace = job.think_ns > 0 || job.rate_iops.is_some();
+        let unlike = job.pattern == PatternSpec::Mixed || job.sync_every > 0;
+        !job.direct && !pace && !unlike
+    };
+    let multi_queue = kernel_of(&spec.queue).is_ok_and(|kernel| kernel.at_least(5, 0, 0));
+    multi_queue && spec.device.controller.is_none() && phase.jobs.iter().all(plain)
+}
 
 /// Refuses what no phase can be, before anything runs.
 pub fn check_phases(spec: &CellSpec, capacity: Sectors) -> Result<(), String> {
+    let uses = Uses::of(spec);
     for (index, phase) in spec.phases.iter().enumerate() {
-        check_phase(phase, capacity).map_err(|e| format!("phase {index}: {e}"))?;
+        check_phase(phase, capacity, uses).map_err(|e| format!("phase {index}: {e}"))?;
     }
     Ok(())
 }
 
-fn check_phase(phase: &PhaseSpec, capacity: Sectors) -> Result<(), String> {
+fn check_phase(phase: &PhaseSpec, capacity: Sectors, uses: Uses) -> Result<(), String> {
     if let Some(traced) = &phase.traced {
         return if phase.jobs.is_empty() && phase.list.is_none() {
             traced.check()
@@ -65,12 +106,17 @@ fn check_phase(phase: &PhaseSpec, capacity: Sectors) -> Result<(), String> {
     let threads: u64 = phase.jobs.iter().map(|j| u64::from(j.threads)).sum();
     check("threads of all jobs", threads as f64, "threads", 1.0, 1e6)?;
     for (index, job) in phase.jobs.iter().enumerate() {
-        check_job(phase, job, capacity).map_err(|e| format!("job {index}: {e}"))?;
+        check_job(phase, job, capacity, uses).map_err(|e| format!("job {index}: {e}"))?;
     }
     Ok(())
 }
 
-fn check_job(phase: &PhaseSpec, job: &JobSpec, capacity: Sectors) -> Result<(), String> {
+fn check_job(
+    phase: &PhaseSpec,
+    job: &JobSpec,
+    capacity: Sectors,
+    uses: Uses,
+) -> Result<(), String> {
     check_each(&[
         ("threads", f64::from(job.threads), "threads", 1.0, 1e5),
         ("depth", f64::from(job.depth), "operations", 1.0, 65_536.0),
@@ -83,8 +129,8 @@ fn check_job(phase: &PhaseSpec, job: &JobSpec, capacity: Sectors) -> Result<(), 
         ));
     }
     check_sizes(job)?;
-    if job.sync_every > 0 && (!job.direct || job.rate_iops.is_some()) {
-        return Err("sync_every is for direct jobs in a closed loop".to_owned());
+    if uses != Uses::Files {
+        check_raw(job)?;
     }
     let random_percent = job.random_percent.unwrap_or(0.0);
     check_each(&[
@@ -110,9 +156,6 @@ fn check_job(phase: &PhaseSpec, job: &JobSpec, capacity: Sectors) -> Result<(), 
     if let Some(rate) = job.rate_iops {
         check("rate_iops", rate, "operations/s", 1e-3, 1e9)?;
     }
-    if !job.direct {
-        check_buffered(job)?;
-    }
     if job.ios.is_none() && phase.runtime_ns.is_none() {
         return Err(
             "neither ios nor the phase's runtime_ns is given: the job would never end".to_owned(),
@@ -120,7 +163,33 @@ fn check_job(phase: &PhaseSpec, job: &JobSpec, capacity: Sectors) -> Result<(), 
     }
     let ios = job.ios.unwrap_or(1) as f64;
     check("ios", ios, "operations", 1.0, IOS_MAX as f64)?;
+    if uses == Uses::Files {
+        return Ok(());
+    }
     region(job, capacity).map(|_| ())
+}
+
+/// What jobs on a raw device cannot ask for.
+fn check_raw(job: &JobSpec) -> Result<(), String> {
+    let whole = |bytes: u64| bytes % PAGE_BYTES == 0;
+    if !job.direct && (!whole(job.block_bytes) || !whole(job.region_start_bytes)) {
+        return Err("a buffered job reads and writes whole pages of 4096 bytes".to_owned());
+    }
+    if !job.direct && job.depth > 1 {
+        return Err(ONE_CALL.to_owned());
+    }
+    if job.sync_every > 0 && job.rate_iops.is_some() {
+        return Err("sync_every is for jobs in a closed loop".to_owned());
+    }
+    let wrong = [
+        (job.fsync, "fsync"),
+        (job.o_sync, "o_sync"),
+        (!job.steps.is_empty(), "steps"),
+    ];
+    if let Some((_, what)) = wrong.iter().find(|(is, _)| *is) {
+        return Err(format!("{what} is for jobs of a cell with files"));
+    }
+    Ok(())
 }
 
 fn check_sizes(job: &JobSpec) -> Result<(), String> {
@@ -144,26 +213,8 @@ fn check_sizes(job: &JobSpec) -> Result<(), String> {
     }
 }
 
-/// What the page cache takes: whole pages, one call at a time.
-fn check_buffered(job: &JobSpec) -> Result<(), String> {
-    let whole = |bytes: u64| bytes % PAGE_BYTES == 0;
-    if !whole(job.block_bytes) || !whole(job.region_start_bytes) {
-        return Err("a buffered job reads and writes whole pages of 4096 bytes".to_owned());
-    }
-    let wrong = [
-        (job.depth > 1, "depth above 1"),
-        (job.think_ns > 0, "think_ns"),
-        (job.rate_iops.is_some(), "rate_iops"),
-        (job.pattern == PatternSpec::Mixed, "the pattern \"mixed\""),
-    ];
-    match wrong.iter().find(|(is, _)| *is) {
-        Some((_, what)) => Err(format!("{what} is not simulated behind the page cache")),
-        None => Ok(()),
-    }
-}
-
 /// Start and length of the job's region.
-fn region(job: &JobSpec, capacity: Sectors) -> Result<(Lba, Sectors), String> {
+pub(super) fn region(job: &JobSpec, capacity: Sectors) -> Result<(Lba, Sectors), String> {
     let device_bytes = capacity.bytes().0;
     let first = job.region_start_bytes as f64;
     check(
@@ -196,11 +247,19 @@ fn region(job: &JobSpec, capacity: Sectors) -> Result<(Lba, Sectors), String> {
 }
 
 /// Probability in units of 2^-32.
-fn chance(percent: f64) -> u64 {
+pub(super) fn chance(percent: f64) -> u64 {
     ((percent / 100.0) * ALWAYS as f64) as u64
 }
 
-fn priority(job: &JobSpec) -> Priority {
+pub(super) fn gap(mean: Nanos, random: bool) -> Gap {
+    if random {
+        Gap::Exponential(mean)
+    } else {
+        Gap::Constant(mean)
+    }
+}
+
+pub(super) fn priority(job: &JobSpec) -> Priority {
     let class = match job.class {
         None | Some(ClassSpec::None) => PriorityClass::None,
         Some(ClassSpec::Realtime) => PriorityClass::RealTime,
@@ -239,24 +298,19 @@ pub fn threads(
         };
         let size = |(bytes, percent): &(u64, f64)| (bytes / job.block_bytes, *percent);
         let sizes: Vec<(u64, f64)> = job.sizes.iter().map(size).collect();
-        let gap = |mean: Nanos, random: bool| {
-            if random {
-                Gap::Exponential(mean)
-            } else {
-                Gap::Constant(mean)
-            }
+        let think = if job.think_ns == 0 {
+            Gap::ZERO
+        } else {
+            gap(Nanos(job.think_ns), job.think_random)
         };
         let pace = match job.rate_iops {
             Some(rate) => Pace::Open {
                 gap: gap(Nanos((1e9 / rate) as u64), job.poisson),
+                think,
             },
             None => Pace::Closed {
                 depth: job.depth,
-                think: if job.think_ns == 0 {
-                    Gap::ZERO
-                } else {
-                    gap(Nanos(job.think_ns), job.think_random)
-                },
+                think,
             },
         };
         for thread in 0..job.threads {

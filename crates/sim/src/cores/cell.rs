@@ -125,6 +125,7 @@ fn stats(outcome: &Outcome, group: usize) -> JobStats {
         sectors_written: writes.sectors,
         reads: reads.latency.count,
         units: Vec::new(),
+        call_rates: 0.0,
     }
 }
 
@@ -170,6 +171,8 @@ impl Running for CoresCell {
                 spun: outcome.spun,
                 locked: outcome.locked,
             }),
+            cpu: None,
+            held: 0,
         };
         Ok((started, done))
     }

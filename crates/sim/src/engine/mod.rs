@@ -20,7 +20,7 @@ use crate::storage::{MemberTotals, Stack, Storage, Totals};
 use agenda::Agenda;
 pub use running::Running;
 use seekwise_host::block::{Bio, Event, Observer, Submission};
-use seekwise_host::cpu::Processors;
+use seekwise_host::cpu::{Processors, Times};
 use seekwise_units::{Lba, Nanos, Sectors};
 pub use tasks::{Tasks, Threads};
 
@@ -44,6 +44,9 @@ pub struct PhaseOutcome {
     pub events: u64,
     /// Of a host whose cores are simulated one by one.
     pub cores: Option<CoreTimes>,
+    /// Of a machine with files: its processors' time, and bytes that the drives hold back more than before.
+    pub cpu: Option<Times>,
+    pub held: i64,
 }
 
 /// Clock, storage and processors, which stay from phase to phase, and what the running phase has come to. `host`: what its tasks keep beside.
@@ -137,6 +140,8 @@ impl<S: Storage, O: Observer, H> Engine<S, O, H> {
             cpu_busy: self.processors.busy - busy,
             events: self.events,
             cores: None,
+            cpu: None,
+            held: 0,
         })
     }
 

@@ -9,7 +9,7 @@ use crate::files::machine::FileEngine;
 use crate::files::Files;
 use crate::storage::Stack;
 use seekwise_device::Device;
-use seekwise_host::block::BlockQueue;
+use seekwise_host::block::{BlockQueue, Observer};
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Flushes {
@@ -27,7 +27,7 @@ impl Flushes {
     }
 }
 
-impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
+impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
     /// The number of a flush that begins now or later.
     pub(crate) fn ask_flush(&mut self, files: &mut Files) -> u64 {
         let flushes = &mut files.flushes;

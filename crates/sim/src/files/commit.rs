@@ -4,7 +4,7 @@ use crate::files::machine::FileEngine;
 use crate::files::pass::JOINING_PAGES;
 use crate::files::{Files, IoKind, Role, TaskState, Wait, DEVICE_FILE};
 use seekwise_device::Device;
-use seekwise_host::block::BlockQueue;
+use seekwise_host::block::{BlockQueue, Observer};
 use seekwise_host::cache::page_cache::{Content, Run};
 use seekwise_host::file::address;
 use seekwise_host::file::journal::TransactionId;
@@ -77,7 +77,7 @@ impl Files {
     }
 }
 
-impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
+impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
     pub(crate) fn step_journal(&mut self, files: &mut Files, index: usize) {
         loop {
             let Role::Journal(commit) = &files.tasks[index].role else {

@@ -10,9 +10,9 @@
 //! Not modelled:  calls of part of a block, conversion of unwritten extents, pages of the same file in the cache (there are none).
 
 use crate::files::machine::{FileEngine, Sender};
-use crate::files::{Files, IoKind, PhasePlan, TaskState, Wait, BIO_PAGES};
+use crate::files::{Files, IoKind, SyncFor, TaskState, Wait, BIO_PAGES};
 use seekwise_device::Device;
-use seekwise_host::block::BlockQueue;
+use seekwise_host::block::{BlockQueue, Observer};
 use seekwise_host::cache::page_cache::FileNumber;
 use seekwise_host::cache::read_ahead::Page;
 use seekwise_host::file::address;
@@ -23,17 +23,25 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub(crate) struct Direct {
     under_way: u32,
-    /// When calls began that are completed, and of which the program does not know yet.
-    completed: VecDeque<Nanos>,
+    /// Calls that are completed, and of which the program does not know yet.
+    completed: VecDeque<DirectCall>,
     /// It slept for one: waking it was part of that one's time.
     slept: bool,
     sending: Option<Sending>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DirectCall {
+    began: Nanos,
+    pages: u64,
+    write: bool,
 }
 
 /// A call that is being handed down.
 #[derive(Clone, Copy, Debug)]
 struct Sending {
     io: u32,
+    write: bool,
     page: Page,
     end: Page,
     /// What found no request free.
@@ -41,9 +49,9 @@ struct Sending {
 }
 
 impl Direct {
-    pub fn call_done(&mut self, began: Nanos) {
+    pub fn call_done(&mut self, call: DirectCall) {
         self.under_way -= 1;
-        self.completed.push_back(began);
+        self.completed.push_back(call);
     }
 
     pub fn has_completion(&self) -> bool {
@@ -56,7 +64,7 @@ impl Direct {
     }
 
     /// Tells the program that its call is complete.
-    pub fn take_completion(&mut self) -> Option<Nanos> {
+    pub fn take_completion(&mut self) -> Option<DirectCall> {
         self.completed.pop_front()
     }
 
@@ -66,36 +74,44 @@ impl Direct {
     }
 }
 
-impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
+impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
     /// False when the task's state says what comes next.
-    pub(crate) fn direct_calls(
-        &mut self,
-        files: &mut Files,
-        index: usize,
-        plan: &PhasePlan,
-        depth: u32,
-    ) -> bool {
+    pub(crate) fn direct_calls(&mut self, files: &mut Files, index: usize, depth: u32) -> bool {
         // A block of addresses that found no request.
         if !self.send_rest(files, index) {
             return false;
         }
         if files.thread(index).direct.sends() {
-            return self.send_call(files, index, plan.write);
+            return self.send_call(files, index);
         }
         // fio looks for what is done once it can begin no further call, and takes one of them (iodepth_batch_complete_max): a call keeps its place
         // until then.
-        let direct = &files.thread(index).direct;
-        let (under_way, completed) = (direct.under_way, direct.completed.len() as u32);
-        if under_way + completed < depth && files.wants_calls(index, self.now) {
-            self.begin_call(files, index, plan);
+        let time = self.busy_until();
+        let wants = files.wants_calls(index, self.now);
+        let thread = files.thread(index);
+        let (under_way, completed) = (
+            thread.direct.under_way,
+            thread.direct.completed.len() as u32,
+        );
+        let next = thread.next_turn(time);
+        let room = thread.turns.is_some() || under_way + completed < depth;
+        if room && wants && next <= time {
+            self.begin_call(files, index);
             return true;
         }
         if completed > 0 {
-            self.tell_call(files, index, plan);
-            if plan.write && plan.o_sync {
-                self.begin_fsync(files, index, true);
+            if let Some(sync) = self.tell_call(files, index) {
+                self.begin_fsync(files, index, sync);
             }
             return true;
+        }
+        let until = next.min(files.deadline);
+        if wants && room && until > time && next < Nanos::NEVER {
+            // Its pace lets it begin a call then, unless one returns first.
+            files.tasks[index].state = TaskState::Until(until, Wait::Direct(index as u32));
+            files.thread(index).direct.slept = under_way > 0;
+            self.unplug_all();
+            return false;
         }
         if under_way == 0 {
             return true;
@@ -106,37 +122,57 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         false
     }
 
-    /// The program hears of the call that has been completed longest.
-    fn tell_call(&mut self, files: &mut Files, index: usize, plan: &PhasePlan) {
+    /// The program hears of the call that has been completed longest, and may ask for an fsync.
+    fn tell_call(&mut self, files: &mut Files, index: usize) -> Option<SyncFor> {
         let direct = &mut files.thread(index).direct;
-        let Some(began) = direct.take_completion() else {
-            return;
-        };
+        let call = direct.take_completion()?;
         if !core::mem::take(&mut direct.slept) {
             // A notification costs as much whether the program sleeps for it or not (as in cells).
             self.spend(self.host.costs.switch);
         }
         let now = self.busy_until();
         files.thread(index).call_began = now;
-        let latency = now - began;
-        files.calls_done(index, 1, plan.pages, latency);
+        let latency = now - call.began;
+        files.calls_of_kind_done(index, (1, call.pages), call.write, latency);
+        if call.write {
+            files.thread(index).sync_due()
+        } else {
+            None
+        }
     }
 
-    fn begin_call(&mut self, files: &mut Files, index: usize, plan: &PhasePlan) {
-        let (file_pages, written) = (files.plan.file_pages, files.plan.written);
+    fn begin_call(&mut self, files: &mut Files, index: usize) {
+        let (now, written) = (self.now, files.plan.written);
         let thread = files.thread(index);
         let file = thread.file;
-        let page = thread.next_place(plan, file_pages);
-        thread.page = page + plan.pages;
+        let began = thread.begin_turn(now);
+        let page = thread.next_place();
+        let (pages, write) = (thread.job.pages, thread.job.write);
+        thread.page = page + pages;
         thread.calls_left -= 1;
-        if plan.write {
+        thread.direct.slept = false;
+        if write {
             if !written {
-                self.allocate(files, file, page, plan.pages);
+                self.allocate(files, file, page, pages);
             }
             self.stamp(files, file);
         }
         self.spend_user(self.host.costs.user);
-        self.begin_transfer(files, index, page, plan.pages, plan.write);
+        let call = DirectCall {
+            began,
+            pages,
+            write,
+        };
+        self.begin_transfer(files, index, page, call);
+    }
+
+    /// A transfer past the cache that begins now.
+    pub(crate) fn transfer_now(&self, pages: u64, write: bool) -> DirectCall {
+        DirectCall {
+            began: self.now,
+            pages,
+            write,
+        }
     }
 
     /// A call past the cache begins now; its bios go out once the processor has made them: only then is the plug released.
@@ -145,17 +181,18 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         files: &mut Files,
         index: usize,
         page: Page,
-        pages: u64,
-        write: bool,
+        call: DirectCall,
     ) {
+        let DirectCall { pages, write, .. } = call;
         let io = files.new_io(IoKind::Direct {
             task: index as u32,
-            began: self.now,
+            call,
         });
         let direct = &mut files.thread(index).direct;
         direct.under_way += 1;
         direct.sending = Some(Sending {
             io,
+            write,
             page,
             end: page + pages,
             rest: None,
@@ -191,9 +228,9 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     }
 
     /// Hands the call's bios down under a plug. False when the task has to wait on the way.
-    pub(crate) fn send_call(&mut self, files: &mut Files, index: usize, write: bool) -> bool {
+    pub(crate) fn send_call(&mut self, files: &mut Files, index: usize) -> bool {
         self.begin_plugs();
-        let done = self.send_call_plugged(files, index, write);
+        let done = self.send_call_plugged(files, index);
         self.end_plugs();
         if done {
             self.unplug_all();
@@ -201,10 +238,10 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         done
     }
 
-    fn send_call_plugged(&mut self, files: &mut Files, index: usize, write: bool) -> bool {
+    fn send_call_plugged(&mut self, files: &mut Files, index: usize) -> bool {
         loop {
             let thread = files.thread(index);
-            let file = thread.file;
+            let (file, sync) = (thread.file, thread.job.sync);
             let mut sending = thread.direct.sending.expect("a call is being sent");
             let (start, sectors) = match sending.rest.take() {
                 Some(rest) => rest,
@@ -233,10 +270,11 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             let sender = Sender {
                 io: sending.io,
                 process: files.process(index),
-                write,
-                sync: true,
+                write: sending.write,
+                sync: sync || !sending.write,
                 // Direct writes are marked "no idling after it" (WRITE_ODIRECT).
-                no_idle: write,
+                no_idle: sending.write,
+                priority: files.priority(index),
                 // Paid for with the call.
                 bio: Nanos::ZERO,
                 md: self.md_bio(),

@@ -4,7 +4,7 @@ use crate::files::machine::FileEngine;
 use crate::files::pass::PassEnd;
 use crate::files::{Files, Role, TaskState};
 use seekwise_device::Device;
-use seekwise_host::block::BlockQueue;
+use seekwise_host::block::{BlockQueue, Observer};
 use seekwise_host::cache::write_back::{EXPIRE, PERIOD};
 use seekwise_units::Nanos;
 
@@ -39,7 +39,7 @@ impl Flusher {
 const ROUND: u64 = 1024;
 const CONGESTION_WAIT: Nanos = Nanos::from_millis(100);
 
-impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
+impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
     pub(crate) fn step_flusher(&mut self, files: &mut Files, index: usize) {
         loop {
             let Role::Flusher(flusher) = files.tasks[index].role else {

@@ -9,7 +9,7 @@ use crate::storage::md::order::{Order, Owner};
 use crate::storage::md::Md;
 use crate::storage::{Stack, Storage};
 use seekwise_device::Device;
-use seekwise_host::block::{BlockQueue, Unobserved};
+use seekwise_host::block::{BlockQueue, Observer, Unobserved};
 use seekwise_host::cpu::{Payer, Processors, Times};
 use seekwise_raid::md::volume::{Piece, Volume};
 use seekwise_sched::{Direction, Priority, ProcessId};
@@ -26,6 +26,7 @@ pub(crate) struct Sender {
     pub write: bool,
     pub sync: bool,
     pub no_idle: bool,
+    pub priority: Priority,
     /// Cost of the submitter for each bio; direct calls book theirs beforehand.
     pub bio: Nanos,
     /// What md takes of the submitter's time before the bio's copies go out.
@@ -41,13 +42,13 @@ impl Sender {
             sync: self.sync,
             no_idle: self.no_idle,
             process: self.process,
-            priority: Priority::default(),
+            priority: self.priority,
         }
     }
 }
 
 /// The engine over a volume whose users are tasks with files.
-pub type FileEngine<Q, D> = Engine<Hosted<Q, D>, Unobserved, Host>;
+pub type FileEngine<Q, D, O = Unobserved> = Engine<Hosted<Q, D>, O, Host>;
 
 /// Those users and the processors that they share.
 pub struct Host {
@@ -72,22 +73,27 @@ pub struct Host {
 /// The host's next step, and until when it works.
 struct Until {
     end: Nanos,
+    /// It ends with the last phase: md's own work beside the load has no end.
+    phases: bool,
     next: (Nanos, Source),
 }
 
-impl<Q: BlockQueue, D: Device> Tasks<Hosted<Q, D>, Unobserved, Host> for Until {
-    fn at_work(&mut self, engine: &mut FileEngine<Q, D>) -> bool {
+impl<Q: BlockQueue, D: Device, O: Observer> Tasks<Hosted<Q, D>, O, Host> for Until {
+    fn at_work(&mut self, engine: &mut FileEngine<Q, D, O>) -> bool {
+        if self.phases && engine.host.files.as_ref().is_some_and(|files| files.over()) {
+            return false;
+        }
         self.next = engine.next_of_host();
         let storage = engine.storage.next_at().min(engine.storage.timer());
         let first = storage.min(self.next.0);
         first < Nanos::NEVER && first.max(engine.now) <= self.end
     }
 
-    fn next_at(&self, _engine: &FileEngine<Q, D>) -> Nanos {
+    fn next_at(&self, _engine: &FileEngine<Q, D, O>) -> Nanos {
         self.next.0
     }
 
-    fn storage_due(&mut self, engine: &mut FileEngine<Q, D>) {
+    fn storage_due(&mut self, engine: &mut FileEngine<Q, D, O>) {
         let alone = engine.storage.md.members.len() == 1;
         // A controller alone below the host takes the steps of which the host hears nothing, up to the next one that the host takes.
         let until = self.end.min(self.next.0).min(engine.storage.timer());
@@ -101,11 +107,11 @@ impl<Q: BlockQueue, D: Device> Tasks<Hosted<Q, D>, Unobserved, Host> for Until {
         engine.wake_for_requests();
     }
 
-    fn timer_fired(&mut self, engine: &mut FileEngine<Q, D>) {
+    fn timer_fired(&mut self, engine: &mut FileEngine<Q, D, O>) {
         engine.wake_for_requests();
     }
 
-    fn act(&mut self, engine: &mut FileEngine<Q, D>) {
+    fn act(&mut self, engine: &mut FileEngine<Q, D, O>) {
         match self.next.1 {
             Source::Task(task) => engine.step_task(task),
             Source::MdThread => engine.run_md_thread(),
@@ -114,8 +120,8 @@ impl<Q: BlockQueue, D: Device> Tasks<Hosted<Q, D>, Unobserved, Host> for Until {
     }
 }
 
-impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
-    pub fn over(md: Md<Q, D>, costs: StepCosts) -> Self {
+impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
+    pub fn over(md: Md<Q, D>, costs: StepCosts, observer: O) -> Self {
         let host = Host {
             costs,
             processor_free: Nanos::ZERO,
@@ -130,13 +136,13 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         };
         let storage = Hosted::new(md);
         let whole = Sectors(u64::MAX);
-        Self::around(host, storage, Unobserved, Processors::new(1), whole)
+        Self::around(host, storage, observer, Processors::new(1), whole)
     }
 
-    /// Runs until `end`; what is under way then does not count.
-    pub(crate) fn run_until(&mut self, end: Nanos) {
+    /// Runs until `end`, or with `phases` until the last one is over; what is under way then does not count.
+    pub(crate) fn run_until(&mut self, end: Nanos, phases: bool) {
         let next = (Nanos::NEVER, Source::MdThread);
-        let through = self.run(&mut Until { end, next });
+        let through = self.run(&mut Until { end, phases, next });
         debug_assert!(through.is_ok(), "it looks for events before it waits");
     }
 
@@ -184,7 +190,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     }
 
     pub(crate) fn end_plugs(&mut self) {
-        self.storage.md.end_plugs(self.now, &mut Unobserved);
+        self.storage.md.end_plugs(self.now, &mut self.observer);
         self.storage.md.unplug_stripes(self.now);
     }
 
@@ -206,7 +212,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     /// A task that sleeps on I/O unplugs the volume and every drive below it.
     pub(crate) fn unplug_all(&mut self) {
         self.storage.md.unplug_stripes(self.now);
-        self.storage.md.unplug_members(self.now, &mut Unobserved);
+        self.storage.md.unplug_members(self.now, &mut self.observer);
     }
 
     /// A queue is congested: background write-back should stop sending to it.
@@ -261,6 +267,11 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
                 return true;
             }
             DriveEvent::Step { member } => member,
+            DriveEvent::Background => {
+                let (now, md) = (self.now, &mut self.storage.md);
+                md.background_runs(now, now, &mut self.observer);
+                return true;
+            }
         };
         // A fake controller's mapping and parity are the driver's work.
         let (done, work) = self.storage.md.drive_steps(self.now, index);
@@ -290,7 +301,9 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
 
     /// The interrupt of a command has been served: its queue hears of it, and runs.
     fn queue_done(&mut self, index: usize, tag: u32) {
-        self.storage.md.command_done(self.now, index, tag);
+        self.storage
+            .md
+            .command_done(self.now, index, tag, &mut self.observer);
         self.spend_commands();
         let wake = self.wakes_at();
         self.notify_pieces(wake);
@@ -324,8 +337,9 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         let wake = self.wakes_at();
         let md = &mut self.storage.md;
         let (begins, before) = (md.thread.begins(now), md.thread.busy);
-        md.thread_runs(now, &mut Unobserved);
-        if begins {
+        md.thread_runs(now, &mut self.observer);
+        // It may have gone to sleep until pages of the bitmap are written.
+        if begins && md.thread.due < Nanos::NEVER {
             let takes = md.thread.busy - before;
             self.spend(takes);
             self.storage.md.thread.due = self.busy_until();
@@ -395,16 +409,10 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         sectors: Sectors,
     ) -> (u32, Option<(Lba, Sectors)>) {
         let write = sender.write;
-        let md = &mut self.storage.md;
-        if write && md.has_stripes() {
-            if md.stripes_full() {
-                self.host.wait_for_stripe.push(sender.process);
-                return (0, Some((start, sectors)));
-            }
-            md.write_file_stripes(self.now, sender.io, (start, sectors), sender.sync);
-            self.spend(sender.bio);
-            return (1, None);
+        if let Some(outcome) = self.leave_to_thread(sender, start, sectors) {
+            return outcome;
         }
+        let md = &mut self.storage.md;
         let mut pieces = core::mem::take(&mut md.pieces);
         pieces.clear();
         if !write {
@@ -413,7 +421,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             // A process that slept between the copies of a write goes on with the copy that was not sent.
             pieces.extend(md.take_stalled(place).iter().map(|order| order.piece));
         } else {
-            md.volume.write(start, sectors, &mut pieces);
+            md.copies_of_write(start, sectors, &mut pieces);
         }
         self.spend(sender.md);
         let mut rest = None;
@@ -421,7 +429,11 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         for (place, &piece) in pieces.iter().enumerate() {
             self.spend(sender.bio);
             let md = &mut self.storage.md;
-            if !md.send(self.now, &sender.order(piece), &mut Unobserved) {
+            if !write && md.reads_missing(self.now, sender.io, &piece) {
+                count += 1;
+                continue;
+            }
+            if !md.send(self.now, &sender.order(piece), &mut self.observer) {
                 if write {
                     let orders: Vec<Order> = pieces[place..]
                         .iter()
@@ -442,16 +454,49 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         (count, rest)
     }
 
+    /// Hands a write to md's thread, where that sends to the members: parity, and mirrors with a bitmap. None where it does not.
+    fn leave_to_thread(
+        &mut self,
+        sender: &Sender,
+        start: Lba,
+        sectors: Sectors,
+    ) -> Option<(u32, Option<(Lba, Sectors)>)> {
+        if !sender.write {
+            return None;
+        }
+        let md = &mut self.storage.md;
+        if md.has_stripes() {
+            if md.stripes_full() {
+                self.host.wait_for_stripe.push(sender.process);
+                return Some((0, Some((start, sectors))));
+            }
+            md.write_file_stripes(self.now, sender.io, (start, sectors), sender.sync);
+            self.spend(sender.bio);
+            return Some((1, None));
+        }
+        if md.mirrors_wait_for_bitmap() {
+            md.write_file_mirrors(
+                self.now,
+                (start, sectors),
+                |piece| sender.order(piece),
+                sender.io,
+            );
+            self.spend(sender.md + sender.bio);
+            return Some((1, None));
+        }
+        None
+    }
+
     /// Of `pages` pages written one by one from `start` on: how many do nothing but lengthen requests that wait already, and the
     /// number of copies of each.
     pub(crate) fn joining_pages(&mut self, sender: &Sender, start: Lba, pages: u64) -> (u64, u64) {
         let md = &mut self.storage.md;
-        if md.volume.parity().is_some() {
+        if md.volume.parity().is_some() || md.mirrors_wait_for_bitmap() {
             return (0, 1);
         }
         let mut pieces = core::mem::take(&mut md.pieces);
         pieces.clear();
-        md.volume.write(start, Sectors(PAGE_SECTORS), &mut pieces);
+        md.copies_of_write(start, Sectors(PAGE_SECTORS), &mut pieces);
         let copies = pieces.len() as u64;
         let mut room = pages * PAGE_SECTORS;
         for &piece in &pieces {
@@ -461,7 +506,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         if room > PAGE_SECTORS {
             // Not past the end of a chunk.
             pieces.clear();
-            md.volume.write(start, Sectors(room), &mut pieces);
+            md.copies_of_write(start, Sectors(room), &mut pieces);
             room = room.min(pieces[0].sectors.0);
         }
         md.pieces = pieces;

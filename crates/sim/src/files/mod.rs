@@ -17,18 +17,21 @@ mod commit;
 mod direct;
 mod flusher;
 pub mod machine;
+mod pace;
 mod pass;
 mod plan;
 mod reader;
-pub mod run;
 pub mod spread;
 mod state;
 mod tasks;
+mod thread;
 mod writer;
 
-pub use plan::{FilesPlan, PhaseOutcome, PhasePlan, Start};
+pub use pace::JobPace;
+pub use plan::{FilesPlan, JobOutcome, JobPlan, PhaseOutcome, PhasePlan, Region, Start};
 use seekwise_host::cache::page_cache::FileNumber;
-use state::{Doing, FileThread, Files, IoKind, Role, TaskState, Wait};
+use state::{Files, IoKind, Role, TaskState, Wait};
+use thread::{Doing, FileThread, SyncFor};
 
 /// A bio holds at most 256 pages (BIO_MAX_PAGES up to 5.0, later BIO_MAX_VECS).
 pub const BIO_PAGES: u64 = 256;
@@ -38,4 +41,4 @@ pub const READ_AHEAD_PAGES: u64 = 32;
 const DEVICE_FILE: FileNumber = FileNumber::MAX;
 
 /// Calls of a thread that only time ends.
-const CALLS_MAX: u64 = 1 << 50;
+pub(crate) const CALLS_MAX: u64 = 1 << 50;

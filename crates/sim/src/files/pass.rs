@@ -3,7 +3,7 @@
 use crate::files::machine::{FileEngine, Sender};
 use crate::files::{Files, IoKind, TaskState, Wait, BIO_PAGES, DEVICE_FILE};
 use seekwise_device::Device;
-use seekwise_host::block::BlockQueue;
+use seekwise_host::block::{BlockQueue, Observer};
 use seekwise_host::cache::page_cache::{Content, FileNumber, Run};
 use seekwise_host::cache::read_ahead::Page;
 use seekwise_host::file::address;
@@ -164,23 +164,22 @@ impl Files {
         };
         let pass = &mut self.tasks[task].pass;
         let file = pass.file?;
+        let end = self.plan.files[file as usize];
         let most = most.min(pass.left).min(pass.turn);
         if most == 0 {
             return None;
         }
-        let mut found = self
-            .cache
-            .next_dirty(file, pass.cursor, self.plan.file_pages, most);
+        let mut found = self.cache.next_dirty(file, pass.cursor, end, most);
         if found.is_none() && !pass.wrapped {
             pass.wrapped = true;
             pass.cursor = 0;
-            found = self.cache.next_dirty(file, 0, self.plan.file_pages, most);
+            found = self.cache.next_dirty(file, 0, end, most);
         }
         found
     }
 }
 
-impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
+impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
     /// Works on the task's pass.
     pub(crate) fn run_pass(&mut self, files: &mut Files, task: usize) -> PassEnd {
         self.begin_plugs();

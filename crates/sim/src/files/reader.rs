@@ -1,10 +1,10 @@
 //! Reads through the page cache: hits, read-ahead, blocks of addresses that must be read first.
 
 use crate::files::machine::FileEngine;
-use crate::files::{Doing, FileThread, Files, IoKind, PhasePlan, TaskState, Wait};
+use crate::files::{Doing, FileThread, Files, IoKind, JobPlan, TaskState, Wait};
 use crate::storage::Storage;
 use seekwise_device::Device;
-use seekwise_host::block::BlockQueue;
+use seekwise_host::block::{BlockQueue, Observer};
 use seekwise_host::cache::page_cache::{FileNumber, Found, Run};
 use seekwise_host::cache::read_ahead::{Page, Window};
 use seekwise_host::file::{address, Block};
@@ -25,24 +25,24 @@ pub(crate) struct Reading {
 }
 
 impl FileThread {
-    fn begin_call(&mut self, plan: &PhasePlan, now: Nanos, file_pages: u64) {
-        self.page = self.next_place(plan, file_pages);
-        self.call_end = self.page + plan.pages;
-        self.call_began = now;
+    fn begin_call(&mut self, now: Nanos) {
+        self.call_began = self.begin_turn(now);
+        self.page = self.next_place();
+        self.call_end = self.page + self.job.pages;
     }
 }
 
-impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
+impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
     /// False when the task's state says what comes next.
-    pub(crate) fn read_calls(&mut self, files: &mut Files, index: usize, plan: &PhasePlan) -> bool {
+    pub(crate) fn read_calls(&mut self, files: &mut Files, index: usize, plan: &JobPlan) -> bool {
         if !self.ask(files, index) {
             return false;
         }
         let now = self.now;
-        let file_pages = files.plan.file_pages;
         let thread = files.thread(index);
+        let (file_pages, region_end) = (thread.file_pages, thread.region.end);
         if thread.doing == Doing::Calls {
-            thread.begin_call(plan, now, file_pages);
+            thread.begin_call(now);
             thread.doing = Doing::Reading;
             self.spend_user(self.host.costs.user);
             self.spend(self.host.costs.call);
@@ -55,12 +55,12 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         }
         // Whatever is there and carries no mark costs processor time alone, over the ends of sequential calls.
         let calls_left = thread.calls_left;
-        let ahead = if plan.random {
-            wanted
-        } else {
+        let ahead = if plan.goes_in_runs() {
             (wanted + (calls_left - 1) * plan.pages)
-                .min(file_pages - page)
+                .min(region_end - page)
                 .min(RUN_PAGES)
+        } else {
+            wanted
         };
         let plain = files.cache.plain_run(file, page, ahead);
         if plain > 0 {
@@ -98,7 +98,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     }
 
     /// The thread reads `pages` pages that are in memory.
-    fn take_pages(&mut self, files: &mut Files, index: usize, plan: &PhasePlan, pages: u64) {
+    fn take_pages(&mut self, files: &mut Files, index: usize, plan: &JobPlan, pages: u64) {
         let time = self.busy_until();
         let room = files.horizon.min(self.next_drive_event());
         let costs = &self.host.costs;
@@ -116,7 +116,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         let thread = files.thread(index);
         let in_hand = (thread.call_end - start).min(pages);
         self.spend(Nanos(copy.0 * in_hand));
-        if thread.call_end > start + pages || plan.random {
+        if thread.call_end > start + pages || !plan.goes_in_runs() {
             return;
         }
         let more = pages - in_hand;
@@ -159,8 +159,9 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         window: Window,
         at_mark: Option<Page>,
     ) {
-        let file = files.thread(index).file;
-        let end = (window.start + window.pages).min(files.plan.file_pages);
+        let thread = files.thread(index);
+        let file = thread.file;
+        let end = (window.start + window.pages).min(thread.file_pages);
         let first = files.cache.next_absent(file, window.start, end);
         if first >= end {
             return;

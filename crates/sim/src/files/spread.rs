@@ -4,10 +4,10 @@
 //! latency: it is not all bytes over all time.
 
 use crate::files::machine::FileEngine;
-use crate::files::{Files, PhasePlan, Wait};
+use crate::files::{Files, JobPlan, Wait};
 use crate::spec::files::{StepCall, StepSpec};
 use seekwise_device::Device;
-use seekwise_host::block::BlockQueue;
+use seekwise_host::block::{BlockQueue, Observer};
 use seekwise_units::{Nanos, PAGE_BYTES};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,14 +38,9 @@ pub(crate) struct Spread {
     began: Nanos,
 }
 
-impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
+impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
     /// Ends the step that was under way and begins the next one. False when the task's state says what comes next.
-    pub(crate) fn spread_call(
-        &mut self,
-        files: &mut Files,
-        index: usize,
-        plan: &PhasePlan,
-    ) -> bool {
+    pub(crate) fn spread_call(&mut self, files: &mut Files, index: usize, plan: &JobPlan) -> bool {
         if !self.step_is_over(files, index) {
             return false;
         }
@@ -57,30 +52,34 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         true
     }
 
-    fn spread_call_done(&mut self, files: &mut Files, index: usize, plan: &PhasePlan) {
+    fn spread_call_done(&mut self, files: &mut Files, index: usize, plan: &JobPlan) {
         let thread = files.thread(index);
         (thread.spread.begun, thread.spread.over) = (0, thread.spread.over + 1);
         thread.calls_left -= 1;
         let latency = self.now - thread.spread.began;
         files.calls_done(index, 1, plan.pages, latency);
-        let outcome = files.outcomes.last_mut().expect("a phase runs");
+        let outcome = files.outcome_of(index);
         let bytes = (plan.pages * PAGE_BYTES) as f64;
         outcome.call_rates += bytes * 1e9 / latency.0.max(1) as f64;
     }
 
     fn begin_step(&mut self, files: &mut Files, index: usize, step: Step) {
-        let (now, volume_pages) = (self.now, files.plan.file_pages);
+        let now = self.now;
         let thread = files.thread(index);
+        let volume_pages = thread.region.pages();
         thread.spread.begun += 1;
         thread.spread.current = Some(step);
         if step.starts_clock {
             thread.spread.began = now;
         }
         let calls = u128::from(thread.spread.over + thread.calls_left);
-        let page = (u128::from(thread.spread.over) * u128::from(volume_pages) / calls) as u64;
+        let place = u128::from(thread.spread.over) * u128::from(volume_pages) / calls;
+        let page = thread.region.from + place as u64;
         match step.call {
-            StepCall::Read => self.begin_transfer(files, index, page, step.pages, false),
-            StepCall::Write => self.begin_transfer(files, index, page, step.pages, true),
+            StepCall::Read | StepCall::Write => {
+                let transfer = self.transfer_now(step.pages, step.call == StepCall::Write);
+                self.begin_transfer(files, index, page, transfer);
+            }
             StepCall::Flush => {
                 self.spend(self.host.costs.call);
                 let number = self.ask_flush(files);
@@ -92,9 +91,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     /// False while the task has to wait for what it asked for.
     fn step_is_over(&mut self, files: &mut Files, index: usize) -> bool {
         let thread = files.thread(index);
-        let current = thread.spread.current;
-        let write = current.is_some_and(|step| step.call == StepCall::Write);
-        if thread.direct.sends() && !self.send_call(files, index, write) {
+        if thread.direct.sends() && !self.send_call(files, index) {
             return false;
         }
         let thread = files.thread(index);

@@ -2,25 +2,25 @@
 
 use crate::files::barrier::Flushes;
 use crate::files::commit::Commit;
-use crate::files::direct::Direct;
+use crate::files::direct::DirectCall;
 use crate::files::flusher::Flusher;
 use crate::files::pass::Pass;
-use crate::files::plan::{FilesPlan, PhaseOutcome, PhasePlan};
-use crate::files::reader::Reading;
-use crate::files::spread::Spread;
+use crate::files::plan::{FilesPlan, PhaseOutcome};
+use crate::files::thread::FileThread;
 use crate::spec::files::Idle;
+use crate::storage::{MemberTotals, Totals};
 use seekwise_host::cache::metadata::MetadataCache;
-use seekwise_host::cache::pacing::{Seen, Writer};
+use seekwise_host::cache::pacing::Seen;
 use seekwise_host::cache::page_cache::{FileNumber, Found, Run};
-use seekwise_host::cache::read_ahead::{Page, ReadAhead};
+use seekwise_host::cache::read_ahead::Page;
 use seekwise_host::cache::write_back::{self, DirtyLoad, Limits, Pace};
 use seekwise_host::cache::PageCache;
 use seekwise_host::file::journal::{Journal, Transaction, TransactionId};
 use seekwise_host::file::{Block, FileSystem};
 use seekwise_host::random::Random;
 use seekwise_raid::md::volume::Piece;
-use seekwise_sched::ProcessId;
-use seekwise_units::{Lba, Nanos, PAGE_BYTES, PAGE_SECTORS};
+use seekwise_sched::{Priority, ProcessId};
+use seekwise_units::{Lba, Nanos, PAGE_SECTORS};
 use slab::Slab;
 use std::collections::{BTreeSet, VecDeque};
 /// One operation on its way to the drives.
@@ -53,7 +53,7 @@ pub(super) enum IoKind {
     /// A call past the page cache.
     Direct {
         task: u32,
-        began: Nanos,
+        call: DirectCall,
     },
 }
 
@@ -87,8 +87,20 @@ pub(super) enum TaskState {
     Ready(Nanos),
     /// Until then, or earlier when the queue's congestion ends.
     Congested(Nanos),
+    /// Until then, or earlier when what it waits for comes.
+    Until(Nanos, Wait),
     Waits(Wait),
     Ended,
+}
+
+impl TaskState {
+    /// When it runs, if it does not wait for something first.
+    pub(super) fn due(self) -> Option<Nanos> {
+        match self {
+            Self::Ready(at) | Self::Congested(at) | Self::Until(at, _) => Some(at),
+            Self::Waits(_) | Self::Ended => None,
+        }
+    }
 }
 
 pub(super) enum Role {
@@ -110,65 +122,6 @@ impl Task {
             state: TaskState::Waits(Wait::Phase),
             role,
             pass: Pass::default(),
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Doing {
-    Calls,
-    /// In a call, at the read position.
-    Reading,
-    /// Looks at the dirty limits; how often it has slept, and whether it wrote since.
-    Balancing {
-        looks: u32,
-        wrote: bool,
-    },
-    /// Writes back as a writer over its limit.
-    Throttled {
-        looks: u32,
-    },
-    /// fsync: own pages, then the wait for them, then the commit.
-    SyncPages,
-    SyncWait,
-    SyncCommit,
-    Done,
-}
-
-pub(super) struct FileThread {
-    pub(super) file: FileNumber,
-    pub(super) doing: Doing,
-    pub(super) calls_left: u64,
-    pub(super) page: Page,
-    pub(super) call_end: Page,
-    pub(super) call_began: Nanos,
-    /// Page of the call to come, when it has to wait for the blocks above it.
-    pub(super) chosen: Option<Page>,
-    pub(super) reading: Reading,
-    pub(super) read_ahead: ReadAhead,
-    pub(super) random: Random,
-    /// Pages dirtied since the last look at the limits.
-    pub(super) dirtied: u64,
-    pub(super) writer: Writer,
-    /// Length of the newest call, which waits for the dirty limits or fsync may still lengthen.
-    pub(super) newest: Option<Nanos>,
-    /// The running fsync belongs to a call (O_SYNC).
-    pub(super) syncs_call: bool,
-    /// What the running fsync waits for when there is nothing to commit.
-    pub(super) flush: Option<u64>,
-    pub(super) direct: Direct,
-    pub(super) spread: Spread,
-}
-
-impl FileThread {
-    /// The page at which the next call begins.
-    pub(super) fn next_place(&mut self, plan: &PhasePlan, file_pages: Page) -> Page {
-        if plan.random {
-            self.random.below(file_pages / plan.pages) * plan.pages
-        } else if self.page + plan.pages > file_pages {
-            0
-        } else {
-            self.page
         }
     }
 }
@@ -214,8 +167,11 @@ pub(crate) struct Files {
     pub(super) was_congested: bool,
     /// A step has to end here at the latest: a task wakes up, or the slice is over.
     pub(super) horizon: Nanos,
+    /// Phases that have begun, and threads of the last one that have not ended.
     pub(super) phase: usize,
     pub(super) running: u32,
+    /// How long each phase took that is over.
+    pub(super) lengths: Vec<Nanos>,
     pub(super) outcomes: Vec<PhaseOutcome>,
     pub(super) blocks_touched: Vec<Block>,
     pub(super) flushes: Flushes,
@@ -225,63 +181,61 @@ pub(crate) struct Files {
     pub(super) deadline: Nanos,
     /// The task that keeps its processor.
     pub(super) kept_by: Option<usize>,
+    /// What the drives had done when the phase began.
+    pub(super) before: (Totals, Vec<MemberTotals>),
+}
+
+/// The threads, the flusher, and the journal's task where there is one.
+fn tasks(threads: Vec<Task>, journal: bool) -> Vec<Task> {
+    let mut tasks = threads;
+    let mut flusher = Task::new(Role::Flusher(Flusher::default()));
+    flusher.state = TaskState::Ready(write_back::PERIOD);
+    tasks.push(flusher);
+    if journal {
+        tasks.push(Task::new(Role::Journal(Commit::default())));
+    }
+    tasks
+}
+
+/// The files come into being, each made by a process of its own.
+fn create_files(plan: &mut FilesPlan) {
+    for file in 0..plan.files.len() as u32 {
+        match &mut plan.file_system {
+            FileSystem::Raw(_) | FileSystem::Xfs(_) => {}
+            FileSystem::Ext3(ext3) => {
+                ext3.create(plan.process + file);
+            }
+            FileSystem::Ext4(ext4) => {
+                ext4.create();
+            }
+        }
+    }
 }
 
 impl Files {
     pub(super) fn new(mut plan: FilesPlan) -> Self {
-        let system = &mut plan.file_system;
-        let threads = plan.starts.len() as u32;
-        for thread in 0..threads {
-            match system {
-                FileSystem::Raw(_) | FileSystem::Xfs(_) => {}
-                FileSystem::Ext3(ext3) => {
-                    ext3.create(plan.process + thread);
-                }
-                FileSystem::Ext4(ext4) => {
-                    ext4.create();
-                }
-            }
-        }
+        let phases = plan.phases.iter();
+        let threads = phases.map(|phase| phase.threads.len()).max().unwrap_or(0) as u32;
+        let count = plan.files.len();
+        create_files(&mut plan);
         let thread = |index: u32| {
-            Task::new(Role::Thread(Box::new(FileThread {
-                file: index,
-                doing: Doing::Done,
-                calls_left: 0,
-                page: 0,
-                call_end: 0,
-                call_began: Nanos::ZERO,
-                chosen: None,
-                reading: Reading::default(),
-                read_ahead: plan.phases[0].read_ahead,
-                random: Random::new(plan.seed, u64::from(index)),
-                dirtied: 0,
-                writer: Writer::default(),
-                newest: None,
-                syncs_call: false,
-                flush: None,
-                direct: Direct::default(),
-                spread: Spread::default(),
-            })))
+            let random = Random::new(plan.seed, u64::from(index));
+            let thread = FileThread::new(plan.phases[0].jobs[0], random);
+            Task::new(Role::Thread(Box::new(thread)))
         };
-        let mut tasks: Vec<Task> = (0..threads).map(thread).collect();
-        let mut flusher = Task::new(Role::Flusher(Flusher::default()));
-        flusher.state = TaskState::Ready(write_back::PERIOD);
-        tasks.push(flusher);
-        let journal = system.journal().map(Journal::new);
-        if journal.is_some() {
-            tasks.push(Task::new(Role::Journal(Commit::default())));
-        }
+        let journal = plan.file_system.journal().map(Journal::new);
+        let tasks = tasks((0..threads).map(thread).collect(), journal.is_some());
         let (generation, written) = (plan.generation, plan.written);
-        let inode_block = system.inode_block().filter(|_| plan.barriers);
+        let inode_block = plan.file_system.inode_block().filter(|_| plan.barriers);
         let mut files = Self {
-            cache: PageCache::new(threads as usize, plan.memory_pages),
+            cache: PageCache::new(count, plan.memory_pages),
             limits: generation.limits(plan.memory_pages),
             check_every: generation.check_every(
                 plan.total_pages,
                 u64::from(plan.processors),
                 false,
             ),
-            states: vec![FileState::default(); threads as usize],
+            states: vec![FileState::default(); count],
             tasks,
             io: VecDeque::new(),
             dirty: VecDeque::new(),
@@ -303,12 +257,14 @@ impl Files {
             horizon: Nanos::NEVER,
             phase: 0,
             running: 0,
+            lengths: Vec::new(),
             outcomes: Vec::new(),
             blocks_touched: Vec::new(),
             flushes: Flushes::default(),
             inode_block,
             deadline: Nanos::NEVER,
             kept_by: None,
+            before: Default::default(),
             plan,
         };
         if written {
@@ -319,18 +275,34 @@ impl Files {
 
     /// Pages of the files that have no blocks yet get them, written by turns.
     pub(super) fn complete_files(&mut self) {
+        let longest = self.plan.files.iter().copied().max().unwrap_or(0);
         let mut page = 0;
-        while page < self.plan.file_pages {
-            let pages = self.plan.turn_pages.min(self.plan.file_pages - page);
+        while page < longest {
             for file in 0..self.states.len() {
-                self.plan
-                    .file_system
-                    .allocate(file as u32, page, pages, &mut self.blocks_touched);
-                self.blocks_touched.clear();
+                let left = self.plan.files[file].saturating_sub(page);
+                let pages = self.plan.turn_pages.min(left);
+                if pages > 0 {
+                    self.plan.file_system.allocate(
+                        file as u32,
+                        page,
+                        pages,
+                        &mut self.blocks_touched,
+                    );
+                    self.blocks_touched.clear();
+                }
             }
-            page += pages;
+            page += self.plan.turn_pages;
         }
         self.plan.written = true;
+    }
+
+    /// The phase that began last is over.
+    pub(crate) fn over(&self) -> bool {
+        self.running == 0 && !self.is_closing()
+    }
+
+    fn is_closing(&self) -> bool {
+        self.plan.closes && self.running == 0 && self.cache.dirty() + self.cache.writing() > 0
     }
 
     pub(super) fn load(&self) -> DirtyLoad {
@@ -353,6 +325,9 @@ impl Files {
     }
 
     pub(super) fn background_due(&self, load: &DirtyLoad) -> bool {
+        if self.is_closing() {
+            return load.dirty > 0;
+        }
         match &self.plan.pacing {
             Some(pacing) => pacing.over_background(load.dirty),
             None => self.plan.generation.background_due(&self.limits, load),
@@ -394,31 +369,15 @@ impl Files {
         !self.wants_calls(task, now) && !self.thread_of(task).is_some_and(begun)
     }
 
-    /// Equal calls of a thread are over that moved so many pages and took so long in all.
-    pub(super) fn calls_done(&mut self, task: usize, calls: u64, pages: u64, total: Nanos) {
-        self.note_newest(task);
-        let outcome = self.outcomes.last_mut().expect("a phase runs");
-        outcome.done.record(calls, pages * PAGE_BYTES, total);
-        let each = Nanos(total.0 / calls);
-        if let Some(latency) = &mut outcome.latency {
-            latency.record_many(each, calls - 1);
-            self.thread(task).newest = Some(each);
-        }
-    }
-
-    /// Nothing lengthens the newest call any more.
-    pub(super) fn note_newest(&mut self, task: usize) {
-        let newest = self.thread(task).newest.take();
-        let outcome = self.outcomes.last_mut().expect("a phase runs");
-        if let (Some(latency), Some(newest)) = (&mut outcome.latency, newest) {
-            latency.record(newest);
-        }
-    }
-
+    /// How long the machine is idle.
     pub(super) fn idle_time(&self, idle: Idle) -> Nanos {
-        let earlier = &self.outcomes[idle.phase];
-        let seconds = (earlier.ended - earlier.began).as_secs_f64() * idle.times;
+        let seconds = self.lengths[idle.phase].as_secs_f64() * idle.times;
         Nanos((seconds * 1e9) as u64)
+    }
+
+    pub(super) fn priority(&self, task: usize) -> Priority {
+        self.thread_of(task)
+            .map_or_else(Priority::default, |thread| thread.job.priority)
     }
 
     pub(super) fn process(&self, task: usize) -> ProcessId {
@@ -468,7 +427,7 @@ impl Files {
             if !keeps(index) {
                 continue;
             }
-            if let TaskState::Ready(at) | TaskState::Congested(at) = task.state {
+            if let Some(at) = task.state.due() {
                 let due = at.max(processor_free);
                 if due < best.0 || (due == best.0 && at < best.1) {
                     best = (due, at, index);
@@ -501,7 +460,7 @@ impl Files {
     /// Tasks whose wait is over run from `at` on.
     pub(crate) fn wake(&mut self, at: Nanos) {
         for index in 0..self.tasks.len() {
-            if let TaskState::Waits(wait) = self.tasks[index].state {
+            if let TaskState::Waits(wait) | TaskState::Until(_, wait) = self.tasks[index].state {
                 if self.satisfied(wait) {
                     self.tasks[index].state = TaskState::Ready(at);
                     self.horizon = self.horizon.min(at);
@@ -563,7 +522,7 @@ impl Files {
             }
             IoKind::PlaceWrite => self.written_total += 1,
             IoKind::Log => self.log_left -= 1,
-            IoKind::Direct { task, began } => self.thread(task as usize).direct.call_done(began),
+            IoKind::Direct { task, call } => self.thread(task as usize).direct.call_done(call),
         }
     }
 

@@ -1,19 +1,23 @@
 //! Tasks take the processors in turn, phase after phase.
 
 use crate::files::machine::{FileEngine, Sender};
-use crate::files::plan::{FilesPlan, PhaseOutcome, Start};
-use crate::files::state::{Doing, Files, Role, TaskState, Wait};
+use crate::files::pace::Turns;
+use crate::files::plan::{FilesPlan, JobOutcome, JobPlan, PhaseOutcome, Region};
+use crate::files::state::{Files, Role, TaskState, Wait};
+use crate::files::thread::{Doing, SyncFor};
 use crate::result::Calls;
+use crate::storage::Storage;
 use seekwise_device::Device;
-use seekwise_host::block::BlockQueue;
+use seekwise_host::block::{BlockQueue, Observer};
 use seekwise_host::cpu::{Payer, Times};
+use seekwise_host::random::Random;
 use seekwise_units::Nanos;
 /// A task gives the processor up after this long when others want it (sched_min_granularity: 0.75 to 4 ms).
 const SLICE: Nanos = Nanos::from_millis(1);
 /// Processors at work at once take turns in the event loop after this long; a step must get somewhere.
 const GRAIN: Nanos = Nanos::from_micros(50);
 
-impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
+impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
     /// Puts files and their users on the volume; [`FileEngine::run_files`] runs them.
     pub fn set_files(&mut self, plan: FilesPlan) {
         self.host.other_processors = vec![Nanos::ZERO; plan.processors.max(1) as usize - 1];
@@ -22,10 +26,26 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
 
     /// Runs all phases; None when they do not end before `end`.
     pub fn run_files(&mut self, end: Nanos) -> Option<Vec<PhaseOutcome>> {
-        self.begin_file_phases();
-        self.run_until(end);
+        let phases = self.host.files.as_ref()?.plan.phases.len();
+        (0..phases).map(|_| self.run_file_phase(end)).collect()
+    }
+
+    /// Runs the next phase; None when it does not end before `end`.
+    pub fn run_file_phase(&mut self, end: Nanos) -> Option<PhaseOutcome> {
+        self.begin_file_phase();
+        self.run_until(end, true);
         let files = self.host.files.as_mut()?;
-        (files.phase >= files.plan.phases.len()).then(|| core::mem::take(&mut files.outcomes))
+        if !files.over() {
+            return None;
+        }
+        let mut outcome = files.outcomes.pop()?;
+        files.lengths.push(outcome.ended - outcome.began);
+        let (storage, members) = core::mem::take(&mut files.before);
+        outcome.storage = self.storage.totals().since(&storage);
+        let now = self.storage.members();
+        let each = now.iter().zip(&members);
+        outcome.members = each.map(|(now, before)| now.since(before)).collect();
+        Some(outcome)
     }
 
     /// Runs a plan of one phase, starting at the next whole second, and returns the calls completed within `span`. Calls still in flight
@@ -39,59 +59,55 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             phase.runtime = span;
         }
         self.set_files(plan);
-        self.begin_file_phases();
-        self.run_until(end);
-        let outcome = |files: &Files| files.outcomes.first().map(|outcome| outcome.done);
+        self.begin_file_phase();
+        self.run_until(end, false);
+        let outcome = |files: &Files| files.outcomes.first().map(PhaseOutcome::done);
         let done = self.host.files.as_deref().and_then(outcome);
-        self.run_until(Nanos::NEVER);
+        self.run_until(Nanos::NEVER, false);
         done.unwrap_or_default()
     }
 
-    fn begin_file_phases(&mut self) {
-        if let Some(mut files) = self.host.files.take() {
-            self.begin_file_phase(&mut files);
-            self.host.files = Some(files);
-        }
-    }
-
-    fn begin_file_phase(&mut self, files: &mut Files) {
-        let Some(&plan) = files.plan.phases.get(files.phase) else {
-            for task in &mut files.tasks {
-                task.state = TaskState::Ended;
-            }
+    fn begin_file_phase(&mut self) {
+        let Some(mut files) = self.host.files.take() else {
             return;
         };
-        if plan.drop_caches {
+        let number = files.phase;
+        files.phase += 1;
+        let plan = &files.plan.phases[number];
+        let (idle, runtime, threads) = (plan.idle, plan.runtime, plan.threads.len());
+        let builds = plan.jobs.iter().all(|job| job.write && !job.random);
+        let latency =
+            |job: &JobPlan| (files.plan.barriers || job.direct.is_some()).then(Box::default);
+        let job = |job: &JobPlan| JobOutcome {
+            latency: latency(job),
+            ..JobOutcome::default()
+        };
+        let jobs = plan.jobs.iter().map(job).collect();
+        if plan.drop_caches || files.plan.closes {
             files.cache.drop_clean();
             files.path_known.clear();
             files.place_dirty.clear();
         }
-        if !files.plan.written && (files.phase > 0 || plan.random || !plan.write) {
+        if !files.plan.written && (number > 0 || !builds) {
             files.complete_files();
         }
-        let begin = self.now + plan.idle.map_or(Nanos::ZERO, |idle| files.idle_time(idle));
+        let begin = self.now + idle.map_or(Nanos::ZERO, |idle| files.idle_time(idle));
         self.host.times = Times::new(files.plan.kernel.hz);
+        files.before = (self.storage.totals(), self.storage.members());
         files.outcomes.push(PhaseOutcome {
             began: begin,
             ended: begin,
+            jobs,
+            threads: vec![Nanos::ZERO; threads],
             held: -(self.held_bytes() as i64),
-            latency: (files.plan.barriers || plan.direct.is_some()).then(Box::default),
             ..PhaseOutcome::default()
         });
-        files.running = 0;
-        files.deadline = Nanos(begin.0.saturating_add(plan.runtime.0));
-        for index in 0..files.tasks.len() {
-            let Role::Thread(thread) = &mut files.tasks[index].role else {
-                continue;
-            };
-            thread.doing = Doing::Calls;
-            thread.calls_left = plan.calls;
-            let Start { after, page } = files.plan.starts[index];
-            (thread.page, thread.call_end) = (page, page);
-            thread.read_ahead = plan.read_ahead;
-            files.tasks[index].state = TaskState::Ready(begin + after);
-            files.running += 1;
+        files.running = threads as u32;
+        files.deadline = Nanos(begin.0.saturating_add(runtime.0));
+        for index in 0..threads {
+            files.begin_thread(number, index, begin);
         }
+        self.host.files = Some(files);
     }
 
     /// The task has a processor: it works until it waits or has to give it up.
@@ -121,9 +137,10 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
                 .times
                 .book(self.host.payer, now, self.host.costs.switch);
         }
-        if files.running == 0 && files.phase < files.plan.phases.len() {
-            files.phase += 1;
-            self.begin_file_phase(&mut files);
+        if files.over() && files.phase == files.plan.phases.len() {
+            for task in &mut files.tasks {
+                task.state = TaskState::Ended;
+            }
         }
         self.host.files = Some(files);
     }
@@ -136,7 +153,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         };
         let others = self.host.other_processors.iter().min().copied();
         for (index, task) in files.tasks.iter().enumerate() {
-            let (TaskState::Ready(at) | TaskState::Congested(at)) = task.state else {
+            let Some(at) = task.state.due() else {
                 continue;
             };
             if index == running || files.plan.keeps_processor {
@@ -178,42 +195,43 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
 
     fn step_thread(&mut self, files: &mut Files, index: usize) {
         loop {
-            let plan = files.plan.phases[files.phase];
-            let doing = files.thread(index).doing;
+            let time = self.busy_until();
+            let thread = files.thread(index);
+            let doing = thread.doing;
+            let buffered = thread.job.direct.is_none();
+            let rests_until = if doing == Doing::Calls && buffered && !thread.begun {
+                thread.next_turn(time)
+            } else {
+                Nanos::ZERO
+            };
+            let plan = thread.job;
             let goes_on = match doing {
                 Doing::Calls if files.has_no_calls_left(index, self.now) => {
                     if plan.write && plan.fsync {
-                        self.begin_fsync(files, index, false);
+                        self.begin_fsync(files, index, SyncFor::End);
                     } else {
                         files.thread(index).doing = Doing::Done;
                     }
                     true
                 }
                 Doing::Calls if plan.spread => self.spread_call(files, index, &plan),
-                Doing::Calls if plan.direct.is_some() => {
-                    self.direct_calls(files, index, &plan, plan.direct.unwrap_or(1))
+                Doing::Calls if !buffered => {
+                    self.direct_calls(files, index, plan.direct.unwrap_or(1))
                 }
-                Doing::Calls if plan.write => self.write_calls(files, index, &plan),
-                Doing::Calls | Doing::Reading => self.read_calls(files, index, &plan),
+                Doing::Calls if rests_until > time => {
+                    let until = rests_until.min(files.deadline).max(time);
+                    files.tasks[index].state = TaskState::Ready(until);
+                    return;
+                }
+                Doing::Calls => self.buffered_calls(files, index),
+                Doing::Reading => self.read_calls(files, index, &plan),
                 Doing::Balancing { looks, wrote } => self.balance(files, index, looks, wrote),
                 Doing::Throttled { looks } => self.throttled(files, index, looks),
                 Doing::SyncPages => self.sync_pages(files, index),
                 Doing::SyncWait => self.sync_wait(files, index),
                 Doing::SyncCommit => self.sync_commit(files, index),
                 Doing::Done => {
-                    files.note_newest(index);
-                    files.tasks[index].state = TaskState::Waits(Wait::Phase);
-                    files.running -= 1;
-                    let ended = self.busy_until();
-                    let held = self.held_bytes();
-                    let outcome = files.outcomes.last_mut().expect("a phase runs");
-                    outcome.ended = outcome.ended.max(ended);
-                    outcome.cpu = self.host.times;
-                    if files.running == 0 {
-                        outcome.held += held as i64;
-                    }
-                    // The phase's end is that of its last thread.
-                    self.now = if files.running == 0 { ended } else { self.now };
+                    self.end_thread(files, index);
                     return;
                 }
             };
@@ -223,6 +241,40 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             if !self.goes_on(files) {
                 return self.pause(files, index);
             }
+        }
+    }
+
+    /// The thread has ended its calls; with the last one the phase is over.
+    fn end_thread(&mut self, files: &mut Files, index: usize) {
+        files.note_newest(index);
+        files.tasks[index].state = TaskState::Waits(Wait::Phase);
+        files.running -= 1;
+        let ended = self.busy_until();
+        let held = self.held_bytes();
+        let outcome = files.outcomes.last_mut().expect("a phase runs");
+        outcome.threads[index] = ended - outcome.began;
+        outcome.ended = outcome.ended.max(ended);
+        outcome.cpu = self.host.times;
+        if files.running > 0 {
+            return;
+        }
+        outcome.held += held as i64;
+        // The phase's end is that of its last thread.
+        self.now = ended;
+        if files.plan.closes {
+            files.kick_flusher(ended);
+        }
+    }
+
+    /// A call through the page cache begins, or goes on to begin.
+    fn buffered_calls(&mut self, files: &mut Files, index: usize) -> bool {
+        let thread = files.thread(index);
+        thread.draw();
+        let plan = thread.job;
+        if plan.write {
+            self.write_calls(files, index, &plan)
+        } else {
+            self.read_calls(files, index, &plan)
         }
     }
 
@@ -240,6 +292,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             write,
             sync,
             no_idle: write && sync,
+            priority: files.priority(index),
             bio: self.host.costs.bio,
             md: self.md_bio(),
         }
@@ -257,5 +310,39 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             }
         }
         files.was_congested = congested;
+    }
+}
+
+/// Streams of chance of the threads' paces, beside those of their addresses.
+const PACES: u64 = 1 << 40;
+
+impl Files {
+    /// The thread begins its calls of phase `number` at that time or later.
+    fn begin_thread(&mut self, number: usize, index: usize, begin: Nanos) {
+        let phase = &self.plan.phases[number];
+        let start = phase.threads[index].clone();
+        let job = phase.jobs[start.job];
+        let (file_pages, seed) = (self.plan.files[start.file as usize], self.plan.seed);
+        let at = begin + start.after;
+        let turns = job.pace.map(|pace| {
+            let random = Random::new(seed, PACES | (number as u64) << 20 | index as u64);
+            Turns::new(pace, job.direct.unwrap_or(1), at, random)
+        });
+        let thread = self.thread(index);
+        (thread.file, thread.file_pages) = (start.file, file_pages);
+        let whole = Region {
+            from: 0,
+            end: file_pages,
+        };
+        thread.region = start.region.unwrap_or(whole);
+        (thread.job_number, thread.job) = (start.job, job);
+        (thread.stream, thread.turns) = (start.stream, turns);
+        (thread.returned, thread.begun, thread.writes) = (false, false, 0);
+        thread.doing = Doing::Calls;
+        thread.calls_left = job.calls;
+        let page = thread.region.from + start.page;
+        (thread.page, thread.call_end) = (page, page);
+        thread.read_ahead = job.read_ahead;
+        self.tasks[index].state = TaskState::Ready(at);
     }
 }

@@ -2,23 +2,18 @@
 
 use crate::files::machine::FileEngine;
 use crate::files::pass::PassEnd;
-use crate::files::{Doing, Files, PhasePlan, TaskState, Wait};
+use crate::files::{Doing, Files, JobPlan, SyncFor, TaskState, Wait};
 use seekwise_device::Device;
-use seekwise_host::block::BlockQueue;
+use seekwise_host::block::{BlockQueue, Observer};
 use seekwise_host::cache::pacing::{Verdict, Writer};
 use seekwise_host::cache::page_cache::{FileNumber, Run};
 use seekwise_host::cache::read_ahead::Page;
 use seekwise_host::cache::write_back::Duty;
 use seekwise_units::Nanos;
 
-impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
+impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
     /// Calls that write, until the next look at the limits. False when the task's state says what comes next.
-    pub(crate) fn write_calls(
-        &mut self,
-        files: &mut Files,
-        index: usize,
-        plan: &PhasePlan,
-    ) -> bool {
+    pub(crate) fn write_calls(&mut self, files: &mut Files, index: usize, plan: &JobPlan) -> bool {
         if !self.send_rest(files, index) {
             return false;
         }
@@ -31,17 +26,13 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
                 + costs.call.0
                 + (costs.page_copy.0 + costs.page_add.0 + costs.page_write.0) * plan.pages,
         );
-        let file_pages = files.plan.file_pages;
         let thread = files.thread(index);
-        let file = thread.file;
+        let (file, region_end) = (thread.file, thread.region.end);
         let looks_after = check.saturating_sub(thread.dirtied).max(1);
-        let start = match thread.chosen.take() {
-            Some(page) => page,
-            None => {
-                thread.call_began = time;
-                thread.next_place(plan, file_pages)
-            }
-        };
+        if !core::mem::replace(&mut thread.begun, true) {
+            thread.call_began = thread.begin_turn(time);
+        }
+        let start = thread.next_place();
         // Where the file has blocks already their addresses must be known.
         thread.chosen = Some(start);
         let Some(until) = self.know_path(files, index, file, start) else {
@@ -57,19 +48,19 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             }
         }
         let thread = files.thread(index);
-        thread.chosen = None;
+        (thread.chosen, thread.begun) = (None, false);
         let began = thread.call_began;
-        let calls = if plan.random || plan.o_sync {
-            1
-        } else {
+        let calls = if plan.goes_in_runs() && !plan.o_sync {
             let fitting = room.saturating_sub(time).0 / each.0.max(1) + 1;
             looks_after
                 .div_ceil(plan.pages)
                 .min(thread.calls_left)
-                .min((file_pages - start) / plan.pages)
+                .min((region_end - start) / plan.pages)
                 .min((until - start) / plan.pages)
                 .min(fitting)
                 .max(1)
+        } else {
+            1
         };
         let pages = calls * plan.pages;
         thread.page = start + pages;
@@ -96,8 +87,8 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
                 looks: 0,
                 wrote: false,
             };
-        } else if plan.o_sync {
-            self.begin_fsync(files, index, true);
+        } else if let Some(sync) = thread.sync_due() {
+            self.begin_fsync(files, index, sync);
         }
         true
     }
@@ -319,15 +310,13 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             files.kick_flusher(now);
         }
         self.book_wait(files, index, now);
-        let plan = files.plan.phases[files.phase];
         let thread = files.thread(index);
         if !in_group {
             thread.dirtied = 0;
         }
-        if plan.o_sync {
-            self.begin_fsync(files, index, true);
-        } else {
-            thread.doing = Doing::Calls;
+        thread.doing = Doing::Calls;
+        if let Some(sync) = thread.sync_due() {
+            self.begin_fsync(files, index, sync);
         }
     }
 
@@ -336,17 +325,15 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         let thread = files.thread(index);
         let waited = now - thread.call_began;
         thread.call_began = now;
-        let outcome = files.outcomes.last_mut().expect("a phase runs");
-        outcome.done.lengthen(waited);
+        files.outcome_of(index).done.lengthen(waited);
         if let Some(newest) = &mut files.thread(index).newest {
             *newest += waited;
         }
     }
 
-    /// `of_call`: it belongs to a call (O_SYNC).
-    pub(crate) fn begin_fsync(&mut self, files: &mut Files, index: usize, of_call: bool) {
+    pub(crate) fn begin_fsync(&mut self, files: &mut Files, index: usize, sync_for: SyncFor) {
         let thread = files.thread(index);
-        thread.syncs_call = of_call;
+        thread.sync_for = sync_for;
         thread.doing = Doing::SyncPages;
         let file = thread.file;
         let sync = files.plan.generation.synchronous_fsync();
@@ -401,12 +388,15 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             files.thread(index).flush = None;
         }
         let now = self.busy_until();
-        let by_call = files.thread(index).syncs_call;
-        if by_call {
+        let sync_for = files.thread(index).sync_for;
+        if sync_for == SyncFor::Call {
             self.book_wait(files, index, now);
         }
-        // Latency brackets the calls only, not the last fsync.
-        files.thread(index).doing = if by_call { Doing::Calls } else { Doing::Done };
+        // Latency brackets the calls only, not an fsync of its own.
+        files.thread(index).doing = match sync_for {
+            SyncFor::Call | SyncFor::Writes => Doing::Calls,
+            SyncFor::End => Doing::Done,
+        };
         true
     }
 }

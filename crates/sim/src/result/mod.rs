@@ -33,6 +33,8 @@ pub struct JobStats {
     pub sectors_written: u64,
     pub reads: u64,
     pub units: Vec<Unit>,
+    /// Of calls made of steps: their own rates in bytes per second, summed.
+    pub call_rates: f64,
 }
 
 impl JobStats {
@@ -61,6 +63,7 @@ impl JobStats {
         self.sectors_read += other.sectors_read;
         self.sectors_written += other.sectors_written;
         self.reads += other.reads;
+        self.call_rates += other.call_rates;
     }
 }
 

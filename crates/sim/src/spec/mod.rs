@@ -10,7 +10,8 @@
 //! ```
 //!
 //! `device` may have an `array` of such drives (`spec/array.rs`). A job with `"direct": false` needs `"cache": {"limit_bytes": 67108864}` and a
-//! multi-queue kernel (`task/cached.rs`). Unknown keys are refused by name.
+//! multi-queue kernel (`task/cached.rs`). With `"files": {"filesystem": "ext4"}` the jobs use files (`assemble/files.rs`). Unknown keys are
+//! refused by name.
 
 pub mod array;
 pub mod cache;
@@ -19,7 +20,6 @@ pub mod controller;
 pub mod files;
 pub(crate) mod kernel;
 pub mod programs;
-pub mod storage;
 pub mod traced;
 
 use seekwise_units::Sectors;
@@ -46,6 +46,8 @@ pub struct CellSpec {
     pub phases: Vec<PhaseSpec>,
     /// Memory of jobs with `"direct": false`, which need it.
     pub cache: Option<crate::spec::cache::CacheSpec>,
+    /// Jobs use files instead of regions of the device.
+    pub files: Option<crate::spec::files::FilesSpec>,
     /// Keep a trace of at most this many events.
     #[serde(default)]
     pub trace_events_max: usize,
@@ -155,6 +157,10 @@ pub struct PhaseSpec {
     pub operation: String,
     /// Threads stop issuing after this long.
     pub runtime_ns: Option<u64>,
+    /// Of a cell with files: the machine is idle before it, and clean pages leave the cache.
+    pub idle: Option<crate::spec::files::Idle>,
+    #[serde(default)]
+    pub drop_caches: bool,
     #[serde(default)]
     pub jobs: Vec<JobSpec>,
     /// A request list instead of jobs: a text in the format of `lists/`, `time_us,proc,op,sector,sectors`.
@@ -235,4 +241,23 @@ pub struct JobSpec {
     pub async_writes: bool,
     /// Operations per thread.
     pub ios: Option<u64>,
+    /// On files: an fsync ends a thread's writes; O_SYNC: each write returns when it is on the drive.
+    #[serde(default)]
+    pub fsync: bool,
+    #[serde(default)]
+    pub o_sync: bool,
+    /// Each call is a sequence of steps, `ios` of them at even distances over the region.
+    #[serde(default)]
+    pub steps: Vec<crate::spec::files::StepSpec>,
+}
+
+impl JobSpec {
+    /// Its files: one for each thread, or one for all.
+    pub fn files(&self) -> u32 {
+        if self.own_regions {
+            self.threads
+        } else {
+            1
+        }
+    }
 }

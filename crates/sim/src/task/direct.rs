@@ -489,13 +489,13 @@ impl DirectThreads {
                 ..
             } => {}
             ThreadLoad::Generated {
-                pace: Pace::Open { gap },
+                pace: Pace::Open { gap, think },
                 stream,
                 ..
             } => {
                 thread.due += gap.draw(&mut stream.random);
                 if thread.left > 0 && thread.due < thread.plan.deadline {
-                    let at = thread.due.max(now);
+                    let at = thread.due.max(now + think.draw(&mut stream.random));
                     engine.agenda.push(at, index << 2 | READY);
                 } else {
                     thread.left = 0;

@@ -1,7 +1,7 @@
 """From a system's set-up to cells of the compiled simulator, and back to numbers.
 
-Two kinds: direct requests on one drive behind the multi-queue layer (`simulate_cells`), and whole storage - several drives
-under a volume, files of a file system, page cache - behind either kind of queue (`simulate_storage`).
+Direct requests on one drive behind the multi-queue layer are jobs on regions; everything else - several drives under a volume, files of a file
+system, page cache, either kind of queue - are jobs on files. Questions about phases of one cell share its run.
 """
 
 from __future__ import annotations
@@ -57,9 +57,8 @@ def spec(setup: Setup, operation: str, scheduler: str, threads: int, seed: int) 
     alone = setup.level is None and setup.controller is None and setup.filesystem is None
     if setup.direct and not single_queue and alone:
         return json.dumps({"cell": _direct_cell(setup, operation, scheduler, threads, seed)}, sort_keys=True)
-    return json.dumps(
-        shortened(_storage(setup, operation, scheduler, threads, seed), _span_bytes(setup, threads)), sort_keys=True
-    )
+    asked = _on_files(setup, operation, scheduler, threads, seed)
+    return json.dumps(shortened(asked, setup, _span_bytes(setup, threads)), sort_keys=True)
 
 
 def _direct_cell(setup: Setup, operation: str, scheduler: str, threads: int, seed: int) -> dict:
@@ -84,27 +83,73 @@ def _direct_cell(setup: Setup, operation: str, scheduler: str, threads: int, see
     }
 
 
-def _storage(setup: Setup, operation: str, scheduler: str, threads: int, seed: int) -> dict:
+def _on_files(setup: Setup, operation: str, scheduler: str, threads: int, seed: int) -> dict:
+    """The cell, and which of its phases is asked for."""
+    order = _order(setup, operation)
     on_files = not setup.direct or setup.filesystem is not None
-    return {
+    cell: dict[str, object] = {
         "seed": seed,
         "device": _device(setup),
         "queue": {**setup.queue, "scheduler": scheduler, "kernel": setup.kernel, "hz": setup.hz},
         "host": _host(setup),
-        "read_ahead_kib": setup.read_ahead_kib,
-        "load": {
-            "buffered": not setup.direct,
-            "random": operation.startswith("rand"),
-            "write": operation.endswith("write"),
-            "threads": threads,
-            "block_bytes": setup.block_bytes,
+        "files": {
+            "filesystem": _filesystem(setup) if on_files else "raw",
             "start_bytes": _start_bytes(setup),
-            "file_bytes": setup.file_bytes,
-            "span_ns": (RANDOM_S if operation.startswith("rand") else SEQUENTIAL_S) * 10**9,
-            "spread": None if setup.samples is None else _gnome_disks(setup, operation),
-            "files": _files(setup, operation, threads) if on_files else None,
+            # tiotest's first phase makes the files; fio has laid them out.
+            "written": setup.direct or version(setup.kernel) >= SINGLE_QUEUE_UNTIL or order[0] != "seq_write",
         },
+        "phases": [_phase(setup, each, threads, on_files) for each in order],
     }
+    if on_files:
+        cell["cache"] = {
+            "limit_bytes": setup.memory_bytes or MEMORY_BYTES,
+            "read_ahead_kib": setup.read_ahead_kib,
+        }
+    return {"cell": cell, "report": order.index(operation)}
+
+
+def _order(setup: Setup, operation: str) -> tuple[str, ...]:
+    """tiotest's four phases over the same files, or the one of a fio job over files that lie there already."""
+    tiotest = not setup.direct and version(setup.kernel) < SINGLE_QUEUE_UNTIL and setup.engine is None
+    return TIOTEST_ORDER if tiotest else (operation,)
+
+
+def _filesystem(setup: Setup) -> str:
+    return setup.filesystem or ("ext4" if setup.on_volume else "raw")
+
+
+def _phase(setup: Setup, operation: str, threads: int, on_files: bool) -> dict:
+    random, write = operation.startswith("rand"), operation.endswith("write")
+    old = version(setup.kernel) < SINGLE_QUEUE_UNTIL
+    job: dict[str, object] = {
+        "threads": threads,
+        "pattern": "random" if random else "sequential",
+        "read_percent": 0.0 if write else 100.0,
+        "block_bytes": setup.block_bytes,
+        "direct": setup.direct,
+        "own_regions": True,
+        "region_bytes": threads * (setup.file_bytes // PAGE_BYTES * PAGE_BYTES),
+        **setup.job,
+    }
+    calls = max(1, setup.file_bytes // PAGE_BYTES // max(1, setup.block_bytes // PAGE_BYTES))
+    phase: dict[str, object] = {"operation": operation, "jobs": [job, *setup.beside]}
+    if not on_files:
+        phase["runtime_ns"] = (RANDOM_S if random else SEQUENTIAL_S) * 10**9
+        job["ios"] = calls
+        if setup.samples is not None:
+            job |= {"ios": setup.samples, "steps": _gnome_disks(setup, operation)}
+            del job["region_bytes"]
+        return phase
+    if old and not setup.direct:
+        job["fsync"], job["o_sync"] = write, write and setup.sync
+        job["ios"] = (setup.random_ios or 1000) if random else calls
+        return phase
+    job |= {"depth": setup.iodepth, "fsync": write and setup.end_fsync, "o_sync": write and setup.sync}
+    if setup.runtime_s is not None:
+        phase["runtime_ns"] = round(setup.runtime_s * 1e9)
+    else:
+        job["ios"] = setup.random_ios if random and setup.random_ios else calls
+    return phase
 
 
 def _host(setup: Setup) -> dict:
@@ -131,13 +176,13 @@ def _device(setup: Setup) -> dict:
     if setup.level is not None:
         # RAID 1 has no chunks.
         chunk_kib = None if setup.level == "raid1" else setup.chunk_kib
-        return {**device, "array": {**part, "members": setup.drives, "chunk_kib": chunk_kib}}
+        return {**device, "array": {**part, "members": setup.drives, "chunk_kib": chunk_kib, **setup.array}}
     if setup.drives != 1:
         raise NotModelled(f"{setup.drives} drives without a RAID level")
     return {**device, "bytes": setup.partition_bytes}
 
 
-def _gnome_disks(setup: Setup, operation: str) -> dict:
+def _gnome_disks(setup: Setup, operation: str) -> list[dict]:
     """What gnome-disks does for each sample (benchmark dialog of gnome-disk-utility 3.x, and the tests of udisks' OpenForBenchmark).
 
     The device is open with O_DIRECT and O_SYNC. One page is read at the sample's place, then the sample is read and timed. A test with writing then
@@ -148,59 +193,13 @@ def _gnome_disks(setup: Setup, operation: str) -> dict:
     if operation.endswith("write"):
         written = {"call": "write", "bytes": setup.block_bytes, "starts_clock": True}
         steps += [page, written, {"call": "flush"}, {"call": "flush"}]
-    return {"calls": setup.samples, "steps": steps}
+    return steps
 
 
 def _start_bytes(setup: Setup) -> int:
     if not setup.on_volume:
         return 0
     return VOLUME_OFFSET_BYTES if setup.direct and setup.filesystem is None else VOLUME_METADATA_BYTES
-
-
-def _files(setup: Setup, operation: str, threads: int) -> dict:
-    """tiotest's four phases over the same files, or the one of a fio job over files that lie there already."""
-    if setup.direct or version(setup.kernel) >= SINGLE_QUEUE_UNTIL:
-        return _files_of_fio(setup, operation, threads)
-    order = TIOTEST_ORDER if setup.engine is None else (operation,)
-    memory = setup.memory_bytes or MEMORY_BYTES
-    return {
-        "filesystem": setup.filesystem or ("ext4" if setup.on_volume else "raw"),
-        "memory_bytes": memory,
-        "written": order[0] != "seq_write",
-        "phases": [
-            {
-                "write": phase.endswith("write"),
-                "random": phase.startswith("rand"),
-                "calls": (setup.random_ios or 1000) if phase.startswith("rand") else None,
-                "fsync": phase.endswith("write"),
-                **({"o_sync": True} if setup.sync and phase.endswith("write") else {}),
-            }
-            for phase in order
-        ],
-        "report": order.index(operation),
-    }
-
-
-def _files_of_fio(setup: Setup, operation: str, threads: int) -> dict:
-    """One phase over files that fio has laid out; caches are dropped before it, as every backend does."""
-    random, write = operation.startswith("rand"), operation.endswith("write")
-    memory = setup.memory_bytes or MEMORY_BYTES
-    phase = {
-        "write": write,
-        "random": random,
-        "calls": setup.random_ios if random else None,
-        "depth": setup.iodepth,
-        "runtime_ns": round(setup.runtime_s * 1e9) if setup.runtime_s is not None else None,
-        "fsync": write and setup.end_fsync,
-        "o_sync": write and setup.sync,
-    }
-    return {
-        "filesystem": setup.filesystem or ("ext4" if setup.on_volume else "raw"),
-        "memory_bytes": memory,
-        "written": True,
-        "phases": [phase],
-        "report": 0,
-    }
 
 
 def _span_bytes(setup: Setup, threads: int) -> int | None:
@@ -213,32 +212,30 @@ def _span_bytes(setup: Setup, threads: int) -> int | None:
     return max(64 * MIB, SPAN_OF_MEMORY * memory // threads)
 
 
-def shortened(storage: dict, span_bytes: int | None) -> dict:
-    """A document of the storage whose sequential phases go through a part of each file; `whole`: how many times as long the whole pass is.
+def shortened(document: dict, setup: Setup, span_bytes: int | None) -> dict:
+    """A document whose sequential phases go through a part of each file; `whole`: how many times as long the whole pass is.
 
     Reading a part stands for the end of a pass: what the writing pass left in a controller has gone to the drives meanwhile. So the machine is
     idle before it, for as long as the rest of a pass takes, of which the writing pass gives the length.
     """
-    document: dict = {"storage": storage}
-    load = storage["load"]
-    if load["files"] is None or span_bytes is None:
+    if span_bytes is None:
         return document
-    pages, file_pages = (load[name] // PAGE_BYTES for name in ("block_bytes", "file_bytes"))
+    pages, file_pages = (each // PAGE_BYTES for each in (setup.block_bytes, setup.file_bytes))
     span = min(max(span_bytes // PAGE_BYTES, pages), file_pages)
     if span == file_pages:
         return document
     whole = file_pages / span
-    files = load["files"]
     written = None
-    for place, phase in enumerate(files["phases"]):
-        if phase["random"] or phase["calls"] is not None:
+    for place, phase in enumerate(document["cell"]["phases"]):
+        job = phase["jobs"][0]
+        if job["pattern"] == "random":
             continue
-        phase["calls"] = max(1, span // max(1, pages))
-        if phase["write"]:
+        job["ios"] = max(1, span // max(1, pages))
+        if job["read_percent"] == 0.0:
             written = place if written is None else written
         elif written is not None:
             phase["idle"] = {"phase": written, "times": whole - 1}
-        if place == files["report"]:
+        if place == document["report"]:
             document["whole"] = whole
     return document
 
@@ -275,34 +272,37 @@ def run(texts: list[str], workers: int, tell: Tell | None = None) -> list[dict[s
 
 
 def raw(texts: list[str], workers: int, tell: Tell | None = None) -> list[dict]:
-    """What the compiled simulator says of each cell: its result, or `{"error": sentence}`. Runs go side by side."""
+    """What the compiled simulator says of each cell: its result, or `{"error": sentence}`. Runs go side by side, one for all its phases."""
     documents = [json.loads(text) for text in texts]
-    outcomes: list[dict] = [{}] * len(texts)
-    before = 0
-    for kind, function in (("cell", _core.simulate_cells), ("storage", _core.simulate_storage)):
-        places = [place for place, document in enumerate(documents) if kind in document]
-        specs = json.dumps([documents[place][kind] for place in places])
-        for place, result in zip(
-            places, json.loads(function(specs, workers, _after(before, len(texts), tell))), strict=True
-        ):
-            document = documents[place]
-            outcomes[place] = (
-                _of_whole_pass(result, document["whole"]) if "whole" in document and "bytes" in result else result
-            )
-        before += len(places)
-    return outcomes
+    keys = [json.dumps(document["cell"], sort_keys=True) for document in documents]
+    cells = {key: document["cell"] for key, document in zip(keys, documents, strict=True)}
+    # Many threads take longest: they go first, so that no processor is left waiting for the last run.
+    order = sorted(cells, key=lambda key: (-cells[key]["phases"][0]["jobs"][0]["threads"], key))
+
+    def told(done: int, of: int) -> None:
+        if tell is not None:
+            tell(done * len(texts) // of, len(texts))
+
+    results = json.loads(_core.simulate_cells(json.dumps([cells[key] for key in order]), workers, told))
+    runs = dict(zip(order, results, strict=True))
+    return [_asked(document, runs[key]) for key, document in zip(keys, documents, strict=True)]
 
 
-def _after(before: int, of: int, tell: Tell | None) -> Tell | None:
-    """Tells of a part of the work as of the whole."""
-    return None if tell is None else lambda done, _: tell(before + done, of)
+def _asked(document: dict, result: dict) -> dict:
+    """Of a run what its document asks for."""
+    if "error" in result or "report" not in document:
+        return result
+    phase = result["phases"][document["report"]]
+    if phase["ios"] == 0:
+        return {"error": "no call was done in the time given"}
+    return _of_whole_pass(phase, document["whole"]) if "whole" in document else phase
 
 
 def _metrics(document: dict, result: dict) -> dict[str, float]:
-    if "cell" in document:
+    if "report" not in document:
         return _of_cell(result)
-    load = document["storage"]["load"]
-    return {**_of_storage(result), **(cpu_metrics(result, load["threads"]) if "cpu" in result else {})}
+    threads = document["cell"]["phases"][0]["jobs"][0]["threads"]
+    return {**_of_storage(result), **cpu_metrics(result, threads)}
 
 
 def prints_ticks(kernel: str) -> bool:

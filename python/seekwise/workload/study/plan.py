@@ -334,6 +334,7 @@ def _beside(other: Beside, workload: Workload) -> Load:
         threads=other.threads,
         block_bytes=other.block_bytes,
         iodepth=other.iodepth,
+        direct=other.direct,
         size_bytes=other.size,
         rate_limit_bytes=other.rate_limit,
         arrivals=other.arrivals,

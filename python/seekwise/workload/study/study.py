@@ -76,6 +76,7 @@ class Beside(Part):
     threads: int = Field(default=1, ge=1, le=4096)
     block_bytes: Bytes = 4096
     iodepth: int = Field(default=1, ge=1, le=65536)
+    direct: bool = True
     size: Bytes = 64 * 2**20
     """Bytes of each thread's own file, behind those of the workload."""
     io_class: IoClass | None = None
@@ -137,8 +138,12 @@ class Workload(Part):
 
     @model_validator(mode="after")
     def others_can_work_beside(self) -> Workload:
-        if self.beside and (self.runtime is None or not self.direct):
-            raise ValueError("`beside` needs a `runtime`, for which all of them work, and `direct = true`")
+        if self.beside and self.runtime is None:
+            raise ValueError("`beside` needs a `runtime`, for which all of them work")
+        if any(not each.direct for each in self.beside) and self.direct:
+            raise ValueError(
+                "`beside` jobs with `direct = false` need a buffered workload, whose `memory_limit` they share"
+            )
         named = [*self.operations, *(each.operation for each in self.beside)]
         double = next((name for name in named if named.count(name) > 1), None)
         if self.beside and double is not None:

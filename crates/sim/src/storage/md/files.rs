@@ -5,14 +5,15 @@
 //! - an interrupt is served before its queue is notified of the completion;
 //! - each piece of an operation is notified by itself ([`Md::pieces_done`]), since a page can be read as soon as it is there;
 //! - a submitter sleeps while the stripe cache is full; rows wait there for an unplug on every kernel;
-//! - mirrored writes go to the members in the task, none of them counted as pending by the read balance.
+//! - mirrored writes go to the members in the task, none of them counted as pending by the read balance; with a write-intent bitmap the thread
+//!   sends them, once the pages of the bitmap are written.
 
-use crate::storage::md::order::Owner;
-use crate::storage::md::{Md, MdMember};
-use crate::storage::{Storage, Totals};
+use crate::storage::md::order::{Order, Owner};
+use crate::storage::md::{member_sink, Call, CallFrom, Md, MdMember, MD_THREAD};
+use crate::storage::{MemberTotals, Storage, Totals};
 use seekwise_device::Device;
-use seekwise_host::block::{unplug_due, BlockQueue, Observer, Unobserved};
-use seekwise_raid::md::volume::Volume;
+use seekwise_host::block::{unplug_due, BlockQueue, Observer};
+use seekwise_raid::md::volume::{Piece, Volume};
 use seekwise_sched::Direction;
 use seekwise_units::{Lba, Nanos, Sectors};
 use std::collections::VecDeque;
@@ -30,6 +31,8 @@ pub(crate) enum DriveEvent {
     Served { member: usize, tag: u32 },
     /// A drive's next step is due.
     Step { member: usize },
+    /// md's own work beside the load: a resync, or the daemon of the bitmap.
+    Background,
 }
 
 impl<Q: BlockQueue, D: Device> Hosted<Q, D> {
@@ -49,8 +52,17 @@ impl<Q: BlockQueue, D: Device> Hosted<Q, D> {
         self.notified.push_back((at, member, tag));
     }
 
+    /// When a drive or its interrupt is due next.
+    fn drives_at(&self) -> Nanos {
+        let notified = self.notified.front().map_or(Nanos::NEVER, |first| first.0);
+        self.md.due.first().min(notified)
+    }
+
     /// What is due at [`Storage::next_at`]; of members at the same time, the first one's.
     pub(crate) fn take_drive_event(&mut self) -> DriveEvent {
+        if self.md.has_background() && self.md.background_at() < self.drives_at() {
+            return DriveEvent::Background;
+        }
         let step = (self.md.due.first(), self.md.due.place());
         match self.notified.front() {
             Some(&(at, member, tag)) if (at, member) <= step => {
@@ -64,8 +76,11 @@ impl<Q: BlockQueue, D: Device> Hosted<Q, D> {
 
 impl<Q: BlockQueue, D: Device> Storage for Hosted<Q, D> {
     fn next_at(&self) -> Nanos {
-        let notified = self.notified.front().map_or(Nanos::NEVER, |first| first.0);
-        self.md.due.first().min(notified)
+        let drives = self.drives_at();
+        if self.md.has_background() {
+            return drives.min(self.md.background_at());
+        }
+        drives
     }
 
     fn timer(&self) -> Nanos {
@@ -87,6 +102,13 @@ impl<Q: BlockQueue, D: Device> Storage for Hosted<Q, D> {
     fn totals(&self) -> Totals {
         self.md.totals()
     }
+
+    fn members(&self) -> Vec<MemberTotals> {
+        match self.md.volume {
+            Volume::Single { .. } => Vec::new(),
+            _ => self.md.members(),
+        }
+    }
 }
 
 impl<Q: BlockQueue, D: Device> Md<Q, D> {
@@ -100,13 +122,23 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     }
 
     /// The interrupt of a command has been served: its queue hears of it.
-    pub(crate) fn command_done(&mut self, now: Nanos, index: usize, tag: u32) {
+    pub(crate) fn command_done<O: Observer>(
+        &mut self,
+        now: Nanos,
+        index: usize,
+        tag: u32,
+        observer: &mut O,
+    ) {
         let (member, finished) = (&mut self.members[index], &mut self.finished);
-        let MdMember { queue, drive, .. } = member;
-        queue.complete(now, tag, drive, &mut Unobserved, |part| {
+        let MdMember {
+            queue, drive, done, ..
+        } = member;
+        done.commands += 1;
+        queue.complete(now, tag, drive, &mut member_sink(index, observer), |part| {
+            done.taken.0 = done.taken.0.wrapping_add(now.0);
             finished.push(part);
         });
-        self.further_done(now, index, &mut Unobserved);
+        self.further_done(now, index, observer);
         self.refresh(now, index);
     }
 
@@ -130,13 +162,74 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         (start, sectors): (Lba, Sectors),
         sync: bool,
     ) {
-        self.write_stripes(Owner::File(io), start, sectors, sync);
+        let owner = if self.intent.is_some() {
+            let call = self.file_call(io, sectors, None);
+            self.write_intended(now, call, start, sectors);
+            Owner::Call(call)
+        } else {
+            Owner::File(io)
+        };
+        self.write_stripes(owner, start, sectors, sync);
         if self.stripes_full() {
             // A writer that waits for a stripe unplugs.
             self.unplug_thread(now);
         } else {
             self.unplug_at = self.unplug_at.min(unplug_due(now, self.hz));
         }
+    }
+
+    /// md knows a range of an operation with files as one.
+    fn file_call(&mut self, io: u32, sectors: Sectors, read: Option<Piece>) -> u32 {
+        self.calls.insert(Call {
+            from: CallFrom::File(read),
+            token: io,
+            sectors,
+            left: 1,
+        }) as u32
+    }
+
+    /// Writes to mirrors wait for pages of the bitmap, and go out by the thread.
+    pub(crate) fn mirrors_wait_for_bitmap(&self) -> bool {
+        self.intent.is_some() && self.volume.mirrored()
+    }
+
+    /// A mirrored write is left to the thread.
+    pub(crate) fn write_file_mirrors(
+        &mut self,
+        now: Nanos,
+        (start, sectors): (Lba, Sectors),
+        order: impl Fn(Piece) -> Order,
+        io: u32,
+    ) {
+        let call = self.file_call(io, sectors, None);
+        self.write_intended(now, call, start, sectors);
+        let mut pieces = core::mem::take(&mut self.pieces);
+        pieces.clear();
+        self.copies_of_write(start, sectors, &mut pieces);
+        self.calls[call as usize].left = pieces.len() as u32;
+        for &piece in &pieces {
+            // As md counts them from raw devices, too: the call's end takes them off again.
+            self.volume.write_begins(&piece);
+            self.thread.mirrored.push_back(Order {
+                owner: Owner::Call(call),
+                process: MD_THREAD,
+                ..order(piece)
+            });
+        }
+        self.pieces = pieces;
+        self.unplug_at = self.unplug_at.min(unplug_due(now, self.hz));
+    }
+
+    /// The stripe cache computes a read of a member that is missing from the others; true when it does.
+    pub(crate) fn reads_missing(&mut self, now: Nanos, io: u32, piece: &Piece) -> bool {
+        if !self.degraded || !self.has_stripes() || !self.members[piece.member as usize].missing {
+            return false;
+        }
+        let call = self.file_call(io, piece.sectors, Some(*piece));
+        let from = Lba(piece.volume_end.0 - piece.sectors.0);
+        self.stripe_job(Owner::Call(call), from, piece.sectors, None);
+        self.thread.wake(now);
+        true
     }
 
     /// The submitter's plug ends, or somebody waits.

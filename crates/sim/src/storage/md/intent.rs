@@ -10,7 +10,7 @@
 use crate::storage::md::order::{Order, Owner};
 use crate::storage::md::{Md, MD_THREAD};
 use seekwise_device::Device;
-use seekwise_host::block::{Bio, BlockQueue, Observer};
+use seekwise_host::block::{BlockQueue, Observer};
 use seekwise_raid::md::bitmap::Bitmap;
 use seekwise_raid::md::volume::Volume;
 use seekwise_units::{Lba, Nanos, Sectors, PAGE_SECTORS};
@@ -97,18 +97,18 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     }
 
     /// Bits cover the array's sectors, of parity levels those of a member.
-    pub(crate) fn write_intended(&mut self, now: Nanos, call: u32, bio: &Bio) {
+    pub(crate) fn write_intended(&mut self, now: Nanos, call: u32, start: Lba, sectors: Sectors) {
         let Some(intent) = &mut self.intent else {
             return;
         };
         let (from, sectors) = match &self.volume {
             Volume::Parity { map, .. } => {
                 let row = map.chunk.0 * u64::from(map.data_members());
-                let first = bio.start.0 / row;
-                let last = (bio.start.0 + bio.sectors.0 - 1) / row;
+                let first = start.0 / row;
+                let last = (start.0 + sectors.0 - 1) / row;
                 (first * map.chunk.0, (last - first + 1) * map.chunk.0)
             }
-            _ => (bio.start.0, bio.sectors.0),
+            _ => (start.0, sectors.0),
         };
         let bits = intent.bitmap.bits(from, sectors);
         intent.bitmap.begin(bits.clone());

@@ -1,0 +1,362 @@
+//! One machine: what a cell says of array, file system, cache and jobs works together, and its invariants hold.
+
+use seekwise_sim::cell;
+use seekwise_sim::spec::CellSpec;
+use serde_json::{json, Value};
+
+const MIB: u64 = 1 << 20;
+
+fn parsed(cell: &Value) -> CellSpec {
+    serde_json::from_value(cell.clone()).expect("a cell")
+}
+
+fn phase(cell: &Value) -> Value {
+    cell::run(&parsed(cell)).unwrap_or_else(|error| panic!("{error}: {cell}"))["phases"][0].clone()
+}
+
+/// A job of `threads` with files of 32 MiB each.
+fn job(name: &str, threads: u64, changes: Value) -> Value {
+    let mut job = json!({
+        "name": name, "threads": threads, "pattern": "random", "block_bytes": 16_384,
+        "own_regions": true, "region_bytes": threads * 32 * MIB,
+    });
+    for (key, value) in changes.as_object().unwrap() {
+        job[key] = value.clone();
+    }
+    job
+}
+
+fn on_array(kernel: &str, scheduler: &str, filesystem: &str, array: Value, jobs: Value) -> Value {
+    json!({
+        "seed": 5,
+        "device": {"model": "wd2500ys", "array": array},
+        "queue": {"scheduler": scheduler, "kernel": kernel},
+        "cache": {"limit_bytes": 96 * MIB},
+        "files": {"filesystem": filesystem, "written": true},
+        "phases": [{"operation": "all", "jobs": jobs}],
+    })
+}
+
+/// No drive is busy for longer than the phase, and a member that is away does nothing.
+fn members_are_possible(phase: &Value, missing: Option<usize>) {
+    let elapsed = phase["elapsed_ns"].as_u64().unwrap();
+    for (number, member) in phase["members"].as_array().unwrap().iter().enumerate() {
+        let of = |name: &str| member[name].as_u64().unwrap();
+        // A command that is under way when the phase begins is booked with its end.
+        assert!(of("busy_ns") <= elapsed + elapsed / 50, "{member}");
+        if missing == Some(number) {
+            assert_eq!(of("bytes_read") + of("bytes_written"), 0, "{member}");
+        }
+    }
+}
+
+#[test]
+fn files_lie_on_every_array_in_every_state() {
+    let levels = [("raid1", 2), ("raid5", 4), ("raid6", 5), ("raid10", 4)];
+    let hosts = [
+        ("6.1", "mq-deadline", "ext4"),
+        ("6.1", "bfq", "raw"),
+        ("2.6.24", "cfq", "ext3"),
+    ];
+    for (level, members) in levels {
+        for (missing, bitmap, resync) in [
+            (true, "none", false),
+            (false, "internal", false),
+            (true, "internal", false),
+            (false, "none", true),
+            (true, "internal", true),
+        ] {
+            for (kernel, scheduler, filesystem) in hosts {
+                let array = json!({
+                    "level": level, "members": members, "bitmap": bitmap,
+                    "missing": if missing { json!([1]) } else { json!([]) },
+                    "resync": resync.then(|| json!({"min_kib_s": 4000})),
+                });
+                let buffered = job("reader", 2, json!({"direct": false, "ios": 60}));
+                let writer = job(
+                    "writer",
+                    2,
+                    json!({"direct": false, "read_percent": 0.0, "ios": 60, "fsync": true}),
+                );
+                let direct = job(
+                    "direct",
+                    2,
+                    json!({"depth": 4, "read_percent": 50.0, "ios": 60}),
+                );
+                let jobs = json!([buffered, writer, direct]);
+                let cell = on_array(kernel, scheduler, filesystem, array, jobs);
+                let found = phase(&cell);
+                assert_eq!(found["ios"], 3 * 2 * 60, "{cell}");
+                assert_eq!(found["bytes"], 3 * 2 * 60 * 16_384);
+                members_are_possible(&found, (missing && !resync).then_some(1));
+                assert_eq!(found["resync"].is_object(), resync, "{cell}");
+                let pages = found["bitmap"]["page_writes"].as_u64().unwrap_or(0);
+                assert_eq!(pages > 0, bitmap == "internal", "{cell}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_missing_member_is_computed_from_the_others_when_files_are_read() {
+    let read = |missing: bool| {
+        let array = json!({"level": "raid5", "members": 4, "chunk_kib": 64,
+            "missing": if missing { json!([2]) } else { json!([]) }});
+        let reader = job("reader", 1, json!({"ios": 400, "block_bytes": 4096}));
+        let found = phase(&on_array(
+            "6.1",
+            "mq-deadline",
+            "ext4",
+            array,
+            json!([reader]),
+        ));
+        let members = found["members"].as_array().unwrap();
+        let read = members
+            .iter()
+            .map(|member| member["bytes_read"].as_u64().unwrap());
+        read.sum::<u64>()
+    };
+    let (whole, degraded) = (read(false), read(true));
+    assert_eq!(whole, 400 * 4096);
+    // A quarter of the reads become three.
+    let more = degraded as f64 / whole as f64;
+    assert!((1.4..1.6).contains(&more), "{more}");
+}
+
+#[test]
+fn a_bitmap_makes_small_writes_of_files_slower() {
+    for level in ["raid1", "raid5"] {
+        let latency = |bitmap: &str| {
+            let members = if level == "raid1" { 2 } else { 4 };
+            let array = json!({"level": level, "members": members, "bitmap": bitmap,
+                "bitmap_chunk_kib": (bitmap == "internal").then_some(64)});
+            let writer = job("writer", 1, json!({"read_percent": 0.0, "ios": 200}));
+            let found = phase(&on_array(
+                "6.1",
+                "mq-deadline",
+                "ext4",
+                array,
+                json!([writer]),
+            ));
+            found["latency_mean_ns"].as_f64().unwrap()
+        };
+        let (without, with) = (latency("none"), latency("internal"));
+        // The drives' caches take the pages of the bitmap; the thread takes turns for them, and parity waits for every dirty one.
+        let least = if level == "raid1" { 1.02 } else { 1.2 };
+        assert!(with > least * without, "{level}: {without} and {with}");
+    }
+}
+
+/// Programs on a drive alone, through the page cache and past it, on a region and on a file.
+fn on_a_drive(direct: bool, filesystem: Option<&str>, changes: Value) -> Value {
+    let mut job = job("program", 1, changes);
+    job["direct"] = json!(direct);
+    let mut cell = json!({
+        "seed": 5,
+        "device": {"model": "samsung_850_evo"},
+        "queue": {"scheduler": "mq-deadline", "kernel": "6.1"},
+        "phases": [{"operation": "all", "runtime_ns": 2_000_000_000u64, "jobs": [job]}],
+    });
+    if !direct {
+        cell["cache"] = json!({"limit_bytes": 64 * MIB});
+    }
+    if let Some(filesystem) = filesystem {
+        cell["files"] = json!({"filesystem": filesystem, "written": true});
+    }
+    cell
+}
+
+#[test]
+fn a_program_pauses_and_keeps_its_rate_on_every_storage() {
+    for filesystem in [None, Some("raw"), Some("ext4")] {
+        for direct in [true, false] {
+            for read_percent in [100.0, 0.0] {
+                let count = |changes: Value| {
+                    let mut changes = changes;
+                    changes["read_percent"] = json!(read_percent);
+                    phase(&on_a_drive(direct, filesystem, changes))["ios"]
+                        .as_u64()
+                        .unwrap()
+                };
+                let what = format!("{filesystem:?} direct {direct} reads {read_percent}");
+                // Two seconds by 10 ms, and a little for each call.
+                let paused = count(json!({"think_ns": 10_000_000}));
+                assert!((180..=201).contains(&paused), "{what}: {paused}");
+                let limited = count(json!({"rate_iops": 50.0}));
+                assert!((99..=101).contains(&limited), "{what}: {limited}");
+                let both = count(json!({"rate_iops": 50.0, "think_ns": 40_000_000}));
+                assert!((48..=51).contains(&both), "{what}: {both}");
+                let random = count(json!({"rate_iops": 500.0, "poisson": true}));
+                assert!((900..=1_100).contains(&random), "{what}: {random}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_paced_program_on_a_file_takes_as_long_for_a_call_as_on_a_region() {
+    for (direct, changes) in [
+        (true, json!({"think_ns": 3_000_000, "depth": 4})),
+        (true, json!({"rate_iops": 700.0, "poisson": true})),
+    ] {
+        let latency = |filesystem: Option<&str>| {
+            phase(&on_a_drive(direct, filesystem, changes.clone()))["latency_mean_ns"]
+                .as_f64()
+                .unwrap()
+        };
+        let (region, file) = (latency(None), latency(Some("ext4")));
+        assert!(
+            (file / region - 1.0).abs() < 0.03,
+            "{changes}: {file} {region}"
+        );
+    }
+}
+
+#[test]
+fn calls_of_several_kinds_are_drawn_on_files_as_on_regions() {
+    for direct in [true, false] {
+        let changes = json!({
+            "pattern": "mixed", "random_percent": 30.0, "read_percent": 70.0, "block_bytes": 4096,
+            "sizes": [[4096, 50.0], [16_384, 50.0]], "ios": 2_000,
+        });
+        let found = phase(&on_a_drive(direct, Some("ext4"), changes));
+        let of = |name: &str| found[name].as_f64().unwrap();
+        assert_eq!(of("ios"), 2_000.0);
+        assert!((of("reads") / 2_000.0 - 0.7).abs() < 0.04, "{found}");
+        let mean = of("bytes") / 2_000.0;
+        assert!((mean / 10_240.0 - 1.0).abs() < 0.05, "{mean}");
+        assert_eq!(of("bytes"), of("bytes_read") + of("bytes_written"));
+    }
+}
+
+#[test]
+fn an_idle_class_waits_for_others_on_files_too() {
+    let bytes = |class: &str| {
+        let reader = job("reader", 4, json!({"block_bytes": 4096}));
+        let other = job("other", 1, json!({"class": class, "block_bytes": 4096}));
+        let mut cell = on_array("6.1", "bfq", "ext4", Value::Null, json!([reader, other]));
+        cell["phases"][0]["runtime_ns"] = json!(3_000_000_000u64);
+        phase(&cell)["jobs"][1]["ios"].as_u64().unwrap()
+    };
+    assert!(4 * bytes("idle") < bytes("realtime"));
+}
+
+/// RAID 6 with a missing member and a bitmap under ext4: buffered readers that think, beside direct asynchronous writers with a rate limit.
+fn everything() -> Value {
+    let array = json!({"level": "raid6", "members": 6, "chunk_kib": 64, "missing": [2], "bitmap": "internal"});
+    let readers = job(
+        "readers",
+        4,
+        json!({"direct": false, "pattern": "sequential", "think_ns": 2_000_000, "block_bytes": 65_536}),
+    );
+    let writers = job(
+        "writers",
+        2,
+        json!({"depth": 8, "read_percent": 0.0, "rate_iops": 40.0, "think_ns": 1_000_000}),
+    );
+    let mut cell = on_array(
+        "6.1",
+        "mq-deadline",
+        "ext4",
+        array,
+        json!([readers, writers]),
+    );
+    cell["phases"][0]["runtime_ns"] = json!(5_000_000_000u64);
+    cell
+}
+
+#[test]
+fn everything_together_is_possible_and_the_same_each_time() {
+    let cell = everything();
+    let found = phase(&cell);
+    let jobs = found["jobs"].as_array().unwrap();
+    for (job, block) in jobs.iter().zip([65_536, 16_384]) {
+        let of = |name: &str| job[name].as_u64().unwrap();
+        assert!(of("ios") > 0);
+        // Every call that was counted moved its block, once.
+        assert_eq!(of("bytes"), of("ios") * block);
+        let bins = job["latency_bins"].as_object().unwrap().values();
+        assert_eq!(
+            bins.map(|count| count.as_u64().unwrap()).sum::<u64>(),
+            of("ios")
+        );
+    }
+    // Two writers at 40 calls a second for five seconds.
+    let written = jobs[1]["ios"].as_u64().unwrap();
+    assert!((395..=402).contains(&written), "{written}");
+    members_are_possible(&found, Some(2));
+    assert!(found["bitmap"]["page_writes"].as_u64().unwrap() > 0);
+    // What was written has two parities.
+    let to_drives: u64 = found["members"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|member| member["bytes_written"].as_u64().unwrap())
+        .sum();
+    assert!(to_drives > 2 * jobs[1]["bytes"].as_u64().unwrap());
+    let cells: Vec<CellSpec> = (0..6)
+        .map(|seed| {
+            let mut cell = cell.clone();
+            cell["seed"] = json!(seed / 2);
+            parsed(&cell)
+        })
+        .collect();
+    let [alone, two, four] = [1, 2, 4].map(|workers| cell::run_all(&cells, workers, |_, _| true));
+    assert!(alone == two && two == four);
+    for (first, second) in [(0, 1), (2, 3), (4, 5)] {
+        assert_eq!(alone[first], alone[second]);
+    }
+    assert_ne!(alone[0], alone[2]);
+}
+
+#[test]
+fn a_trace_shows_a_drive_below_files() {
+    let mut cell = on_a_drive(true, Some("ext4"), json!({"ios": 50}));
+    cell["trace_events_max"] = json!(1_000);
+    let result = cell::run(&parsed(&cell)).unwrap();
+    let rows = result["trace"]["rows"].as_array().unwrap();
+    let done = rows.iter().filter(|row| row[1] == "complete").count();
+    assert!(done >= 50, "{done}");
+}
+
+#[test]
+fn what_means_nothing_is_refused_with_the_reason() {
+    let refused = |change: &dyn Fn(&mut Value)| {
+        let mut cell = on_a_drive(false, Some("ext4"), json!({"ios": 10}));
+        change(&mut cell);
+        cell::run(&parsed(&cell)).unwrap_err()
+    };
+    type Change = fn(&mut Value);
+    let cases: [(Change, &str); 5] = [
+        (
+            |cell| cell["phases"][0]["jobs"][0]["depth"] = json!(4),
+            "a call through the page cache returns when it is done",
+        ),
+        (
+            |cell| cell["phases"][0]["jobs"][0]["region_start_bytes"] = json!(4096),
+            "a file system decides where files lie",
+        ),
+        (
+            |cell| {
+                cell["phases"] = json!([{"operation": "list", "list": "0,1,R,0,8\n"}]);
+                cell["cache"] = Value::Null;
+            },
+            "a file system decides where files lie",
+        ),
+        (
+            |cell| {
+                cell["phases"][0]["jobs"][0]["direct"] = json!(true);
+                cell["phases"][0]["drop_caches"] = json!(true);
+            },
+            "direct I/O has no cache",
+        ),
+        (
+            |cell| cell["host"] = json!({"cores": 4}),
+            "several cores are simulated over drives alone",
+        ),
+    ];
+    for (change, says) in cases {
+        let said = refused(&change);
+        assert!(said.contains(says), "{said}");
+    }
+}
