@@ -215,15 +215,16 @@ def _phase_spec(cell: Cell, system: System, operation: str, runtime_s: float | N
         # Every thread has a file of its own; files lie one after the other, as on a fresh file system.
         job |= {"own_regions": True, "region_bytes": load.threads * load.size_bytes}
     job |= {key: options[key] for key in ("region_start_bytes", "region_bytes") if key in options}
-    phase: dict[str, object] = {"operation": operation, "jobs": [job]}
+    jobs = [job]
+    phase: dict[str, object] = {"operation": operation, "jobs": jobs}
     if runtime_s is not None:
         phase["runtime_ns"] = round(runtime_s * 1e9)
     else:
         job["ios"] = ios if ios is not None else max(1, load.size_bytes // load.block_bytes)
     behind = load.threads * load.size_bytes + int(options.get("region_start_bytes", 0))
-    for job in beside_of(load):
-        phase["jobs"].append(job | {"region_start_bytes": behind})
-        behind += job["region_bytes"]
+    for each, other in zip(load.beside, beside_of(load), strict=True):
+        jobs.append(other | {"region_start_bytes": behind})
+        behind += each.threads * each.size_bytes
     return phase
 
 

@@ -331,16 +331,16 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
             }
             return Submission::Blocked;
         }
-        let quiet = self.policy.waiting() == 0 && self.dispatched == NONE;
+        let empty = self.policy.waiting() == 0 && self.dispatched == NONE;
         if let LegacyPlug::Queue { hz } = self.plug {
-            if quiet && !self.plugged {
+            if empty && !self.plugged {
                 self.plugged = true;
                 self.unplug_at = unplug_due(now, hz);
             }
         }
         let slot = self.base.table.allocate(now, bio);
         let runs_now = self.plug == LegacyPlug::Task || bio.unplug;
-        if quiet && runs_now && !self.base.plugging && !self.base.free_tags.is_empty() {
+        if empty && runs_now && !self.base.plugging && !self.base.free_tags.is_empty() {
             let request = self.base.table.get(slot).request;
             if self.policy.pass(now, &request) {
                 self.unplug();

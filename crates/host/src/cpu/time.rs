@@ -31,7 +31,7 @@ pub struct Times {
     /// Ticks a second.
     pub hz: u32,
     /// The tick period looked at last: work within it is seen by no tick.
-    quiet: (Nanos, Nanos),
+    untouched: (Nanos, Nanos),
 }
 
 impl Times {
@@ -44,12 +44,12 @@ impl Times {
 
     #[inline]
     fn ticks(&mut self, begin: Nanos, end: Nanos) -> u64 {
-        if begin >= self.quiet.0 && end < self.quiet.1 {
+        if begin >= self.untouched.0 && end < self.untouched.1 {
             return 0;
         }
         let period = 1_000_000_000 / u64::from(self.hz.max(1));
         let (first, last) = (begin.0 / period, end.0 / period);
-        self.quiet = (Nanos(last * period), Nanos((last + 1) * period));
+        self.untouched = (Nanos(last * period), Nanos((last + 1) * period));
         last - first
     }
 

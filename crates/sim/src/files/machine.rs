@@ -5,7 +5,7 @@ use crate::cost::StepCosts;
 use crate::engine::{Engine, Tasks};
 use crate::files::{Files, BIO_PAGES};
 use crate::storage::md::files::{DriveEvent, Hosted};
-use crate::storage::md::order::{Order, Owner};
+use crate::storage::md::member_bio::{MemberBio, Owner};
 use crate::storage::md::Md;
 use crate::storage::{Stack, Storage};
 use seekwise_device::Device;
@@ -34,8 +34,8 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    fn order(&self, piece: Piece) -> Order {
-        Order {
+    fn order(&self, piece: Piece) -> MemberBio {
+        MemberBio {
             owner: Owner::File(self.io),
             piece,
             write: self.write,
@@ -435,7 +435,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
             }
             if !md.send(self.now, &sender.order(piece), &mut self.observer) {
                 if write {
-                    let orders: Vec<Order> = pieces[place..]
+                    let orders: Vec<MemberBio> = pieces[place..]
                         .iter()
                         .map(|&piece| sender.order(piece))
                         .collect();

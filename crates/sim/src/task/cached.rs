@@ -188,13 +188,13 @@ impl CachedThreads {
     }
 
     /// Books what the drives' requests cost since the last look.
-    fn pay<S: Stack>(&mut self, engine: &mut Engine<S, Watch>) {
-        let work = self.price(engine);
+    fn book_drive_requests<S: Stack>(&mut self, engine: &mut Engine<S, Watch>) {
+        let work = self.cost_of_drive_requests(engine);
         engine.processors.book(0, engine.now, work);
     }
 
     /// What the drives' requests cost since the last look.
-    fn price<S: Stack>(&mut self, engine: &mut Engine<S, Watch>) -> Nanos {
+    fn cost_of_drive_requests<S: Stack>(&mut self, engine: &mut Engine<S, Watch>) -> Nanos {
         let watch = std::mem::take(&mut engine.observer.counts);
         if watch.writes_begun + watch.writes_ended == 0 {
             return Nanos::ZERO;
@@ -450,7 +450,7 @@ impl CachedThreads {
         engine
             .processors
             .book(self.threads[index].plan.processor, now, behind);
-        self.pay(engine);
+        self.book_drive_requests(engine);
         refused.is_none()
     }
 
@@ -632,7 +632,7 @@ impl CachedThreads {
             }
         }
         engine.storage.end_plug(now, &mut engine.observer);
-        self.flusher.owed = self.price(engine);
+        self.flusher.owed = self.cost_of_drive_requests(engine);
         // A request may have come free while the plug was emptied.
         if engine.storage.has_woken() {
             self.wake_sleepers(engine);
@@ -661,7 +661,7 @@ impl<S: Stack> Tasks<S, Watch> for CachedThreads {
                 finished.push(token);
             },
         );
-        self.pay(engine);
+        self.book_drive_requests(engine);
         let mut finished = std::mem::take(&mut self.finished);
         for &token in &finished {
             let UnderWay { run, write } = self.under_way[token as usize];
@@ -686,7 +686,7 @@ impl<S: Stack> Tasks<S, Watch> for CachedThreads {
     }
 
     fn timer_fired(&mut self, engine: &mut Engine<S, Watch>) {
-        self.pay(engine);
+        self.book_drive_requests(engine);
         self.wake_sleepers(engine);
     }
 

@@ -1,6 +1,6 @@
 //! What members have done, and who hears of it.
 
-use crate::storage::md::order::Owner;
+use crate::storage::md::member_bio::Owner;
 use crate::storage::md::{member_sink, Md, OF_STRIPE, WHOLE};
 use crate::storage::FLUSHED;
 use seekwise_device::Device;

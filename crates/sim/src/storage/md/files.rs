@@ -8,7 +8,7 @@
 //! - mirrored writes go to the members in the task, none of them counted as pending by the read balance; with a write-intent bitmap the thread
 //!   sends them, once the pages of the bitmap are written.
 
-use crate::storage::md::order::{Order, Owner};
+use crate::storage::md::member_bio::{MemberBio, Owner};
 use crate::storage::md::{member_sink, Call, CallFrom, Md, MdMember, MD_THREAD};
 use crate::storage::{MemberTotals, Storage, Totals};
 use seekwise_device::Device;
@@ -198,7 +198,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         &mut self,
         now: Nanos,
         (start, sectors): (Lba, Sectors),
-        order: impl Fn(Piece) -> Order,
+        order: impl Fn(Piece) -> MemberBio,
         io: u32,
     ) {
         let call = self.file_call(io, sectors, None);
@@ -210,7 +210,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         for &piece in &pieces {
             // As md counts them from raw devices, too: the call's end takes them off again.
             self.volume.write_begins(&piece);
-            self.thread.mirrored.push_back(Order {
+            self.thread.mirrored.push_back(MemberBio {
                 owner: Owner::Call(call),
                 process: MD_THREAD,
                 ..order(piece)

@@ -7,7 +7,7 @@
 //! Not modelled: the cache flush and the forced write with which md sends these pages from 2.6.37 on. Where a drive's write cache is on, a bitmap
 //! costs more than is shown here.
 
-use crate::storage::md::order::{Order, Owner};
+use crate::storage::md::member_bio::{MemberBio, Owner};
 use crate::storage::md::{Md, MD_THREAD};
 use seekwise_device::Device;
 use seekwise_host::block::{BlockQueue, Observer};
@@ -28,7 +28,7 @@ pub struct Intent {
     at: Lba,
     /// Bits of each write under way.
     calls: BTreeMap<u32, RangeInclusive<u64>>,
-    out: VecDeque<Order>,
+    out: VecDeque<MemberBio>,
     /// Pages that data wait for and that are not written yet.
     left: u32,
     pub daemon_at: Nanos,
@@ -50,7 +50,7 @@ impl Intent {
     }
 
     /// The member whose request is waited for.
-    pub fn waits_for(&self) -> Option<&Order> {
+    pub fn waits_for(&self) -> Option<&MemberBio> {
         self.out.front()
     }
 
@@ -67,11 +67,11 @@ impl Intent {
     }
 
     /// Pages for each member in `members`.
-    fn orders(&mut self, pages: &[u32], members: &[u32], owner: Owner) -> Vec<Order> {
+    fn orders(&mut self, pages: &[u32], members: &[u32], owner: Owner) -> Vec<MemberBio> {
         self.written += (pages.len() * members.len()) as u64;
         let order = |page: u32, member: u32| {
             let start = Lba(self.at.0 + u64::from(page) * PAGE.0);
-            Order::own(owner, MD_THREAD, (member, start, PAGE), true, true)
+            MemberBio::own(owner, MD_THREAD, (member, start, PAGE), true, true)
         };
         pages
             .iter()

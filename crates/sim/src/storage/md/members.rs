@@ -1,6 +1,6 @@
 //! Members and their queues: what they are given, what moves with each of their events, whose plugs have to go.
 
-use crate::storage::md::order::{Order, Owner};
+use crate::storage::md::member_bio::{MemberBio, Owner};
 use crate::storage::md::{member_sink, Md, MD_THREAD, OF_STRIPE, RESYNC_THREAD, WHOLE};
 use seekwise_device::Device;
 use seekwise_host::block::{Bio, BlockQueue, Observer, Submission};
@@ -53,8 +53,9 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
 
     /// A member has nothing to do, so nothing of it would ever wake anybody: whoever still waits for it may try.
     fn wake_all_waiting_for(&mut self, now: Nanos, index: usize) {
-        let waits =
-            |first: Option<&Order>| first.is_some_and(|order| order.piece.member as usize == index);
+        let waits = |first: Option<&MemberBio>| {
+            first.is_some_and(|order| order.piece.member as usize == index)
+        };
         if waits(self.thread.out.front()) {
             self.thread.request_free(now);
         }
@@ -74,7 +75,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     pub(crate) fn send<O: Observer>(
         &mut self,
         now: Nanos,
-        order: &Order,
+        order: &MemberBio,
         observer: &mut O,
     ) -> bool {
         let token = match order.owner {
@@ -151,7 +152,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         if sent {
             return Submission::Accepted;
         }
-        let order = Order::of_bio(bio, Owner::Bio(bio.token), *piece);
+        let order = MemberBio::of_bio(bio, Owner::Bio(bio.token), *piece);
         self.stall(bio.process, bio.token, &[order])
     }
 

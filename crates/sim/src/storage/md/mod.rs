@@ -13,8 +13,8 @@
 mod done;
 pub mod files;
 mod intent;
+pub(crate) mod member_bio;
 mod members;
-pub(crate) mod order;
 mod soonest;
 mod stack;
 mod steps;
@@ -24,7 +24,7 @@ use crate::cost::MdCosts;
 use crate::storage::attached::AttachedDrive;
 use crate::storage::{MemberTotals, Storage};
 use intent::Intent;
-use order::{Order, Owner};
+use member_bio::{MemberBio, Owner};
 use seekwise_device::Device;
 use seekwise_host::block::{unplug_due, Bio, BlockQueue, Done, Observer, Submission};
 use seekwise_host::cpu::SharedProcessor;
@@ -87,7 +87,7 @@ enum CallFrom {
 struct Stalled {
     process: ProcessId,
     token: u32,
-    orders: Vec<Order>,
+    orders: Vec<MemberBio>,
 }
 
 /// Who hears what a member does: a trace shows one drive.
@@ -111,11 +111,11 @@ pub struct Md<Q, D> {
     whole_bios: usize,
     /// For whom the stripe cache works, by its numbers.
     jobs: Slab<Owner>,
-    under_way: Slab<Order>,
+    under_way: Slab<MemberBio>,
     stalled: Vec<Stalled>,
     plugging: bool,
     /// Mirrored writes held until the task's plug ends.
-    plugged: Vec<Order>,
+    plugged: Vec<MemberBio>,
     /// When rows and mirrored writes that wait for an unplug go to the thread.
     unplug_at: Nanos,
     pub(crate) thread: MdThread,
@@ -127,7 +127,7 @@ pub struct Md<Q, D> {
     /// Members whose plugs may have to be removed.
     given: Vec<u32>,
     /// What the running bio became, used again.
-    orders: Vec<Order>,
+    orders: Vec<MemberBio>,
     woken: VecDeque<ProcessId>,
     ended: Vec<Done>,
     /// Operations with files of which something has ended, and the piece if it was read.
@@ -211,7 +211,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     }
 
     /// Cuts a bio into requests of members, or gives it to the stripe cache or the thread; what the task sends itself is in `orders`.
-    fn split(&mut self, now: Nanos, bio: &Bio, orders: &mut Vec<Order>) {
+    fn split(&mut self, now: Nanos, bio: &Bio, orders: &mut Vec<MemberBio>) {
         let write = bio.direction == Direction::Write;
         let call = self.calls.insert(Call {
             from: CallFrom::Bio,
@@ -244,7 +244,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                 continue;
             }
             self.calls[call as usize].left += 1;
-            orders.push(Order::of_bio(bio, Owner::Call(call), piece));
+            orders.push(MemberBio::of_bio(bio, Owner::Call(call), piece));
         }
         self.pieces = pieces;
         if write && self.volume.mirrored() {
@@ -448,7 +448,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         now: Nanos,
         process: ProcessId,
         token: u32,
-        orders: &[Order],
+        orders: &[MemberBio],
         observer: &mut O,
     ) -> Submission {
         for (place, order) in orders.iter().enumerate() {
@@ -469,12 +469,17 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         self.stalled.iter().position(of_bio)
     }
 
-    pub(crate) fn take_stalled(&mut self, place: usize) -> Vec<Order> {
+    pub(crate) fn take_stalled(&mut self, place: usize) -> Vec<MemberBio> {
         self.stalled.swap_remove(place).orders
     }
 
     #[cold]
-    pub(crate) fn stall(&mut self, process: ProcessId, token: u32, orders: &[Order]) -> Submission {
+    pub(crate) fn stall(
+        &mut self,
+        process: ProcessId,
+        token: u32,
+        orders: &[MemberBio],
+    ) -> Submission {
         self.stalled.push(Stalled {
             process,
             token,

@@ -1,6 +1,6 @@
 //! md as the threads above it see it.
 
-use crate::storage::md::order::Order;
+use crate::storage::md::member_bio::MemberBio;
 use crate::storage::md::steps::Background;
 use crate::storage::md::{member_sink, Md, MdMember, MD_THREAD};
 use crate::storage::{MemberTotals, Stack, Storage, Totals};
@@ -102,7 +102,7 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
             // The plug's callback sends in the task; what finds no request is left to the thread.
             if bitmap_first || !self.thread.mirrored.is_empty() || !self.send(now, &order, observer)
             {
-                self.thread.mirrored.push_back(Order {
+                self.thread.mirrored.push_back(MemberBio {
                     process: MD_THREAD,
                     ..order
                 });

@@ -1,6 +1,6 @@
 //! The steps of a resync on the members: what is read, what is written after it.
 
-use crate::storage::md::order::{Order, Owner};
+use crate::storage::md::member_bio::{MemberBio, Owner};
 use crate::storage::md::{Md, RESYNC_THREAD};
 use seekwise_device::Device;
 use seekwise_host::block::{BlockQueue, Observer};
@@ -32,7 +32,7 @@ struct Step {
 pub(crate) struct Background {
     resync: Resync,
     steps: Slab<Step>,
-    backlog: VecDeque<Order>,
+    backlog: VecDeque<MemberBio>,
     /// Backlog may be tried again.
     retry_at: Nanos,
 }
@@ -183,7 +183,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         for &(member, at) in pieces {
             let sectors = (member, Lba(at), Sectors(length));
             let owner = Owner::Resync(step);
-            let order = Order::own(owner, RESYNC_THREAD, sectors, write, !write);
+            let order = MemberBio::own(owner, RESYNC_THREAD, sectors, write, !write);
             background.backlog.push_back(order);
         }
     }

@@ -1,7 +1,7 @@
 //! The md thread: asleep, at work on what to send, or asleep for a request of a member.
 
 use crate::cost::MdCosts;
-use crate::storage::md::order::{Order, Owner};
+use crate::storage::md::member_bio::{MemberBio, Owner};
 use crate::storage::md::MD_THREAD;
 use seekwise_host::cpu::SharedProcessor;
 use seekwise_raid::md::plug::MemberRequest;
@@ -31,9 +31,9 @@ pub(crate) struct MdThread {
     again: bool,
     /// Processor time so far.
     pub busy: Nanos,
-    pub out: VecDeque<Order>,
+    pub out: VecDeque<MemberBio>,
     /// Mirrored writes that nobody has sent yet.
-    pub mirrored: VecDeque<Order>,
+    pub mirrored: VecDeque<MemberBio>,
     /// Jobs of the stripe cache that are through, notified in the next turn, and in the running one.
     pub finishing: Vec<BioId>,
     /// Mirrored writes whose bits are on the members, when that was waited for.
@@ -53,7 +53,7 @@ impl Outbox for MdThread {
         let sectors = (request.member, request.start, request.sectors);
         let sync = !request.write || self.stripe_writes_sync;
         let owner = Owner::Stripe(stripe);
-        let order = Order::own(owner, MD_THREAD, sectors, request.write, sync);
+        let order = MemberBio::own(owner, MD_THREAD, sectors, request.write, sync);
         self.out.push_back(order);
     }
 

@@ -24,7 +24,7 @@ pub enum Owner {
 
 /// A request of the volume to a member.
 #[derive(Clone, Copy, Debug)]
-pub struct Order {
+pub struct MemberBio {
     pub owner: Owner,
     pub piece: Piece,
     pub write: bool,
@@ -34,7 +34,7 @@ pub struct Order {
     pub priority: Priority,
 }
 
-impl Order {
+impl MemberBio {
     /// One of md's own, for sectors of a member.
     pub fn own(
         owner: Owner,
