@@ -85,7 +85,15 @@ def spoilt(good, target, chance: random.Random) -> str:
         return f"record {trial} of {run_id}: {path} = {value!r:.40}"
 
 
-@pytest.mark.parametrize("count", [25, pytest.param(400, marks=pytest.mark.slow)])
+def of_a_run(run: str, other: str, folder) -> list[tuple]:
+    """Each command that reads one run, or two."""
+    return [
+        ("results", run), ("results", run, "--json"), ("advise", run), ("apply", run, "--dry-run"), ("compare", run, other),
+        ("export", run), ("export", run, "--format", "csv"), ("report", run, "--markdown"), ("report", run, "--output", folder),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [8, pytest.param(200, marks=pytest.mark.slow)])
 def test_a_value_of_another_type_is_no_fault(good, tmp_path, count):
     chance = random.Random(35)
     target = tmp_path / "bad.db"
@@ -95,8 +103,9 @@ def test_a_value_of_another_type_is_no_fault(good, tmp_path, count):
             with Store.open(target, create=False) as store:
                 runs = [run.run_id for run in store.runs()]
             called("results", "--db", target)
-            for run in runs:
-                called("results", run, "--db", target)
+            for run, other in zip(runs, reversed(runs), strict=True):
+                for words in of_a_run(run, other, tmp_path):
+                    called(*words, "--db", target)
             called("report", "--index", "--db", target, "--output", tmp_path)
         except AssertionError as error:
             raise AssertionError(f"{what}: {error}") from error
