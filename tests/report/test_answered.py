@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from dataclasses import replace
 
 from seekwise.judge.decision.records import made
@@ -63,6 +64,16 @@ def test_what_is_all_open_is_inconclusive_with_a_bound():
     assert said.startswith(
         "Inconclusive: no scheduler proved better or worse in this time. mq-deadline is in force; another could be at most"
     )
+
+
+def test_where_nothing_is_proved_the_row_shows_what_is_open_with_both_ends():
+    alike = {"mq-deadline": 100, "none": 100, "bfq": 100}
+    starts = figure("backup", {"mq-deadline": 103, "none": 100, "bfq": 98}, kind="time", job="start", noise=0.08, rounds=5)  # fmt: skip
+    question = asked(figure("backup", alike), starts)
+    assert question.is_open and "(time per start unit in backup)" in answered.headline(question)
+    (row,) = answered.rows(question)
+    assert row.subject == "time per start unit"
+    assert re.fullmatch(r"open, \N{MINUS SIGN}\d+ to \+\d+ %", row.words), row.words
 
 
 def test_purposes_that_disagree_stand_in_the_headline_each_with_its_price():

@@ -34,7 +34,7 @@ def good(tmp_path_factory):
     (folder / "study.toml").write_text(simulated_study.text(name="plain", ios=50, blocks=3))
     db = folder / "good.db"
     called("run", folder / "study.toml", "--db", db)
-    called("tune", "model:wd2500ys", "--for", "limits", "--budget", "30s", "--db", db)
+    called("tune", "model:wd2500ys", "--for", "random-read-1", "--db", db)
     with Store.open(db, create=False) as store:
         assert len(store.runs()) == 2
     return db
@@ -61,8 +61,8 @@ def changed(document, path, value):
     return document
 
 
-def spoilt(good, target, chance: random.Random) -> str:
-    """A copy of the database with one wrong value; which, in words."""
+def spoilt(good, target, chance: random.Random) -> tuple[str, str]:
+    """A copy of the database with one wrong value: (run, which value, in words)."""
     target.write_bytes(good.read_bytes())
     with sqlite3.connect(target) as connection:
         run_id = chance.choice([each for (each,) in connection.execute("SELECT run_id FROM run ORDER BY run_id")])
@@ -73,7 +73,7 @@ def spoilt(good, target, chance: random.Random) -> str:
             connection.execute(
                 "UPDATE run SET plan = ? WHERE run_id = ?", (json.dumps(changed(document, path, value)), run_id)
             )
-            return f"plan of {run_id}: {path} = {value!r:.40}"
+            return run_id, f"plan of {run_id}: {path} = {value!r:.40}"
         rows = connection.execute("SELECT trial, attempt, record FROM trial WHERE run_id = ?", (run_id,)).fetchall()
         trial, attempt, text = chance.choice(rows)
         document = json.loads(text)
@@ -82,21 +82,29 @@ def spoilt(good, target, chance: random.Random) -> str:
             "UPDATE trial SET record = ? WHERE run_id = ? AND trial = ? AND attempt = ?",
             (json.dumps(changed(document, path, value)), run_id, trial, attempt),
         )
-        return f"record {trial} of {run_id}: {path} = {value!r:.40}"
+        return run_id, f"record {trial} of {run_id}: {path} = {value!r:.40}"
 
 
-@pytest.mark.parametrize("count", [25, pytest.param(400, marks=pytest.mark.slow)])
+def of_a_run(run: str, other: str, folder) -> list[tuple]:
+    """Each command that reads one run, or two."""
+    return [
+        ("results", run), ("results", run, "--json"), ("advise", run), ("apply", run, "--dry-run"), ("compare", run, other),
+        ("export", run), ("export", run, "--format", "csv"), ("report", run, "--markdown"), ("report", run, "--output", folder),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [8, pytest.param(200, marks=pytest.mark.slow)])
 def test_a_value_of_another_type_is_no_fault(good, tmp_path, count):
     chance = random.Random(35)
     target = tmp_path / "bad.db"
     for _ in range(count):
-        what = spoilt(good, target, chance)
+        run, what = spoilt(good, target, chance)
         try:
             with Store.open(target, create=False) as store:
-                runs = [run.run_id for run in store.runs()]
+                other = next((each.run_id for each in store.runs() if each.run_id != run), run)
             called("results", "--db", target)
-            for run in runs:
-                called("results", run, "--db", target)
+            for words in of_a_run(run, other, tmp_path):
+                called(*words, "--db", target)
             called("report", "--index", "--db", target, "--output", tmp_path)
         except AssertionError as error:
             raise AssertionError(f"{what}: {error}") from error

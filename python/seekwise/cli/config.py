@@ -6,7 +6,7 @@ import json
 
 import click
 
-from seekwise import config
+from seekwise import config, suggestion
 from seekwise.errors import UsageError
 
 SCHEMA = "seekwise.config/1"
@@ -83,7 +83,8 @@ def _parameter(section: str, key: str) -> click.Option:
     option = option_of(found, key)
     if option is None:
         known = sorted(each.removeprefix("--") for p in found.params if isinstance(p, click.Option) for each in p.opts)
-        raise UsageError(f"`seekwise {section}` has no option `--{key}`", hint=f"its options: {', '.join(known)}")
+        hint = suggestion.hint(key, known, f"its options: {', '.join(known)}")
+        raise UsageError(f"`seekwise {section}` has no option `--{key}`", hint=hint)
     return option
 
 

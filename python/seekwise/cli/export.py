@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from seekwise.errors import UsageError
-from seekwise.store import export
+from seekwise.store import damage, export
 from seekwise.store.database import Run, Store
 
 
@@ -52,7 +52,8 @@ def command(
             click.echo(found.study.rstrip())
             return
         writer = export.write_csv if form == "csv" else export.write_json
-        writer(found, store.records(found.run_id), sys.stdout)
+        with damage.reading(found.run_id):
+            writer(found, store.records(found.run_id), sys.stdout)
 
 
 def _to_file(store: Store, names: tuple[str, ...], bundle: bool, output: Path | None) -> None:

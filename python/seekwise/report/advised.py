@@ -222,7 +222,7 @@ class _StudyAdvice:
         console.print(table)
         _say(
             console,
-            "\n`best so far`: not beaten, but others are not proved worse; `inconclusive`: no setting proved better.\n"
+            "\n`best so far`: not beaten, but others are not proved worse.\n`inconclusive`: no setting proved better.\n"
             f"next: seekwise advise {self.outcome.run.run_id} --system NAME",
         )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from seekwise.judge.decision import choose as rule
 from seekwise.judge.decision.choose import Choice
-from seekwise.judge.decision.verdicts import Judged, share
+from seekwise.judge.decision.verdicts import Judged
 from seekwise.report.metric_words import (
     FACTOR_FROM,
     both_texts,
@@ -55,6 +55,11 @@ class Question:
     @property
     def setting(self) -> str:
         return self.choice.setting if self.choice is not None else self.in_force
+
+    @property
+    def is_open(self) -> bool:
+        """Nothing was proved either way."""
+        return self.choice is None or self.choice.basis == "inconclusive"
 
     @property
     def other_purposes(self) -> dict[Purpose, Choice]:
@@ -152,20 +157,32 @@ def _nothing_to_gain(asked: Question, where: str) -> str:
 
 
 def _inconclusive(asked: Question) -> str:
-    known = [(s.high, each) for each in asked.deciding if (s := each.of(asked.setting)) and s.high is not None]
     said = f"Inconclusive: no {asked.what} proved better or worse in this time."
+    known = _bounds(asked)
     if not known:
         return said
-    unknown = [each for each in asked.deciding if (s := each.of(asked.setting)) and s.high is None]
+    unknown = [each for high, each in known if high is None]
     if unknown:
         where = f"{subject(unknown[0])} in {unknown[0].use}"
         return f"{said} {asked.setting} is in force; too little got done to say how much better another could be ({where})."
+    return f"{said} {asked.setting} is in force; {at_most(asked)}."
+
+
+def at_most(asked: Question) -> str:
+    """`another could be at most 31 % better (p99 latency in queries)`; empty where no figure has a bound, or one has none."""
+    known = _bounds(asked)
+    if not known or any(high is None for high, _ in known):
+        return ""
     high, most = max(known, key=lambda pair: log_loss(*pair))
     factor = math.exp(log_loss(high, most))
     words = percent(factor - 1) if factor < FACTOR_FROM else times_text(factor)
-    return (
-        f"{said} {asked.setting} is in force; another could be at most {words} better ({subject(most)} in {most.use})."
-    )
+    return f"another could be at most {words} better ({subject(most)} in {most.use})"
+
+
+def _bounds(asked: Question) -> list[tuple[float | None, Judged]]:
+    """How much the answer's setting loses at most in each figure that decides; none where nothing is known of any."""
+    found = [(standing.high, each) for each in asked.deciding if (standing := each.of(asked.setting)) is not None]
+    return found if any(high is not None for high, _ in found) else []
 
 
 def _kept(asked: Question) -> str:
@@ -216,10 +233,30 @@ def rows(asked: Question) -> list[UseRow]:
         if other is None or not mine:
             continue
         shown = _weighed(mine, other, asked.in_force)
+        if against is None and asked.is_open:
+            # The headline says what is open: the row shows that, not a figure that happens to be alike.
+            shown = [max(mine, key=lambda each: _reach(each, asked.setting))]
+            other = _least_known(asked, shown[0]) or other
         size = max(abs(_ahead_log(each, other, asked.in_force)) if _is_shown(each, other, asked.in_force) else 0.0 for each in shown)  # fmt: skip
         made.append((size, [_row(each, other, asked.in_force) for each in shown]))
     made.sort(key=lambda pair: -pair[0])
     return [row for _, group in made for row in group]
+
+
+def _reach(judged: Judged, setting: str) -> float:
+    """How much this setting may lose here at most, on the log scale."""
+    standing = judged.of(setting)
+    return log_loss(standing.high if standing is not None else None, judged)
+
+
+def _least_known(asked: Question, judged: Judged) -> str | None:
+    """The setting that may still be ahead of the one in force by most."""
+    known = {
+        standing.setting: ahead.high(rule.ALPHA)
+        for standing in judged.standings
+        if standing.value is not None and (ahead := judged.ahead.get((standing.setting, asked.in_force))) is not None
+    }
+    return max(known, key=lambda name: known[name], default=None)
 
 
 def _is_measured(judged: Judged, setting: str) -> bool:
@@ -276,10 +313,11 @@ def difference(judged: Judged, setting: str, base: str) -> str:
     least, most = ahead.low(rule.ALPHA), ahead.high(rule.ALPHA)
     if -judged.limit_log <= least and most <= judged.limit_log:
         return within(judged.threshold)
-    reach = max(abs(least), abs(most))
-    if reach >= rule.CAP_LOG:
+    if max(abs(least), abs(most)) >= math.log(FACTOR_FROM):
         return "open"
-    return f"open, ±{percent(share(reach, judged.more_is_better))}" if reach < math.log(FACTOR_FROM) else "open"
+    ends = (least, most) if judged.more_is_better else (-most, -least)
+    low, high = (round(100 * math.expm1(each)) for each in ends)
+    return f"open, {low:+d} to {high:+d} %".replace("-", "\N{MINUS SIGN}")
 
 
 def change_text(factor: float, judged: Judged) -> str:

@@ -17,6 +17,8 @@ from seekwise.report import answered, array_choice, arrays, insights, predicted
 from seekwise.report.answered import Question
 from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
 from seekwise.report.insights import choices as answers
+from seekwise.report.insights.means import listed
+from seekwise.report.rows import apart
 from seekwise.store.database import Run
 from seekwise.store.record import Record
 from seekwise.workload.study.plan import Plan, SystemFacts
@@ -166,14 +168,24 @@ def control_text(records: Sequence[Record], plan: Plan) -> str:
     return f"{report.text}." if report.comparisons else ""
 
 
+VARIED = {
+    "system": "systems", "load": "loads", "block_bytes": "request sizes", "iodepth": "depths of the load", "memory_bytes": "sizes of memory",
+}  # fmt: skip
+"""What a study of one setting compares instead, by the name of the dimension."""
+
+
 def advice(found: StudyOutcome) -> Advice:
     """What to set, in words and lines."""
     verdicts, plan, records, asked = found.verdicts, found.plan, found.records, question(found)
     candidates = [setting for setting in plan.settings if not setting.control]
-    if len(candidates) < 2:
-        return Advice(f"Only {plan.reference} was tested, so there is nothing to choose from.", reasons=plan.notes[:1])
     if not any(record.valid for record in records):
         return Advice("No valid trial, so nothing can be recommended.", reasons=(invalid_note(list(records)) or "",))
+    if len(candidates) < 2:
+        varied = apart(records)
+        below = f"; the figures compare {listed([VARIED.get(name, name) for name in varied])}" if varied else ""
+        return Advice(
+            f"Only {plan.reference} was tested, so there is nothing to choose from{below}.", reasons=plan.notes[:1]
+        )
     spoiled = [record for record in records if not record.valid]
     if 2 * len(spoiled) > len(records):
         why = f"{len(spoiled)} of {len(records)} trials were disturbed; run it again when it is quiet"
@@ -212,10 +224,13 @@ def _kept(asked: Question, verdicts: Sequence[Verdict], plan: Plan) -> Advice:
     reasons = _open_question(verdicts)
     if others:
         reasons = (*reasons, f"in force is {', '.join(others)}, which was not compared; nothing needs to be set")
-    if asked.choice is None or asked.choice.basis == "inconclusive":
+    if asked.is_open:
         # What was in force where other tools measured is not known.
         stays = not others and plan.backend != "imported"
-        headline = f"Inconclusive: no setting proved better{f' than {name}' if others else ''}."
+        bound = answered.at_most(asked)
+        headline = (
+            f"Inconclusive: no setting proved better{f' than {name}' if others else ''}{f'; {bound}' if bound else ''}."
+        )
         return Advice(f"{headline} Keep {name}." if stays else headline, reasons, recommended=(name,) if stays else ())
     if others:
         return Advice(f"Nothing that was tested is better than {name} on the whole.", reasons)

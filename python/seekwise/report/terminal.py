@@ -293,23 +293,74 @@ DIMENSION_TITLES = {
 }
 
 
+ROWS_MOST = 14
+"""Rows of figures on the first screen. Where there are more, operations stand side by side and show their rates."""
+
+
 def print_figures(content: ReportContent, console: Console, *, everything: bool = False) -> None:
     """What was measured, a line per operation, threads and setting, means over repetitions. `everything`: intervals and CPU time, too."""
     dimensions = apart(content.records)
-    rows = summary_rows(trial_rows(content.records), by=(*dimensions, "operation", "setting", "threads"))
+    records = [each for each in content.records if everything or each.setting not in _controls(content)]
+    rows = summary_rows(trial_rows(records), by=(*dimensions, "operation", "setting", "threads"))
+    rows.sort(key=lambda row: [_ordered(row[name]) for name in (*dimensions, "threads")])
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in dimensions:
+        table.add_column(DIMENSION_TITLES.get(name, name), overflow="fold")
+    operations = list(dict.fromkeys(str(row["operation"]) for row in rows))
+    if everything or len(rows) <= ROWS_MOST or len(operations) < 2:
+        left = _figure_rows(table, rows, dimensions, everything=everything)
+    else:
+        left = _rate_rows(table, rows, dimensions, operations)
+    console.print(table, width=None if everything else min(console.width, WIDTH))
+    if left:
+        console.print(f"… and {left} more rows with `--all`", highlight=False)
+
+
+def _figure_rows(table: Table, rows: Sequence[dict[str, Any]], dimensions: Sequence[str], *, everything: bool) -> int:
+    """A line per operation; how many rows are left out."""
     columns = [
         each for each in FIGURES
         if (everything or each.is_brief) and (each.needs is None or any(row[each.needs] is not None for row in rows))
     ]  # fmt: skip
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in dimensions:
-        table.add_column(DIMENSION_TITLES.get(name, name), overflow="fold")
     for each in columns:
         table.add_column(each.title, justify="right" if each.is_number else "left", overflow="fold")
+    shown = rows if everything else rows[:ROWS_MOST]
+    for row in shown:
+        table.add_row(*_apart_by(row, dimensions), *(each.text(row) for each in columns))
+    return len(rows) - len(shown)
+
+
+def _rate_rows(
+    table: Table, rows: Sequence[dict[str, Any]], dimensions: Sequence[str], operations: Sequence[str]
+) -> int:
+    """A line per condition and setting with the rate of each operation; how many are left out."""
+    names = [name for name in ("threads", "setting") if len({row[name] for row in rows}) > 1]
+    for name in names:
+        table.add_column(name.capitalize(), overflow="fold")
+    for each in operations:
+        table.add_column(f"{OPERATION_NAMES.get(each, each)} MB/s", justify="right")
+    lines: dict[tuple[str, ...], dict[str, str]] = {}
     for row in rows:
-        apart_by = (size_word(int(row[name])) if name.endswith("bytes") else str(row[name]) for name in dimensions)
-        table.add_row(*apart_by, *(each.text(row) for each in columns))
-    console.print(table, width=None if everything else min(console.width, WIDTH))
+        key = (*_apart_by(row, dimensions), *(str(row[name]) for name in names))
+        lines.setdefault(key, {})[str(row["operation"])] = figure(row["rate_mb_s"])
+    for key in list(lines)[:ROWS_MOST]:
+        table.add_row(*key, *(lines[key].get(each, "–") for each in operations))
+    return max(0, len(lines) - ROWS_MOST)
+
+
+def _apart_by(row: dict[str, Any], dimensions: Sequence[str]) -> list[str]:
+    return [size_word(int(row[name])) if name.endswith("bytes") else str(row[name]) for name in dimensions]
+
+
+def _controls(content: ReportContent) -> set[str]:
+    """Second labels of an A/A check: they show nothing that the setting itself does not."""
+    return {each.label for each in content.plan.settings if each.control} if content.plan else set()
+
+
+def _ordered(value: object) -> tuple[bool, float, str]:
+    """Numbers as numbers, before names; names in the order of the alphabet."""
+    is_number = isinstance(value, int | float)
+    return not is_number, float(value) if isinstance(value, int | float) else 0.0, "" if is_number else str(value)
 
 
 def _rate_interval(row: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Sequence
 
@@ -110,11 +111,18 @@ def open_text(found: LiveOutcome) -> str | None:
     """How much was not decided, and the budget that decides more of it."""
     count = sum(len(each.standings) for each in found.found.judged)
     undecided = [(each, standing) for each in found.found.judged for standing in each.open]
+    if found.choice is None and found.plan.provenance == "measured" and no_verdict(found) is None:
+        return f"Measure longer: --budget {_next_budget(found.plan.budget_s)}m."
     if not undecided:
         return None
     text = f"{len(undecided)} of {count} comparisons are open"
     minutes = _budget_minutes(found, [each for each, _ in undecided])
     return f"{text}; --budget {minutes}m decides more." if minutes else f"{text}."
+
+
+def _next_budget(seconds: float) -> int:
+    """Minutes of a budget several times as long as the one that was too short."""
+    return max(2, math.ceil(4 * seconds / 60))
 
 
 def _budget_minutes(found: LiveOutcome, undecided: Sequence[Judged]) -> int | None:
@@ -145,7 +153,8 @@ def lines(found: LiveOutcome, report: str | None = None, width: int = 80, *, eve
         tail += [f"{label} {line}" for line in each[:2]]
     # A line is kept for the report's path, so that the table is the same wherever it is shown.
     room = 10**6 if everything else LINES_MOST - len(head) - len(tail) - 2
-    return [*head, *table(found, room, width), "", *tail, *([report] if report is not None else [])]
+    shown = table(found, room, width)
+    return [*head, *shown, *([""] if shown else []), *tail, *([report] if report is not None else [])]
 
 
 def table(found: LiveOutcome, room: int, width: int) -> list[str]:

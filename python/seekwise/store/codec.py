@@ -10,6 +10,7 @@ import sys
 from dataclasses import dataclass, fields
 from typing import Any
 
+from seekwise.store import typed
 from seekwise.store.record import RECORD_SCHEMA, CpuSeconds, Phase, Record
 
 
@@ -39,10 +40,9 @@ def _plain(value: Record | Phase | CpuSeconds) -> dict[str, object]:
 def from_document(document: dict[str, object]) -> Record:
     """The record that `to_document` wrote. Unknown keys of later minor versions are ignored.
 
-    ValueError where a factor is no plain value (readers sort and group by them), or where the machine's devices are no list of objects.
+    ValueError where a value is not of its type or out of all bounds, or where the machine's devices are no list of objects.
     """
-    if not all(isinstance(value, str | int | float | None) for value in document["factors"].values()):
-        raise ValueError("a factor is no plain value")
+    document = typed.require(document, typed.RECORD, "a record")
     devices = document.get("environment", {}).get("devices") or []
     if not isinstance(devices, list) or not all(isinstance(each, dict) for each in devices):
         raise ValueError("the devices of the environment are no list of objects")
@@ -53,9 +53,10 @@ def from_document(document: dict[str, object]) -> Record:
 
 
 def _phase(document: dict[str, object]) -> Phase:
+    document = typed.require(document, typed.PHASE, "a phase")
     plain = {key: document[key] for key in Phase.__dataclass_fields__ if key in document}
     plain["latency_bins"] = {int(upper): count for upper, count in document["latency_bins"].items()}
-    cpu = document["cpu"]
+    cpu = typed.require(document["cpu"], typed.CPU, "CPU seconds")
     plain["cpu"] = CpuSeconds(**{key: cpu[key] for key in CpuSeconds.__dataclass_fields__ if key in cpu})
     plain["windows"] = tuple((rate, latency) for rate, latency in document.get("windows", ()))
     return Phase(**plain)

@@ -9,11 +9,21 @@ FIO_MISSING = MissingError("fio is not installed", hint="sudo apt-get install fi
 
 
 def test_without_fio_the_uses_of_programs_are_left():
-    left, said = uses.installed(uses.chosen(None), named=False, without_fio=FIO_MISSING)
+    left, said = uses.installed(uses.chosen(None), without_fio=FIO_MISSING)
     assert len(left) >= 10 and not uses.needs_fio(left)
     assert "virtual-machines is left out: fio is not installed" in said
 
 
 def test_a_use_that_needs_fio_and_was_asked_for_is_refused_without_it():
     with pytest.raises(MissingError, match="fio is not installed"):
-        uses.installed(uses.chosen("limits"), named=True, without_fio=FIO_MISSING)
+        uses.installed(uses.chosen("limits"), asked=uses.by_name("limits"), without_fio=FIO_MISSING)
+
+
+def test_of_a_group_what_is_not_installed_is_left_out_and_said(monkeypatch):
+    server = next(use for use in uses.shipped() if use.name == "mariadb").job[0].runs
+    monkeypatch.setattr(type(server), "missing", lambda _: "MariaDB's server and client are not installed")
+    left, said = uses.installed(uses.chosen("database"), asked=uses.by_name("database"))
+    assert "mariadb" not in {use.name for use in left} and "database" in {use.name for use in left}
+    assert "mariadb is left out: MariaDB's server and client are not installed" in said
+    with pytest.raises(MissingError, match="mariadb cannot be measured"):
+        uses.installed(uses.chosen("database,mariadb"), asked=uses.by_name("database,mariadb"))

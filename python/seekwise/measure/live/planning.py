@@ -82,7 +82,7 @@ def make_plan(request: Request, target: Target) -> LivePlan:
     beside = _beside(request, target)
     execute.check_budget(request.budget, len(labels), staged_too=beside is not None)
     chosen, said = use_files.installed(
-        use_files.chosen(request.uses), named=request.uses is not None, without_fio=_why_no_fio()
+        use_files.chosen(request.uses), asked=use_files.by_name(request.uses), without_fio=_why_no_fio()
     )
     if target.is_device:
         chosen, also_said = use_files.without_programs(

@@ -42,7 +42,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -339,6 +339,12 @@ def named(word: str) -> list[Use]:
     return found
 
 
+def by_name(words: str | None) -> frozenset[str]:
+    """Uses that `--for` names themselves: one of these that cannot run is refused, one of a named group is left out."""
+    typed = [each.strip() for each in words.split(",")] if words else []
+    return frozenset(use.name for word in typed if word not in groups() for use in chosen(word))
+
+
 def without_programs(uses: Sequence[Use], where: str, *, named: bool) -> tuple[list[Use], list[str]]:
     """(uses that fio alone can run, what is said of the others), for `where` no program can run. UsageError when one was asked for."""
     left = [use for use in uses if not use.runs_programs]
@@ -369,17 +375,19 @@ def needs_fio(uses: Sequence[Use]) -> bool:
 
 
 def installed(
-    uses: Sequence[Use], *, named: bool, without_fio: MissingError | None = None
+    uses: Sequence[Use], *, asked: Collection[str] = (), without_fio: MissingError | None = None
 ) -> tuple[list[Use], list[str]]:
-    """(uses whose programs are on this machine, what is said of the others). MissingError when one was asked for, or none is left.
+    """(uses whose programs are on this machine, what is said of the others). MissingError when one of `asked` is not, or none is left.
 
     `without_fio`: why fio cannot run here; None when it can.
     """
     left, said = [], []
+    first: MissingError | None = None
     for use in uses:
         if without_fio is not None and needs_fio([use]):
-            if named:
+            if use.name in asked:
                 raise without_fio
+            first = first or without_fio
             said.append(f"{use.name} is left out: {without_fio.message}")
             continue
         missing = next(
@@ -387,14 +395,16 @@ def installed(
         )
         if missing is None:
             left.append(use)
-        elif named:
-            raise MissingError(
-                f"{use.name} cannot be measured: {missing}", hint="install it, or choose other uses with --for"
-            )
-        else:
-            said.append(f"{use.name} is left out: {missing}")
-    if not left and without_fio is not None:
-        raise without_fio
+            continue
+        why = MissingError(
+            f"{use.name} cannot be measured: {missing}", hint="install it, or choose other uses with --for"
+        )
+        if use.name in asked:
+            raise why
+        first = first or why
+        said.append(f"{use.name} is left out: {missing}")
+    if not left and first is not None:
+        raise first
     return left, said
 
 
