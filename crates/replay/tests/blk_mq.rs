@@ -66,3 +66,9 @@ fn kyber_decides_as_the_recorded_kernels() {
 fn bfq_decides_as_the_recorded_kernels() {
     hold(&["bfq", "bfq-lowlat0", "bfq-qd16"], "bfq", 995);
 }
+
+/// Kinds of loads that the published lists do not contain: many processes, bursts, merges, think times, priorities.
+#[test]
+fn bfq_decides_as_the_recorded_kernels_on_other_kinds_of_lists() {
+    hold(&["bfq-kinds"], "bfq", 997);
+}

@@ -90,16 +90,6 @@ pub fn input(path: &Path) -> Result<Input, String> {
         .unwrap_or_default()
         .to_owned();
     let kernel = Kernel::parse(kernel_name, 1000)?;
-    let requests = read(&beside(
-        folder,
-        "requests",
-        &format!("{workload}.requests.csv"),
-    )?)?;
-    let processes = read(&beside(
-        folder,
-        "requests",
-        &format!("{workload}.processes.csv"),
-    )?)?;
     let (device, rotational) = legacy_device(device_name)?;
     Ok(Input {
         scheduler,
@@ -111,7 +101,7 @@ pub fn input(path: &Path) -> Result<Input, String> {
         rotational,
         single_queue: true,
         settings: BTreeMap::new(),
-        submitters: legacy_submitters(&requests, &processes, &kernel)?,
+        submitters: listed_submitters(folder, workload, &kernel)?,
     })
 }
 
@@ -141,6 +131,25 @@ fn legacy_device(name: &str) -> Result<(Device, bool), String> {
         fixed(number(depth, "the depth in the device's name")?),
         rotational,
     ))
+}
+
+/// The processes of `requests/WORKLOAD.*.csv`.
+fn listed_submitters(
+    folder: &Path,
+    workload: &str,
+    kernel: &Kernel,
+) -> Result<Vec<Submitter>, String> {
+    let requests = read(&beside(
+        folder,
+        "requests",
+        &format!("{workload}.requests.csv"),
+    )?)?;
+    let processes = read(&beside(
+        folder,
+        "requests",
+        &format!("{workload}.processes.csv"),
+    )?)?;
+    legacy_submitters(&requests, &processes, kernel)
 }
 
 fn legacy_submitters(
@@ -249,29 +258,18 @@ fn blk_mq(folder: &Path, stem: &str, conf: &Path) -> Result<Input, String> {
         .find(|part| *part == "other-kernels")
         .and_then(|_| above.next())
         .unwrap_or("6.1");
-    let list = read(&beside(folder, "lists", &format!("{stem}.list"))?)?;
     let device = Device::Fixed {
         depth: number(&setting("hw_queue_depth")?, "hw_queue_depth")?,
         service: Nanos(number(&setting("completion_nsec")?, "completion_nsec")?),
     };
-    let threads =
-        seekwise_sim::assemble::list::parse(&list, Sectors(u64::MAX >> 9), CpuCost::default())
-            .map_err(|e| format!("{stem}.list: {e}"))?;
-    let submitters = threads
-        .into_iter()
-        .filter_map(|plan| match plan.load {
-            seekwise_sim::task::ThreadLoad::Scripted(script) => Some(Submitter {
-                process: plan.process.0,
-                priority: plan.priority,
-                starts: plan.starts,
-                script,
-            }),
-            seekwise_sim::task::ThreadLoad::Generated { .. } => None,
-        })
-        .collect();
+    let kernel = Kernel::parse(kernel_name, 250)?;
+    let submitters = match beside(folder, "lists", &format!("{stem}.list")) {
+        Ok(list) => list_submitters(&read(&list)?, stem)?,
+        Err(missing) => listed_submitters(folder, stem, &kernel).map_err(|_| missing)?,
+    };
     Ok(Input {
         scheduler,
-        kernel: Kernel::parse(kernel_name, 250)?,
+        kernel,
         kernel_name: kernel_name.to_owned(),
         workload: stem.to_owned(),
         device_name: format!(
@@ -284,4 +282,23 @@ fn blk_mq(folder: &Path, stem: &str, conf: &Path) -> Result<Input, String> {
         settings,
         submitters,
     })
+}
+
+/// The processes of a list in the short format.
+fn list_submitters(list: &str, stem: &str) -> Result<Vec<Submitter>, String> {
+    let threads =
+        seekwise_sim::assemble::list::parse(list, Sectors(u64::MAX >> 9), CpuCost::default())
+            .map_err(|e| format!("{stem}.list: {e}"))?;
+    Ok(threads
+        .into_iter()
+        .filter_map(|plan| match plan.load {
+            seekwise_sim::task::ThreadLoad::Scripted(script) => Some(Submitter {
+                process: plan.process.0,
+                priority: plan.priority,
+                starts: plan.starts,
+                script,
+            }),
+            seekwise_sim::task::ThreadLoad::Generated { .. } => None,
+        })
+        .collect())
 }
