@@ -68,22 +68,34 @@ impl Addresses {
     }
 }
 
-/// Runs a load on a device at `start`; the device is idle before and after.
-pub fn run(device: &mut impl Device, start: Nanos, load: &Load) -> Result {
-    let depth = load.depth.clamp(1, device.depth().0) as usize;
-    let blocks = (load.span.0 / load.block.0).max(1);
-    let mut random = Addresses::new(load.seed);
+/// Where its commands start, one after the other.
+fn addresses(load: &Load) -> impl FnMut() -> Lba {
+    let Load {
+        pattern,
+        first,
+        block,
+        seed,
+        ..
+    } = *load;
+    let blocks = (load.span.0 / block.0).max(1);
+    let mut random = Addresses::new(seed);
     let mut position = 0;
-    let mut next_address = || {
-        let block = match load.pattern {
+    move || {
+        let number = match pattern {
             Pattern::Random => random.below(blocks),
             Pattern::Sequential => {
                 position += 1;
                 (position - 1) % blocks
             }
         };
-        load.first + Sectors(block * load.block.0)
-    };
+        first + Sectors(number * block.0)
+    }
+}
+
+/// Runs a load on a device at `start`; the device is idle before and after.
+pub fn run(device: &mut impl Device, start: Nanos, load: &Load) -> Result {
+    let depth = load.depth.clamp(1, device.depth().0) as usize;
+    let mut addresses = addresses(load);
     let total = load.warm_up + load.commands;
     let mut submitted_at = vec![Nanos::ZERO; depth];
     // Threads that will submit, in order of time: completions leave in order, so this is a queue.
@@ -102,7 +114,7 @@ pub fn run(device: &mut impl Device, start: Nanos, load: &Load) -> Result {
                 if submitted < total {
                     submitted += 1;
                     submitted_at[thread as usize] = time;
-                    let start = next_address();
+                    let start = addresses();
                     device.submit(
                         time,
                         Command {

@@ -177,33 +177,7 @@ impl Engine {
         }
         let waits = self.connections.iter().any(|(_, each)| each.waits());
         let due = if waits { Some(Nanos::ZERO) } else { next };
-        let timeout = due.map(|due| {
-            let left = self
-                .clock
-                .real(due)
-                .saturating_sub(monotonic())
-                .saturating_sub(self.setting.transport.answer_ns)
-                .saturating_sub(self.setting.awake_ns);
-            Timespec {
-                tv_sec: (left / 1_000_000_000) as i64,
-                tv_nsec: (left % 1_000_000_000) as _,
-            }
-        });
-        let mut ready = vec![];
-        {
-            let mut sockets = Vec::with_capacity(2 + self.connections.len());
-            sockets.push(PollFd::new(&self.setting.wake, PollFlags::IN));
-            sockets.push(PollFd::new(&self.setting.listener, PollFlags::IN));
-            for (_, connection) in &self.connections {
-                let mut flags = PollFlags::empty();
-                flags.set(PollFlags::IN, connection.wants_input());
-                flags.set(PollFlags::OUT, connection.wants_output());
-                sockets.push(PollFd::new(&connection.stream, flags));
-            }
-            // An interrupted wait is a short wait.
-            let _ = poll(&mut sockets, timeout.as_ref());
-            ready.extend(sockets.iter().map(PollFd::revents));
-        }
+        let ready = self.poll_until(due);
         if ready[0].contains(PollFlags::IN) {
             let mut bytes = [0; 64];
             while matches!((&self.setting.wake).read(&mut bytes), Ok(count) if count == bytes.len())
@@ -226,6 +200,34 @@ impl Engine {
                 self.receive(at);
             }
         }
+    }
+
+    /// What the sockets have to say (waking, the listener, then each connection) once one has, or shortly before `due`.
+    fn poll_until(&self, due: Option<Nanos>) -> Vec<PollFlags> {
+        let timeout = due.map(|due| {
+            let left = self
+                .clock
+                .real(due)
+                .saturating_sub(monotonic())
+                .saturating_sub(self.setting.transport.answer_ns)
+                .saturating_sub(self.setting.awake_ns);
+            Timespec {
+                tv_sec: (left / 1_000_000_000) as i64,
+                tv_nsec: (left % 1_000_000_000) as _,
+            }
+        });
+        let mut sockets = Vec::with_capacity(2 + self.connections.len());
+        sockets.push(PollFd::new(&self.setting.wake, PollFlags::IN));
+        sockets.push(PollFd::new(&self.setting.listener, PollFlags::IN));
+        for (_, connection) in &self.connections {
+            let mut flags = PollFlags::empty();
+            flags.set(PollFlags::IN, connection.wants_input());
+            flags.set(PollFlags::OUT, connection.wants_output());
+            sockets.push(PollFd::new(&connection.stream, flags));
+        }
+        // An interrupted wait is a short wait.
+        let _ = poll(&mut sockets, timeout.as_ref());
+        sockets.iter().map(PollFd::revents).collect()
     }
 
     fn accept(&mut self) {

@@ -41,6 +41,50 @@ pub struct Fault {
 pub const KINDS: &str =
     "power-cut[=KEPT], torn, power-on, drop, return, slow=FACTOR, bad=SECTOR[+COUNT], heal";
 
+impl Kind {
+    /// A kind and its value as they are written; on error, what is wrong with them.
+    fn parse(name: &str, value: Option<&str>, sectors: u64) -> Result<Self, String> {
+        let number = |value: &str, least: f64, most: f64| {
+            value
+                .parse()
+                .ok()
+                .filter(|number| (least..=most).contains(number))
+                .ok_or_else(|| format!("has the value `{value}`; it goes from {least} to {most}"))
+        };
+        Ok(match (name, value) {
+            ("power-cut", None) => Self::PowerCut { keep: 0.0 },
+            ("power-cut", Some(keep)) => Self::PowerCut {
+                keep: number(keep, 0.0, 1.0)?,
+            },
+            ("torn", None) => Self::Torn,
+            ("power-on", None) => Self::PowerOn,
+            ("drop", None) => Self::Drop,
+            ("return", None) => Self::Return,
+            ("slow", Some(factor)) => Self::Slow {
+                factor: number(factor, 1.0, 1e6)?,
+            },
+            ("bad", Some(range)) => {
+                let (sector, count) = range.split_once('+').unwrap_or((range, "1"));
+                match (sector.parse::<u64>(), count.parse::<u64>()) {
+                    (Ok(sector), Ok(count)) if count > 0 => {
+                        // A place that no request reaches would be a fault that nobody meets.
+                        if sector.checked_add(count).is_none_or(|end| end > sectors) {
+                            return Err(format!(
+                                "has the sectors `{range}`; the drive has 0 to {}",
+                                sectors - 1
+                            ));
+                        }
+                        Self::Bad { sector, count }
+                    }
+                    _ => return Err(format!("has the sectors `{range}`; write 1000 or 1000+8")),
+                }
+            }
+            ("heal", None) => Self::Heal,
+            _ => return Err(format!("has no such kind; there are {KINDS}")),
+        })
+    }
+}
+
 impl Fault {
     /// Reads a fault of one of so many drives with so many sectors; the error is one sentence without period.
     pub fn parse(text: &str, drives: usize, sectors: u64) -> Result<Self, String> {
@@ -72,52 +116,7 @@ impl Fault {
         let (name, value) = what
             .split_once('=')
             .map_or((what, None), |(name, value)| (name, Some(value)));
-        let number = |value: &str, least: f64, most: f64| {
-            value
-                .parse()
-                .ok()
-                .filter(|number| (least..=most).contains(number))
-                .ok_or_else(|| {
-                    wrong(format!(
-                        "has the value `{value}`; it goes from {least} to {most}"
-                    ))
-                })
-        };
-        let kind = match (name, value) {
-            ("power-cut", None) => Kind::PowerCut { keep: 0.0 },
-            ("power-cut", Some(keep)) => Kind::PowerCut {
-                keep: number(keep, 0.0, 1.0)?,
-            },
-            ("torn", None) => Kind::Torn,
-            ("power-on", None) => Kind::PowerOn,
-            ("drop", None) => Kind::Drop,
-            ("return", None) => Kind::Return,
-            ("slow", Some(factor)) => Kind::Slow {
-                factor: number(factor, 1.0, 1e6)?,
-            },
-            ("bad", Some(range)) => {
-                let (sector, count) = range.split_once('+').unwrap_or((range, "1"));
-                match (sector.parse::<u64>(), count.parse::<u64>()) {
-                    (Ok(sector), Ok(count)) if count > 0 => {
-                        // A place that no request reaches would be a fault that nobody meets.
-                        if sector.checked_add(count).is_none_or(|end| end > sectors) {
-                            return Err(wrong(format!(
-                                "has the sectors `{range}`; the drive has 0 to {}",
-                                sectors - 1
-                            )));
-                        }
-                        Kind::Bad { sector, count }
-                    }
-                    _ => {
-                        return Err(wrong(format!(
-                            "has the sectors `{range}`; write 1000 or 1000+8"
-                        )))
-                    }
-                }
-            }
-            ("heal", None) => Kind::Heal,
-            _ => return Err(wrong(format!("has no such kind; there are {KINDS}"))),
-        };
+        let kind = Kind::parse(name, value, sectors).map_err(wrong)?;
         Ok(Self { drive, kind, after })
     }
 }

@@ -137,45 +137,7 @@ impl Handshake {
                 answer(output, option, REP_ACK, &[]);
                 Outcome::More
             }
-            OPT_INFO | OPT_GO => {
-                let Some(name) = asked_name(data) else {
-                    answer(
-                        output,
-                        option,
-                        REP_ERR_INVALID,
-                        b"the lengths inside the option do not fit",
-                    );
-                    return Outcome::More;
-                };
-                if !known(name) {
-                    answer(
-                        output,
-                        option,
-                        REP_ERR_UNKNOWN,
-                        b"there is one export, `drive`",
-                    );
-                    return Outcome::More;
-                }
-                let mut info = INFO_EXPORT.to_be_bytes().to_vec();
-                info.extend_from_slice(&self.export.bytes.to_be_bytes());
-                info.extend_from_slice(&self.export.flags.to_be_bytes());
-                answer(output, option, REP_INFO, &info);
-                let mut sizes = INFO_BLOCK_SIZE.to_be_bytes().to_vec();
-                for size in [
-                    self.export.block_bytes_min,
-                    self.export.block_bytes_preferred,
-                    PAYLOAD_BYTES_MAX,
-                ] {
-                    sizes.extend_from_slice(&size.to_be_bytes());
-                }
-                answer(output, option, REP_INFO, &sizes);
-                answer(output, option, REP_ACK, &[]);
-                if option == OPT_GO {
-                    Outcome::Ready
-                } else {
-                    Outcome::More
-                }
-            }
+            OPT_INFO | OPT_GO => self.information(option, data, output),
             OPT_LIST => {
                 answer(output, option, REP_ERR_INVALID, b"a list takes no data");
                 Outcome::More
@@ -184,6 +146,47 @@ impl Handshake {
                 answer(output, option, REP_ERR_UNSUP, &[]);
                 Outcome::More
             }
+        }
+    }
+
+    /// What the export is, if it is the one that was asked for; after `OPT_GO` requests follow.
+    fn information(&self, option: u32, data: &[u8], output: &mut Vec<u8>) -> Outcome {
+        let Some(name) = asked_name(data) else {
+            answer(
+                output,
+                option,
+                REP_ERR_INVALID,
+                b"the lengths inside the option do not fit",
+            );
+            return Outcome::More;
+        };
+        if !known(name) {
+            answer(
+                output,
+                option,
+                REP_ERR_UNKNOWN,
+                b"there is one export, `drive`",
+            );
+            return Outcome::More;
+        }
+        let mut info = INFO_EXPORT.to_be_bytes().to_vec();
+        info.extend_from_slice(&self.export.bytes.to_be_bytes());
+        info.extend_from_slice(&self.export.flags.to_be_bytes());
+        answer(output, option, REP_INFO, &info);
+        let mut sizes = INFO_BLOCK_SIZE.to_be_bytes().to_vec();
+        for size in [
+            self.export.block_bytes_min,
+            self.export.block_bytes_preferred,
+            PAYLOAD_BYTES_MAX,
+        ] {
+            sizes.extend_from_slice(&size.to_be_bytes());
+        }
+        answer(output, option, REP_INFO, &sizes);
+        answer(output, option, REP_ACK, &[]);
+        if option == OPT_GO {
+            Outcome::Ready
+        } else {
+            Outcome::More
         }
     }
 }

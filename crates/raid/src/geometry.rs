@@ -24,6 +24,69 @@ impl Level {
             Self::Raid10(_) => "RAID 10",
         }
     }
+
+    fn check_members(&self, members: u32) -> Result<(), GeometryError> {
+        let least = match self {
+            Self::Raid0 => 1,
+            Self::Raid1 | Self::Raid10(_) => 2,
+            Self::Raid5(_) => 3,
+            Self::Raid6(_) => 4,
+        };
+        if members < least {
+            return refuse(format!(
+                "{} needs at least {least} members, not {members}",
+                self.name()
+            ));
+        }
+        if members > 384 {
+            return refuse(format!(
+                "an array of {members} members is beyond md's limit of 384"
+            ));
+        }
+        if let Self::Raid10(layout) = self {
+            if layout.near == 0 || layout.far == 0 {
+                return refuse("RAID 10 needs at least one near and one far copy".into());
+            }
+            if layout.copies() > members {
+                return refuse(format!(
+                    "RAID 10 with {} copies needs as many members, not {members}",
+                    layout.copies()
+                ));
+            }
+            if layout.copies() < 2 {
+                return refuse(
+                    "RAID 10 with a single copy is RAID 0: give at least two copies (n2, f2 or o2)"
+                        .into(),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn check_chunk(&self, chunk: Sectors) -> Result<Sectors, GeometryError> {
+        if chunk < CHUNK_MIN || chunk > CHUNK_MAX {
+            return refuse(format!(
+                "a chunk is 4 KiB to 1 GiB, not {} bytes",
+                chunk.bytes().0
+            ));
+        }
+        // RAID 0 alone takes any multiple of a page; the others shift and mask.
+        if matches!(self, Self::Raid0) {
+            if chunk.0 % CHUNK_MIN.0 != 0 {
+                return refuse(format!(
+                    "a RAID 0 chunk is a multiple of 4 KiB, not {} bytes",
+                    chunk.bytes().0
+                ));
+            }
+        } else if !chunk.0.is_power_of_two() {
+            return refuse(format!(
+                "a {} chunk is a power of two, not {} KiB",
+                self.name(),
+                chunk.0 / 2
+            ));
+        }
+        Ok(chunk)
+    }
 }
 
 /// An array that can exist. Made by [`Geometry::new`] only.
@@ -66,68 +129,11 @@ impl Geometry {
         chunk: Sectors,
         member: Sectors,
     ) -> Result<Self, GeometryError> {
-        let least = match level {
-            Level::Raid0 => 1,
-            Level::Raid1 | Level::Raid10(_) => 2,
-            Level::Raid5(_) => 3,
-            Level::Raid6(_) => 4,
+        level.check_members(members)?;
+        let chunk = match level {
+            Level::Raid1 => Sectors(0),
+            _ => level.check_chunk(chunk)?,
         };
-        if members < least {
-            return refuse(format!(
-                "{} needs at least {least} members, not {members}",
-                level.name()
-            ));
-        }
-        if members > 384 {
-            return refuse(format!(
-                "an array of {members} members is beyond md's limit of 384"
-            ));
-        }
-        if let Level::Raid10(layout) = level {
-            if layout.near == 0 || layout.far == 0 {
-                return refuse("RAID 10 needs at least one near and one far copy".into());
-            }
-            if layout.copies() > members {
-                return refuse(format!(
-                    "RAID 10 with {} copies needs as many members, not {members}",
-                    layout.copies()
-                ));
-            }
-            if layout.copies() < 2 {
-                return refuse(
-                    "RAID 10 with a single copy is RAID 0: give at least two copies (n2, f2 or o2)"
-                        .into(),
-                );
-            }
-        }
-        let chunk = if matches!(level, Level::Raid1) {
-            Sectors(0)
-        } else {
-            chunk
-        };
-        if chunk.0 != 0 || !matches!(level, Level::Raid1) {
-            if chunk < CHUNK_MIN || chunk > CHUNK_MAX {
-                return refuse(format!(
-                    "a chunk is 4 KiB to 1 GiB, not {} bytes",
-                    chunk.bytes().0
-                ));
-            }
-            // RAID 0 alone takes any multiple of a page; the others shift and mask.
-            if matches!(level, Level::Raid0) {
-                if chunk.0 % CHUNK_MIN.0 != 0 {
-                    return refuse(format!(
-                        "a RAID 0 chunk is a multiple of 4 KiB, not {} bytes",
-                        chunk.bytes().0
-                    ));
-                }
-            } else if !chunk.0.is_power_of_two() {
-                return refuse(format!(
-                    "a {} chunk is a power of two, not {} KiB",
-                    level.name(),
-                    chunk.0 / 2
-                ));
-            }
-        }
         let chunks = member.0.checked_div(chunk.0);
         let usable = chunks.map_or(member, |chunks| Sectors(chunks * chunk.0));
         if usable.0 == 0 {

@@ -69,6 +69,35 @@ pub struct Zone {
     pub defects: Vec<(u64, u64)>,
 }
 
+impl Zone {
+    /// What is wrong with it on a disk of so many cylinders, of which those before `next` are taken.
+    fn check(&self, next: u32, cylinders: u32) -> Result<(), String> {
+        let (first, last) = (self.first_cylinder, self.last_cylinder);
+        let skews = [
+            self.offset_sectors,
+            self.track_skew_sectors,
+            self.cylinder_skew_sectors,
+        ];
+        if first < next || last < first {
+            return Err(format!(
+                "has cylinders {first} to {last}, not after the zone before"
+            ));
+        }
+        if last >= cylinders {
+            return Err(format!(
+                "ends at cylinder {last}, but the disk has {cylinders} cylinders"
+            ));
+        }
+        if self.sectors_per_track == 0 || self.sectors_per_track > 100_000 {
+            return Err(format!("has {} sectors per track", self.sectors_per_track));
+        }
+        if skews.iter().any(|number| !number.is_finite()) {
+            return Err("has a skew that is not a number".into());
+        }
+        Ok(())
+    }
+}
+
 /// A track and the sectors of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Track {
@@ -132,34 +161,8 @@ impl Map {
         };
         let mut next_cylinder = 0;
         for (number, zone) in map.layout.zones.iter_mut().enumerate() {
-            if zone.first_cylinder < next_cylinder || zone.last_cylinder < zone.first_cylinder {
-                return Err(format!(
-                    "zone {number} of the layout has cylinders {} to {}, not after the zone before",
-                    zone.first_cylinder, zone.last_cylinder
-                ));
-            }
-            if zone.last_cylinder >= layout.cylinders {
-                return Err(format!(
-                    "zone {number} of the layout ends at cylinder {}, but the disk has {} cylinders",
-                    zone.last_cylinder, layout.cylinders
-                ));
-            }
-            if zone.sectors_per_track == 0 || zone.sectors_per_track > 100_000 {
-                return Err(format!(
-                    "zone {number} of the layout has {} sectors per track",
-                    zone.sectors_per_track
-                ));
-            }
-            let finite = [
-                zone.offset_sectors,
-                zone.track_skew_sectors,
-                zone.cylinder_skew_sectors,
-            ];
-            if finite.iter().any(|number| !number.is_finite()) {
-                return Err(format!(
-                    "a skew of zone {number} of the layout is not a number"
-                ));
-            }
+            zone.check(next_cylinder, layout.cylinders)
+                .map_err(|what| format!("zone {number} of the layout {what}"))?;
             next_cylinder = zone.last_cylinder + 1;
             zone.slips.sort_unstable();
             zone.defects.sort_unstable();

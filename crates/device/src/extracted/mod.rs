@@ -262,9 +262,21 @@ impl ExtractedDisk {
             (index, hit)
         };
         self.read_media(now, mechanics_at, span, index, hit);
-        let there = |disk: &mut Self, time: f64| disk.there(time, span.end);
+        let transferred = self.transfer(span, watermark, (connected, time), disconnect_ms);
+        transferred + o.read_completion * MS
+    }
+
+    /// Sends what was read over the bus from a time on, on the bus already or not; when all of it is sent.
+    fn transfer(
+        &mut self,
+        span: Span,
+        watermark: u64,
+        (mut on_bus, mut time): (bool, f64),
+        disconnect_ms: f64,
+    ) -> f64 {
+        let parameters = Arc::clone(&self.parameters);
+        let (o, buffer) = (&parameters.overhead, &parameters.buffer);
         let mut out = span.first;
-        let mut on_bus = connected;
         loop {
             if !on_bus {
                 let wanted = (out + watermark).min(span.end);
@@ -274,15 +286,15 @@ impl ExtractedDisk {
                 }
                 on_bus = true;
             }
-            let end = there(self, time).max(out);
+            let end = self.there(time, span.end).max(out);
             if end > out {
                 time += (end - out) as f64 * parameters.bus.read_sector_ms * MS;
                 out = end;
             }
             if out >= span.end {
-                break;
+                return time;
             }
-            if there(self, time) > out {
+            if self.there(time, span.end) > out {
                 continue;
             }
             if buffer.hold_bus_read || buffer.never_disconnect {
@@ -292,7 +304,6 @@ impl ExtractedDisk {
                 on_bus = false;
             }
         }
-        time + o.read_completion * MS
     }
 
     fn watermark(&self, span: Span, part: f64) -> u64 {
@@ -422,15 +433,10 @@ impl ExtractedDisk {
         time += (span.end - span.first) as f64 * supply.sector_ns;
         let on_platter = self.write_media(mechanics_at, span, supply);
         if !fast {
-            let released = if extra {
-                o.extra_second_disconnect
+            let (released, reselect) = if extra {
+                (o.extra_second_disconnect, o.other_reselect)
             } else {
-                o.write_disconnect
-            };
-            let reselect = if extra {
-                o.other_reselect
-            } else {
-                o.first_reselect
+                (o.write_disconnect, o.first_reselect)
             };
             time = (time + released * MS).max(on_platter) + reselect * MS;
         }

@@ -114,60 +114,49 @@ pub struct Bus {
     pub write_sector_ms: f64,
 }
 
+fn within(what: &str, value: f64, low: f64, high: f64) -> Result<(), String> {
+    if (low..=high).contains(&value) {
+        return Ok(());
+    }
+    Err(format!(
+        "{what} is {value}; it must lie between {low} and {high}"
+    ))
+}
+
 impl Extracted {
     /// The reason in one sentence why there can be no such drive.
     pub fn check(&self) -> Result<(), String> {
-        let within = |what: &str, value: f64, low: f64, high: f64| {
-            if (low..=high).contains(&value) {
-                Ok(())
-            } else {
-                Err(format!(
-                    "{what} is {value}; it must lie between {low} and {high}"
-                ))
-            }
-        };
-        within("rpm", self.mechanics.rpm, 300.0, 30_000.0)?;
-        within("head_switch_ms", self.mechanics.head_switch_ms, 0.0, 200.0)?;
-        within(
-            "write_settle_ms",
-            self.mechanics.write_settle_ms,
-            -20.0,
-            100.0,
-        )?;
-        within("queue_depth", f64::from(self.queue_depth), 1.0, 256.0)?;
-        within("segments", f64::from(self.buffer.segments), 1.0, 256.0)?;
-        let writers = f64::from(self.buffer.segments);
-        within(
-            "write_segments",
-            f64::from(self.buffer.write_segments),
-            1.0,
-            writers,
-        )?;
-        if self.buffer.separate_write_segment && self.buffer.segments < 2 {
+        let (mechanics, buffer, bus) = (&self.mechanics, &self.buffer, &self.bus);
+        let segments = f64::from(buffer.segments);
+        let (most, least) = (
+            buffer.read_ahead_max_sectors as f64,
+            buffer.read_ahead_min_sectors as f64,
+        );
+        for (what, value, low, high) in [
+            ("rpm", mechanics.rpm, 300.0, 30_000.0),
+            ("head_switch_ms", mechanics.head_switch_ms, 0.0, 200.0),
+            ("write_settle_ms", mechanics.write_settle_ms, -20.0, 100.0),
+            ("queue_depth", f64::from(self.queue_depth), 1.0, 256.0),
+            ("segments", segments, 1.0, 256.0),
+            (
+                "write_segments",
+                f64::from(buffer.write_segments),
+                1.0,
+                segments,
+            ),
+            ("segment_sectors", buffer.segment_sectors as f64, 1.0, 1e7),
+            ("read_ahead_max_sectors", most, 0.0, 1e7),
+            ("read_ahead_min_sectors", least, 0.0, 1e7),
+            ("read_watermark", buffer.read_watermark, 0.0, 1.0),
+            ("write_watermark", buffer.write_watermark, 0.0, 1.0),
+            ("read_sector_ms", bus.read_sector_ms, 0.0, 100.0),
+            ("write_sector_ms", bus.write_sector_ms, 0.0, 100.0),
+        ] {
+            within(what, value, low, high)?;
+        }
+        if buffer.separate_write_segment && buffer.segments < 2 {
             return Err("a separate write segment needs a second segment for reads".into());
         }
-        within(
-            "segment_sectors",
-            self.buffer.segment_sectors as f64,
-            1.0,
-            1e7,
-        )?;
-        within(
-            "read_ahead_max_sectors",
-            self.buffer.read_ahead_max_sectors as f64,
-            0.0,
-            1e7,
-        )?;
-        within(
-            "read_ahead_min_sectors",
-            self.buffer.read_ahead_min_sectors as f64,
-            0.0,
-            1e7,
-        )?;
-        within("read_watermark", self.buffer.read_watermark, 0.0, 1.0)?;
-        within("write_watermark", self.buffer.write_watermark, 0.0, 1.0)?;
-        within("read_sector_ms", self.bus.read_sector_ms, 0.0, 100.0)?;
-        within("write_sector_ms", self.bus.write_sector_ms, 0.0, 100.0)?;
         if self.mechanics.seek.is_empty() {
             return Err("the seek curve has no points".into());
         }

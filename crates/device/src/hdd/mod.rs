@@ -17,19 +17,23 @@ mod arm;
 pub mod cache;
 mod filter;
 pub mod geometry;
+mod mechanics;
 pub mod ncq;
 pub mod parts;
 pub mod rotation;
 pub mod seek;
+mod streams;
+mod submit;
 #[cfg(test)]
 mod tests;
 pub mod write_cache;
 
 use crate::device::{Command, CommandKind, Device, Tag};
-use arm::{Blocked, Mechanics, State, Visit, Work, BLOCKED_MAX};
+use arm::{Blocked, State, Visit, Work, BLOCKED_MAX};
 use cache::{LinkQueue, Segments, NO_SEGMENT};
 use core::cell::RefCell;
 use geometry::{Geometry, Layout};
+use mechanics::Mechanics;
 use ncq::{Head, Ordering, Queue, Waiting};
 use rotation::Spindle;
 use seek::{SeekCurve, SeekTimes};
@@ -279,101 +283,42 @@ impl Device for Hdd {
             start,
             sectors,
         } = command;
-        let (write, from, segment) = match kind {
+        let whole = Waiting {
+            tag: tag.0,
+            write: true,
+            start,
+            sectors,
+            arrival: now,
+            segment: NO_SEGMENT,
+            ..Waiting::default()
+        };
+        match kind {
             CommandKind::Read => {
-                let Some((missing, segment)) = state.read(mechanics, now, tag.0, start, sectors)
-                else {
-                    return self.update_next();
-                };
-                (false, missing, segment)
+                if let Some((missing, segment)) = state.read(mechanics, now, tag.0, start, sectors)
+                {
+                    let read = Waiting {
+                        write: false,
+                        start: missing,
+                        sectors: Sectors(sectors.0 - (missing.0 - start.0)),
+                        segment,
+                        ..whole
+                    };
+                    state.queue_up(mechanics, read, start);
+                }
             }
             CommandKind::Write { force_unit_access } => {
                 state.invalidate(start, start + sectors);
                 if state.dirty.enabled() && !force_unit_access {
-                    let settle = mechanics.curve.write_settle;
-                    if state.blocked_count == 0
-                        && state
-                            .dirty
-                            .accept(&mechanics.geometry, settle, start, sectors)
-                    {
-                        state.link.push(
-                            tag.0,
-                            now + mechanics.cached_overhead,
-                            mechanics.link_time(sectors),
-                        );
-                    } else {
-                        state.blocked[state.blocked_count] = Blocked {
-                            tag: tag.0,
-                            start,
-                            sectors,
-                            arrival: now,
-                        };
-                        state.blocked_count += 1;
-                        if matches!(state.work, Work::Idle) {
-                            state.free_at = state.free_at.max(now);
-                            state.decide(mechanics);
-                        }
-                    }
-                    return self.update_next();
-                }
-                (true, start, NO_SEGMENT)
-            }
-            CommandKind::Flush => {
-                if state.dirty.clean() {
-                    state.link.push(
-                        tag.0,
-                        now + mechanics.cached_overhead,
-                        mechanics.link_overhead,
-                    );
+                    state.cache_write(mechanics, now, command);
                 } else {
-                    state.dirty.flush(tag.0, now);
-                    if matches!(state.work, Work::Idle) {
-                        state.free_at = state.free_at.max(now + mechanics.cached_overhead);
-                        state.decide(mechanics);
-                    }
+                    state.queue_up(mechanics, whole, start);
                 }
-                return self.update_next();
             }
-            CommandKind::Trim => {
-                state.link.push(
-                    tag.0,
-                    now + mechanics.cached_overhead,
-                    mechanics.link_overhead,
-                );
-                return self.update_next();
+            CommandKind::Flush if !state.dirty.clean() => state.flush(mechanics, now, tag),
+            CommandKind::Flush | CommandKind::Trim => {
+                let answered = now + mechanics.cached_overhead;
+                state.link.push(tag.0, answered, mechanics.link_overhead);
             }
-        };
-        let sectors = Sectors(sectors.0 - (from.0 - start.0));
-        let extent = mechanics.geometry.extent(from, sectors);
-        let settle = if write {
-            mechanics.curve.write_settle
-        } else {
-            0
-        };
-        let waiting = Waiting {
-            tag: tag.0,
-            write,
-            start: from,
-            sectors,
-            arrival: now,
-            transfer: extent.transfer,
-            last: Head {
-                cylinder: extent.last_cylinder,
-                track: extent.last_track,
-            },
-            segment,
-        };
-        state.queue.push(waiting, &extent, settle);
-        match state.work {
-            Work::Idle => {
-                state.free_at = state.free_at.max(now);
-                state.follower = None;
-                state.decide(mechanics);
-            }
-            Work::Command {
-                read: true, end, ..
-            } if !write && end == start => state.follower = Some(tag),
-            _ => {}
         }
         self.update_next();
     }

@@ -138,7 +138,8 @@ pub struct Ssd {
     read_streams: [Lba; STREAMS],
     write_streams: [Lba; STREAMS],
     next_stream: usize,
-    completions: BinaryHeap<Reverse<(Nanos, u32, u32)>>,
+    /// When, in which order and which: in one number, because that is compared the fastest.
+    completions: BinaryHeap<Reverse<u128>>,
     serial: u32,
 }
 
@@ -512,21 +513,23 @@ impl Device for Ssd {
                 now.max(self.writes_controller) + self.parameters.write_firmware
             }
         };
-        self.completions.push(Reverse((done, self.serial, tag.0)));
+        let order = u64::from(self.serial) << 32 | u64::from(tag.0);
+        let completion = u128::from(done.0) << 64 | u128::from(order);
+        self.completions.push(Reverse(completion));
         self.serial = self.serial.wrapping_add(1);
     }
 
     #[inline]
     fn next_completion(&self) -> Option<Nanos> {
-        self.completions.peek().map(|Reverse((done, _, _))| *done)
+        let first = self.completions.peek()?;
+        Some(Nanos((first.0 >> 64) as u64))
     }
 
     #[inline]
     fn complete_next(&mut self, _now: Nanos) -> Tag {
-        let Reverse((_, _, tag)) = self
-            .completions
-            .pop()
-            .expect("next_completion said that a command is outstanding");
-        Tag(tag)
+        let first = self.completions.pop();
+        let Reverse(completion) =
+            first.expect("next_completion said that a command is outstanding");
+        Tag(completion as u32)
     }
 }

@@ -22,6 +22,8 @@ pub struct Served {
 pub struct Machine<S, D> {
     pub sides: Vec<Side<S, D>>,
     pub processors: Vec<Processor>,
+    /// When each processor does something next; never: it is idle.
+    due: Vec<Nanos>,
     processes: Vec<Process>,
     fair: Fair,
     costs: HostCosts,
@@ -52,17 +54,19 @@ impl<S: Scheduler, D: Device> Machine<S, D> {
         worker: bool,
     ) -> Self {
         let groups = processes.iter().map(|process| process.group + 1).max();
+        let mut due = vec![Nanos::NEVER; cores];
         let mut processors: Vec<Processor> = (0..cores).map(|_| Processor::default()).collect();
         for (index, process) in processes.iter().enumerate() {
             let processor = &mut processors[process.core];
             processor.enqueue(index as u32, 0);
-            processor.at = Nanos::ZERO;
+            due[process.core] = Nanos::ZERO;
         }
         let crowd = processes.len() as f64 / cores as f64 / f64::from(costs.cached_processes);
         let cold = libm::log2(crowd.max(1.0)) * costs.switch_cold.0 as f64;
         Self {
             sides,
             processors,
+            due,
             processes,
             fair,
             worker,
@@ -91,12 +95,12 @@ impl<S: Scheduler, D: Device> Machine<S, D> {
     fn until(&mut self, end: Nanos) {
         loop {
             let (mut at, mut which) = (Nanos::NEVER, usize::MAX);
-            for (index, processor) in self.processors.iter().enumerate() {
-                if processor.at < at {
-                    (at, which) = (processor.at, index);
+            for (index, &due) in self.due.iter().enumerate() {
+                if due < at {
+                    (at, which) = (due, index);
                 }
             }
-            let cores = self.processors.len();
+            let cores = self.due.len();
             for (index, side) in self.sides.iter().enumerate() {
                 // An interrupt before what a processor does at the same time.
                 if side.done_at <= at {
@@ -127,10 +131,10 @@ impl<S: Scheduler, D: Device> Machine<S, D> {
         side.look();
         if let Some(tag) = done {
             let core = side.entry(tag.0).core as usize;
-            let processor = &mut self.processors[core];
-            processor.interrupts.push_back((drive as u32, tag.0));
-            if processor.is_idle() {
-                processor.at = self.now;
+            let interrupts = &mut self.processors[core].interrupts;
+            interrupts.push_back((drive as u32, tag.0));
+            if self.due[core] == Nanos::NEVER {
+                self.due[core] = self.now;
             }
         }
     }
@@ -158,9 +162,8 @@ impl<S: Scheduler, D: Device> Machine<S, D> {
             Stage::Issue => self.issue(core, now),
             Stage::Finish(drive, slot) => self.finish(core, drive, slot, now),
         }
-        let processor = &mut self.processors[core];
-        if processor.at != Nanos::NEVER {
-            processor.busy += processor.at - now;
+        if self.due[core] != Nanos::NEVER {
+            self.processors[core].busy += self.due[core] - now;
         }
     }
 
@@ -170,8 +173,8 @@ impl<S: Scheduler, D: Device> Machine<S, D> {
         let processor = &mut self.processors[core];
         processor.spun += stay.from - now;
         processor.locked += stay.until - stay.from;
-        processor.at = stay.until;
         processor.stage = stage;
+        self.due[core] = stay.until;
     }
 
     fn submitting(&self, core: usize) -> Submitting {
@@ -205,16 +208,15 @@ impl<S: Scheduler, D: Device> Machine<S, D> {
             self.stays(core, now, stay, Stage::Dispatch(drive));
         } else {
             side.insert(now, slot);
-            let processor = &mut self.processors[core];
-            (processor.stage, processor.at) = (Stage::Dispatch(drive), now);
+            self.processors[core].stage = Stage::Dispatch(drive);
+            self.due[core] = now;
             if !self.worker {
                 return self.dispatch(core, drive, now);
             }
         }
         if self.worker {
-            let processor = &mut self.processors[core];
-            processor.at += self.costs.worker;
-            processor.charged += self.costs.worker;
+            self.due[core] += self.costs.worker;
+            self.processors[core].charged += self.costs.worker;
         }
     }
 
@@ -266,7 +268,7 @@ impl<S: Scheduler, D: Device> Machine<S, D> {
             self.processes[process as usize].issued[io as usize] = (now, direction, sectors);
         }
         processor.stage = Stage::Next;
-        processor.at = now;
+        self.due[core] = now;
         self.next(core, now);
     }
 
@@ -293,12 +295,12 @@ impl<S: Scheduler, D: Device> Machine<S, D> {
             let processor = &mut self.processors[core];
             let Some(current) = processor.current else {
                 let Some(Reverse((_, _, process))) = processor.queue.pop() else {
-                    processor.at = Nanos::NEVER;
+                    self.due[core] = Nanos::NEVER;
                     return;
                 };
                 processor.current = Some(process);
                 (processor.turn_began, processor.charged) = (now, now);
-                processor.at = now + self.switch;
+                self.due[core] = now + self.switch;
                 return;
             };
             let process = &mut self.processes[current as usize];
@@ -361,7 +363,8 @@ impl<S: Scheduler, D: Device> Machine<S, D> {
         }
         let processor = &mut self.processors[core];
         processor.submitting = Some(submitting);
-        (processor.stage, processor.at) = (stage, now + work);
+        processor.stage = stage;
+        self.due[core] = now + work;
         true
     }
 
@@ -377,7 +380,7 @@ impl<S: Scheduler, D: Device> Machine<S, D> {
     fn interrupt(&mut self, core: usize, drive: usize, slot: u32, now: Nanos) {
         let until = now + self.costs.interrupt;
         let processor = &mut self.processors[core];
-        processor.at = until;
+        self.due[core] = until;
         let side = &mut self.sides[drive];
         if side.policy.is_some() && side.sections.finish.is_some() {
             processor.stage = Stage::Finish(drive, slot);
@@ -386,7 +389,7 @@ impl<S: Scheduler, D: Device> Machine<S, D> {
         if side.policy.is_some() && side.complete(now, slot) {
             processor.stage = Stage::Dispatch(drive);
             // The queue is run by the kernel's worker (Linux 6.3 block/kyber-iosched.c: kyber_domain_wake), which is charged for itself.
-            processor.at += self.costs.worker;
+            self.due[core] += self.costs.worker;
             processor.charged += self.costs.worker;
         }
         self.completed(core, drive, slot, until);
@@ -417,13 +420,13 @@ impl<S: Scheduler, D: Device> Machine<S, D> {
         let free = |core: usize| {
             let processor = &self.processors[core];
             let interrupted = core == from && processor.current.is_none();
-            (processor.is_idle() || interrupted) && processor.queue.is_empty()
+            (self.due[core] == Nanos::NEVER || interrupted) && processor.queue.is_empty()
         };
         if !free(own) {
             // A tag is one of its core's.
             if let (None, Some(other)) = (
                 process.blocked,
-                (0..self.processors.len()).find(|&core| free(core)),
+                (0..self.due.len()).find(|&core| free(core)),
             ) {
                 let passed = process
                     .virtual_runtime
@@ -436,8 +439,9 @@ impl<S: Scheduler, D: Device> Machine<S, D> {
         process.virtual_runtime = processor.placed(&self.fair, process.virtual_runtime);
         let woken = process.virtual_runtime;
         processor.enqueue(index, woken);
-        if processor.is_idle() {
-            processor.at = now;
+        let due = &mut self.due[process.core];
+        if *due == Nanos::NEVER {
+            *due = now;
         } else if let Some(current) = processor.current {
             let running = self.processes[current as usize].virtual_runtime
                 + now.saturating_sub(processor.charged).0;

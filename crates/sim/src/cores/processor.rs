@@ -52,7 +52,6 @@ pub enum Stage {
 
 #[derive(Debug)]
 pub struct Processor {
-    pub at: Nanos,
     pub stage: Stage,
     pub current: Option<u32>,
     /// (virtual runtime, order, process).
@@ -71,8 +70,6 @@ pub struct Processor {
     /// Requests that it took from a scheduler and has not handed over yet.
     pub taken: Vec<(usize, u32)>,
     pub submitting: Option<super::process::Submitting>,
-    /// Tasks that belong here, asleep or not.
-    pub residents: u32,
     pub busy: Nanos,
     pub spun: Nanos,
     pub locked: Nanos,
@@ -81,7 +78,6 @@ pub struct Processor {
 impl Default for Processor {
     fn default() -> Self {
         Self {
-            at: Nanos::NEVER,
             stage: Stage::Next,
             current: None,
             queue: BinaryHeap::new(),
@@ -94,7 +90,6 @@ impl Default for Processor {
             interrupts: VecDeque::new(),
             taken: Vec::new(),
             submitting: None,
-            residents: 0,
             busy: Nanos::ZERO,
             spun: Nanos::ZERO,
             locked: Nanos::ZERO,
@@ -103,10 +98,6 @@ impl Default for Processor {
 }
 
 impl Processor {
-    pub fn is_idle(&self) -> bool {
-        self.at == Nanos::NEVER
-    }
-
     pub fn enqueue(&mut self, process: u32, virtual_runtime: u64) {
         self.queue
             .push(Reverse((virtual_runtime, self.order, process)));

@@ -12,6 +12,7 @@
 mod cache;
 mod row;
 mod stripe;
+mod visits;
 mod waiting;
 
 use super::plug::{MemberRequest, Plug, Plugged};
@@ -299,76 +300,6 @@ impl Raid5 {
         }
         self.open += usize::from(self.bios[place] == 0);
         self.bios[place] = pieces;
-    }
-
-    /// The rows that a write meets, in the order in which md visits them.
-    fn visits_of(&mut self, start: Lba, sectors: Sectors) -> Visits {
-        let mut visits = self.spare.pop().unwrap_or_default();
-        visits.clear();
-        self.list_visits(start, sectors, &mut visits);
-        visits
-    }
-
-    fn list_visits(&mut self, start: Lba, sectors: Sectors, visits: &mut Visits) {
-        let map = self.config.parity;
-        let (begin, end) = (start.0, start.0 + sectors.0);
-        let first_page = begin / PAGE * PAGE;
-        let count = (end - first_page).div_ceil(PAGE);
-        let place = |page: u64| {
-            let (member, at) = map.locate(Lba(page));
-            (at.0, member, begin <= page && page + PAGE <= end)
-        };
-        if self.config.generation < MdGeneration::Linux6_1 || count == 1 {
-            // Page by page in array order; a row met again is the same stripe head, found in the cache.
-            for page in 0..count {
-                let (row, member, whole) = place(first_page + page * PAGE);
-                visits.pages.push((member, whole));
-                visits.rows.push((row, visits.pages.len() as u32));
-            }
-            return;
-        }
-        // Each row once with all its pages. A write that starts inside a chunk and goes on to a member further up starts
-        // with the next chunk, whose rows lie lower.
-        let chunk = map.chunk.0;
-        let (first_member, _) = map.locate(Lba(first_page));
-        let offset = first_page % chunk;
-        let mut turn = 0;
-        if chunk - offset < sectors.0 {
-            let stripe = first_page / chunk / u64::from(map.data_members());
-            let roles = map.roles(stripe);
-            let mut next = first_member + 1;
-            while next < map.members && (roles.p == next || roles.q == Some(next)) {
-                next += 1;
-            }
-            if next < map.members {
-                turn = (chunk - offset) / PAGE % count;
-            }
-        }
-        let pages = || {
-            (turn..count)
-                .chain(0..turn)
-                .map(|page| place(first_page + page * PAGE))
-        };
-        // Rows in the order in which they are met, with as many pages as each has; then the pages at their rows' places.
-        self.visit_of_row.clear();
-        for (row, ..) in pages() {
-            let visit = *self.visit_of_row.entry(row).or_insert_with(|| {
-                visits.rows.push((row, 0));
-                visits.rows.len() as u32 - 1
-            });
-            visits.rows[visit as usize].1 += 1;
-        }
-        let mut at = 0;
-        for (_, pages) in &mut visits.rows {
-            let places = core::mem::replace(pages, at);
-            at += places;
-        }
-        visits.pages.resize(count as usize, (0, false));
-        for (row, member, whole) in pages() {
-            let end = &mut visits.rows[self.visit_of_row[&row] as usize].1;
-            visits.pages[*end as usize] = (member, whole);
-            *end += 1;
-        }
     }
 
     fn attach_or_wait(&mut self, rest: Rest) {
