@@ -14,7 +14,7 @@
 //! Queues are few (one per process), so sorted arrays serve as trees. Not modelled: groups (cgroups).
 //! Source: behaviour of Linux 5.10 to 6.12 block/bfq-wf2q.c; the algorithm is Bennett and Zhang's WF2Q+ with budgets.
 
-use super::tree::QueueTree;
+use super::tree::{later, QueueTree};
 
 /// Bits of fraction in virtual time. Linux 5.10 to 6.12: WFQ_SERVICE_SHIFT.
 const FRACTION_BITS: u32 = 22;
@@ -77,12 +77,6 @@ struct Tree {
     time: u64,
     served_span: LastSpan,
     weights: u64,
-}
-
-/// Is `a` later than `b`? Virtual time wraps.
-#[inline]
-pub(super) fn later(a: u64, b: u64) -> bool {
-    (a.wrapping_sub(b) as i64) > 0
 }
 
 #[inline]

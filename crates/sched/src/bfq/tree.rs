@@ -10,8 +10,13 @@
 //! (bfq_rq_pos_tree_lookup, bfqq_find_close) and lib/rbtree.c;
 //! insertion and removal are the textbook's (Cormen, Leiserson, Rivest, Stein: Introduction to Algorithms, chapter 13).
 
-use super::service::later;
 use core::fmt;
+
+/// Is `a` later than `b`? Virtual time wraps.
+#[inline]
+pub(super) fn later(a: u64, b: u64) -> bool {
+    (a.wrapping_sub(b) as i64) > 0
+}
 
 /// No node.
 const NONE: u32 = u32::MAX;

@@ -3,7 +3,7 @@
 use crate::assemble::array::Planned;
 use crate::assemble::files::{OnFiles, MEMORY_BYTES, OTHER_BYTES};
 use crate::assemble::read_ahead_kib;
-use crate::assemble::threads::{chance, gap, priority, region};
+use crate::assemble::threads::{gap, priority, region, stream};
 use crate::files::spread::Step;
 use crate::files::{FilesPlan, JobPace, JobPlan, PhasePlan, Region, Start, BIO_PAGES, CALLS_MAX};
 use crate::queue::{max_sectors_kib, Below};
@@ -12,7 +12,7 @@ use crate::task::cache_plan::{self, CachePlan};
 use seekwise_host::cache::read_ahead::{ReadAhead, ReadAheadGeneration};
 use seekwise_host::file::ext3::JournalPlace;
 use seekwise_host::file::{Ext3, Ext4, FileSystem, Raw, Xfs};
-use seekwise_host::job::{Pattern, Stream};
+use seekwise_host::job::Stream;
 use seekwise_host::random::Random;
 use seekwise_units::{Lba, Nanos, Sectors, PAGE_BYTES, PAGE_SECTORS, SECTOR_BYTES};
 
@@ -178,7 +178,7 @@ impl OnFiles<'_> {
                 let random = Random::new(self.spec.seed, number);
                 threads.push(Start {
                     region: Some(region),
-                    stream: stream(job, region, self.device, random).map(Box::new),
+                    stream: drawn(job, region, self.device, random).map(Box::new),
                     ..start
                 });
             }
@@ -211,25 +211,17 @@ impl OnFiles<'_> {
 }
 
 /// Calls of a job that are not all alike are drawn.
-fn stream(job: &JobSpec, region: Region, device: bool, random: Random) -> Option<Stream> {
+fn drawn(job: &JobSpec, region: Region, device: bool, random: Random) -> Option<Stream> {
     let reads = job.read_percent.unwrap_or(100.0);
     let alike = job.sizes.is_empty() && (reads == 0.0 || reads == 100.0);
-    let pattern = match job.pattern {
+    match job.pattern {
         PatternSpec::Sequential if alike => return None,
         PatternSpec::Random if alike && !device => return None,
-        PatternSpec::Sequential => Pattern::Sequential,
-        PatternSpec::Random => Pattern::Random,
-        PatternSpec::Mixed => Pattern::Mixed {
-            random_chance: chance(job.random_percent.unwrap_or(0.0)),
-        },
-    };
-    let size = |(bytes, percent): &(u64, f64)| (bytes / job.block_bytes, *percent);
-    let sizes: Vec<(u64, f64)> = job.sizes.iter().map(size).collect();
+        _ => {}
+    }
     let first = Lba(region.from * PAGE_SECTORS);
     let length = Sectors(region.pages() * PAGE_SECTORS);
-    let block = Sectors(job.block_bytes / SECTOR_BYTES);
-    let stream = Stream::new(random, pattern, first, length, block, chance(reads));
-    Some(stream.of_sizes(&sizes))
+    Some(stream(job, random, first, length))
 }
 
 fn job_plan(job: &JobSpec, read_ahead: ReadAhead) -> JobPlan {

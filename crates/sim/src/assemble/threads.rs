@@ -272,6 +272,22 @@ pub(super) fn priority(job: &JobSpec) -> Priority {
     }
 }
 
+/// The requests of one thread of a job, within a region.
+pub(super) fn stream(job: &JobSpec, random: Random, first: Lba, length: Sectors) -> Stream {
+    let pattern = match job.pattern {
+        PatternSpec::Sequential => Pattern::Sequential,
+        PatternSpec::Random => Pattern::Random,
+        PatternSpec::Mixed => Pattern::Mixed {
+            random_chance: chance(job.random_percent.unwrap_or(0.0)),
+        },
+    };
+    let size = |(bytes, percent): &(u64, f64)| (bytes / job.block_bytes, *percent);
+    let sizes: Vec<(u64, f64)> = job.sizes.iter().map(size).collect();
+    let block = Sectors(job.block_bytes / SECTOR_BYTES);
+    let reads = chance(job.read_percent.unwrap_or(100.0));
+    Stream::new(random, pattern, first, length, block, reads).of_sizes(&sizes)
+}
+
 /// The threads of phase `index`.
 pub fn threads(
     spec: &CellSpec,
@@ -289,15 +305,6 @@ pub fn threads(
     for (number, job) in phase.jobs.iter().enumerate() {
         let (first, length) = region(job, capacity)?;
         let block = Sectors(job.block_bytes / SECTOR_BYTES);
-        let pattern = match job.pattern {
-            PatternSpec::Sequential => Pattern::Sequential,
-            PatternSpec::Random => Pattern::Random,
-            PatternSpec::Mixed => Pattern::Mixed {
-                random_chance: chance(job.random_percent.unwrap_or(0.0)),
-            },
-        };
-        let size = |(bytes, percent): &(u64, f64)| (bytes / job.block_bytes, *percent);
-        let sizes: Vec<(u64, f64)> = job.sizes.iter().map(size).collect();
         let think = if job.think_ns == 0 {
             Gap::ZERO
         } else {
@@ -323,15 +330,7 @@ pub fn threads(
             } else {
                 (first, length)
             };
-            let stream = Stream::new(
-                random,
-                pattern,
-                at,
-                len,
-                block,
-                chance(job.read_percent.unwrap_or(100.0)),
-            )
-            .of_sizes(&sizes);
+            let stream = stream(job, random, at, len);
             plans.push(ThreadPlan {
                 job: number as u32,
                 process: ProcessId(process),
