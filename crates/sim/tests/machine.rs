@@ -141,9 +141,8 @@ fn a_bitmap_makes_small_writes_of_files_slower() {
             found["latency_mean_ns"].as_f64().unwrap()
         };
         let (without, with) = (latency("none"), latency("internal"));
-        // The drives' caches take the pages of the bitmap; the thread takes turns for them, and parity waits for every dirty one.
-        let least = if level == "raid1" { 1.02 } else { 1.2 };
-        assert!(with > least * without, "{level}: {without} and {with}");
+        // The drives' caches take the pages of the bitmap, so it costs a few per cent: md's thread takes turns for them.
+        assert!(with > 1.02 * without, "{level}: {without} and {with}");
     }
 }
 

@@ -471,10 +471,7 @@ fn inserting_and_dispatching_at_once_is_both_behind_each_other() {
 #[test]
 fn a_queue_of_the_idle_class_counts_as_thinking_briefly() {
     let mut bfq = plain("6.1");
-    bfq.insert(
-        Nanos(0),
-        &with_class(of(1, 0, 8), PriorityClass::Idle, 7),
-    );
+    bfq.insert(Nanos(0), &with_class(of(1, 0, 8), PriorityClass::Idle, 7));
     let queue = queue_of(&bfq, 1);
     assert!(bfq.queues[queue as usize].habit.short_think);
 }

@@ -57,7 +57,12 @@ impl fmt::Debug for QueueTree {
         while let Some(at) = open.pop().filter(|at| *at != NONE) {
             let node = self.node(at);
             list.entry(&(at, node));
-            open.extend(node.children.into_iter().rev().filter(|child| *child != NONE));
+            open.extend(
+                node.children
+                    .into_iter()
+                    .rev()
+                    .filter(|child| *child != NONE),
+            );
         }
         list.finish()
     }
@@ -392,12 +397,19 @@ mod tests {
             if child != NONE {
                 earliest = earliest.min(tree.node(child).earliest_start);
                 let ordered = tree.node(child).key.cmp(&node.key);
-                assert!(if side == LEFT { ordered.is_lt() } else { ordered.is_ge() });
+                assert!(if side == LEFT {
+                    ordered.is_lt()
+                } else {
+                    ordered.is_ge()
+                });
             }
         }
         assert_eq!(node.earliest_start, earliest);
         let [left, right] = node.children.map(|child| check(tree, child, at));
-        assert_eq!(left, right, "as many black nodes to the left as to the right");
+        assert_eq!(
+            left, right,
+            "as many black nodes to the left as to the right"
+        );
         left + u32::from(!node.red)
     }
 
@@ -406,7 +418,9 @@ mod tests {
         let mut state = 1u64;
         // Knuth's constants of a linear congruential generator.
         let mut random = move || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) as u32
         };
         let mut tree = QueueTree::default();
