@@ -9,9 +9,27 @@ fn run(names: &[&str]) -> Value {
     seekwise_validate::closed_loop::verify(&paths)
 }
 
+/// Recorded for single decisions, with settings turned to their ends: what of them a closed loop meets is on its page, and nothing is required.
+const DECISIONS_ALONE: &str = "bfq-kinds";
+/// What processes asked for: it lies next to the recordings.
+const ASKED: [&str; 2] = ["lists", "requests"];
+
+/// All recordings that were made to be replayed in a closed loop.
+fn recordings() -> Value {
+    let vectors = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/vectors");
+    let entries = std::fs::read_dir(vectors).expect("the recordings");
+    let names: Vec<String> = entries
+        .map(|entry| entry.expect("an entry"))
+        .filter(|entry| entry.path().is_dir())
+        .map(|entry| entry.file_name().into_string().expect("a name in UTF-8"))
+        .filter(|name| name != DECISIONS_ALONE && !ASKED.contains(&name.as_str()))
+        .collect();
+    run(&names.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
 /// (files, same order, ends within 5 %), over all kernels.
 fn counts(scheduler: &str) -> (u64, u64, u64) {
-    let outcome = run(&["."]);
+    let outcome = recordings();
     let rows = outcome["groups"]
         .as_array()
         .expect("a row per scheduler and kernel");
@@ -40,7 +58,7 @@ fn every_process_ends_as_recorded_where_the_order_does_not_hang_on_microseconds(
 
 #[test]
 fn all_recordings_meet_the_required_shares_and_the_total_time() {
-    let outcome = run(&["."]);
+    let outcome = recordings();
     assert_eq!(outcome["errors"], 0);
     for row in outcome["groups"].as_array().unwrap() {
         assert_eq!(row["met"], true, "{row}");
