@@ -93,7 +93,7 @@ def of_a_run(run: str, other: str, folder) -> list[tuple]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("count", [8, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [8, pytest.param(60, marks=pytest.mark.slow)])
 def test_a_value_of_another_type_is_no_fault(good, tmp_path, count):
     chance = random.Random(35)
     target = tmp_path / "bad.db"
