@@ -184,26 +184,30 @@ def hostile(tmp_path):
         "the run's id is none",
     )
     yield "bad provenance", with_record(badge="dreamt"), "provenance"
-    yield "bad trial", with_record(trial="x"), "a number of the record is none"
+    yield "bad trial", with_record(trial="x"), "trial of a record is 'x'"
     yield "no phases", with_record(phases=7), "line 3"
-    yield "negative", with_record(phases=[{**record["phases"][0], "bytes": -1}]), "no positive number"
+    yield "negative", with_record(phases=[{**record["phases"][0], "bytes": -1}]), "bytes of a phase is"
     half = lines[0].replace(b'"host0"', b'"\\ud800"')
     yield "half a character", packed(half, *lines[1:]), "a text is no Unicode"
     yield "a trial twice", packed(*lines[:3], lines[2], lines[-1]), "trial 0 stands there twice"
     first = record["phases"][0]
     for name, changes, says in (
-        ("trial beyond the store", {"trial": 2**70}, "a number of the record is none"),
-        ("seed beyond the store", {"seed": 2**80}, "a number of the record is none"),
-        ("block as text", {"block": "x"}, "a number of the record is none"),
-        ("time as a number", {"started_at": 7}, "of another type"),
-        ("reason as an object", {"invalid_reason": {"a": 1}}, "of another type"),
-        ("conditions as a list", {"conditions": [1]}, "of another type"),
-        ("huge count", {"phases": [{**first, "latency_bins": {"1": 10**30}}]}, "a histogram"),
-        ("huge sum", {"phases": [{**first, "latency_bins": {"1": 2**62, "2": 2**62}}]}, "a histogram"),
-        ("huge bytes", {"phases": [{**first, "bytes": 10**25}]}, "larger than any"),
-        ("percentile as text", {"phases": [{**first, "reported_percentiles_ns": {"99": "x"}}]}, "a percentile"),
-        ("window as text", {"phases": [{**first, "windows": ["ab"]}]}, "a window"),
-        ("CPU as text", {"phases": [{**first, "cpu": {**first["cpu"], "user": "x"}}]}, "CPU time user"),
+        ("trial beyond the store", {"trial": 2**70}, "trial of a record is"),
+        ("seed beyond the store", {"seed": 2**80}, "seed of a record is"),
+        ("block as text", {"block": "x"}, "block of a record is 'x'"),
+        ("time as a number", {"started_at": 7}, "started_at of a record is"),
+        ("reason as an object", {"invalid_reason": {"a": 1}}, "invalid_reason of a record is"),
+        ("conditions as a list", {"conditions": [1]}, "conditions of a record is"),
+        ("huge count", {"phases": [{**first, "latency_bins": {"1": 10**30}}]}, "latency_bins of a phase is"),
+        ("huge sum", {"phases": [{**first, "latency_bins": {"1": 2**62, "2": 2**62}}]}, "latency_bins of a phase is"),
+        ("huge bytes", {"phases": [{**first, "bytes": 10**25}]}, "bytes of a phase is"),
+        (
+            "percentile as text",
+            {"phases": [{**first, "reported_percentiles_ns": {"99": "x"}}]},
+            "reported_percentiles_ns of a phase is",
+        ),
+        ("window as text", {"phases": [{**first, "windows": ["ab"]}]}, "windows of a phase is"),
+        ("CPU as text", {"phases": [{**first, "cpu": {**first["cpu"], "user": "x"}}]}, "user of CPU seconds is"),
     ):
         yield name, with_record(**changes), says
     yield "bad bins", with_record(phases=[{**record["phases"][0], "latency_bins": {"a": 1}}]), "line 3"
