@@ -8,7 +8,7 @@
 //!
 //! One thing the protocol leaves open: a completion runs the hardware queue only if a run before it found no driver tag
 //! (Linux 5.10 to 6.12 block/blk-mq-sched.c: blk_mq_sched_restart), or if the policy asks for a run. After any other completion
-//! nobody asks the kernel's scheduler, so neither is the model asked: what it dispatches there is nothing.
+//! the kernel does not ask its scheduler, so the model is not asked either: what it dispatches there is nothing.
 //!
 //! Kernels before 5.12 pull more than one while the hardware queue was not busy lately ([`seekwise_sched::busyness`]).
 //!

@@ -126,7 +126,7 @@ impl Queue {
     ) -> bool {
         let bio = Self::request(row, RequestId(u32::MAX), priorities);
         let back = row.event != Event::FrontMerge;
-        // At insertion nobody asks the scheduler (Linux 5.10 to 6.12 block/elevator.c: elv_attempt_insert_merge).
+        // At insertion the kernel does not ask the scheduler (Linux 5.10 to 6.12 block/elevator.c: elv_attempt_insert_merge).
         let at_insertion = row.event == Event::Merge;
         if at_insertion {
             if let Some(behind) = self.named(row, true) {

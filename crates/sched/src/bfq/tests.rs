@@ -479,7 +479,7 @@ fn a_queue_of_the_idle_class_counts_as_thinking_briefly() {
 #[test]
 fn before_5_19_blk_mq_asks_for_a_busy_queue_without_requests_and_that_ends_its_slot() {
     for (kernel, asks) in [("5.10", true), ("5.18", true), ("5.19", false)] {
-        // Raised, so that waiting for it does not pay while it is alone; 5.12 and later wait for whoever is busy alone.
+        // Raised, so that waiting for it does not pay while it is alone; 5.12 and later wait for the queue that is busy alone.
         let mut bfq = bfq(kernel, &[]);
         bfq.insert(Nanos(0), &of(1, 0, 800));
         assert_eq!(bfq.dispatch(Nanos(0)), Some(RequestId(0)));

@@ -139,7 +139,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
         Self::around(host, storage, observer, Processors::new(1), whole)
     }
 
-    /// Runs until `end`, or with `phases` until the last one is over; what is under way then does not count.
+    /// Runs until `end`, or with `phases` until the last one is over; calls still under way then are left out.
     pub(crate) fn run_until(&mut self, end: Nanos, phases: bool) {
         let next = (Nanos::NEVER, Source::MdThread);
         let through = self.run(&mut Until { end, phases, next });

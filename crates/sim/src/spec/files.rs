@@ -25,7 +25,7 @@ pub struct Idle {
     pub times: f64,
 }
 
-/// A step of a call: the call begins at an even distance from the one before, and has so many of them one after the other.
+/// A step of a call: the call begins at an even distance from the one before, and consists of this many steps in a row.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StepSpec {

@@ -40,7 +40,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             &mut member_sink(index, observer),
             |part| {
                 *taken = taken.wrapping_add(now.0);
-                // Told in order, so at once only while nobody is put off. Nearly always there is one part.
+                // Reported in order, so at once only while no task is deferred. Nearly always there is one part.
                 if first.is_some() {
                     finished.push(part);
                 } else if part.token & WHOLE != 0 {

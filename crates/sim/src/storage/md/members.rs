@@ -9,7 +9,7 @@ use seekwise_sched::Direction;
 use seekwise_units::Nanos;
 
 impl<Q: BlockQueue, D: Device> Md<Q, D> {
-    /// Events of a member may have moved, and somebody who waits for a request of it may go on.
+    /// Events of a member may have moved, and a task that waits for one of its requests may go on.
     #[inline]
     pub(super) fn refresh(&mut self, now: Nanos, index: usize) {
         let member = &self.members[index];
@@ -51,7 +51,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         }
     }
 
-    /// A member has nothing to do, so nothing of it would ever wake anybody: whoever still waits for it may try.
+    /// A member has nothing to do, so none of its events would wake a task: a task that still waits for it may try.
     fn wake_all_waiting_for(&mut self, now: Nanos, index: usize) {
         let waits = |first: Option<&MemberBio>| {
             first.is_some_and(|order| order.piece.member as usize == index)
