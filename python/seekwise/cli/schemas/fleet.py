@@ -1,11 +1,10 @@
-"""Designed arrays, and what many hosts measured."""
+"""Designed arrays."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from seekwise.cli.schemas.base import Number, Part, part_of
-from seekwise.report.fleet.rows import Unit
+from seekwise.cli.schemas.base import Number, Part
 
 
 class DesignedArray(Part):
@@ -60,74 +59,3 @@ class Design(Part):
     command: str
     arrays: list[DesignedArray]
     headline: str
-
-
-class OutlierDevice(part_of(Unit)):
-    """A device unlike its twins: those of the same model and level."""
-
-    load: str
-    """The load where it differs most."""
-    metric: Literal["rate", "p99"]
-    ratio: float
-    """Of its figure and its twins'."""
-    twins: int
-    further: int
-    """Further loads and metrics in which it differs."""
-    is_worse: bool
-    sentence: str
-
-
-class PartChange(Part):
-    """What a kernel or firmware changes against the most common one."""
-
-    part: Literal["kernel", "firmware"]
-    value: str
-    against: str
-    model: str
-    level: str
-    load: str
-    metric: Literal["rate", "p99"]
-    ratio: float
-    ratio_low: float
-    ratio_high: float
-    """95 % interval of the ratio: from ratio_low to ratio_high."""
-    devices: int
-    """With `value`."""
-    together_with: str
-    """The other part, if every device with `value` has it, too; else empty."""
-    further: int
-    is_worse: bool
-    sentence: str
-
-
-class PooledRatio(Part):
-    """A setting against the most common one, with the host as a random effect."""
-
-    model: str
-    level: str
-    load: str
-    metric: Literal["rate", "p99"]
-    setting: str
-    reference: str
-    devices: int
-    ratio: float
-    ratio_low: float
-    ratio_high: float
-    """95 % interval of the mean ratio, corrected for all comparisons of the fleet."""
-    host_spread: float
-    """Standard deviation of the ratio between hosts, beyond that of repeats, as a share."""
-    word: Literal["clear", "small", "tie", "undecided"]
-
-
-class Fleet(Part):
-    """`import FILE.bundle --json`, `results --fleet --json` and `results FILE.parquet --json`."""
-
-    schema_: Literal["seekwise.fleet/1"]
-    provenance: Literal["measured"]
-    hosts: int
-    devices: int
-    measured: int
-    """Operations of trials that count."""
-    outliers: list[OutlierDevice]
-    changes: list[PartChange]
-    pooled: list[PooledRatio]
