@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import fields, is_dataclass
 from functools import cache
+from pathlib import PurePath
 from typing import Any
 
 
@@ -31,4 +32,4 @@ def printed(value: object) -> Any:
         return {key: printed(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [printed(each) for each in value]
-    return value
+    return str(value) if isinstance(value, PurePath) else value

@@ -55,8 +55,7 @@ def _class(target: str, as_json: bool) -> None:
     found = resolve_path(read_stack(), target)
     drives = {(drive_class.class_of(each), each.scheduler): each for each in reversed(found.leaves)}
     if as_json:
-        documents = [drive_class.document(each, target) for each in drives.values()]
-        _shown.echo_json({"schema": "seekwise.advice-class/1", "drives": documents})
+        _shown.echo_json(drive_class.ClassAdvices([drive_class.advice(each, target) for each in drives.values()]))
         return
     said = [
         line for each in drives.values() for line in (drive_class.sentence(each, target), *drive_class.lock_caps(each))

@@ -20,7 +20,19 @@ from seekwise import suggestion
 from seekwise.errors import UsageError
 
 MODULES = ("runs", "live", "machine", "tools", "validation", "fleet")
-DOCUMENTS: tuple[str, ...] = ("report.fleet.fleet_answer",)
+DOCUMENTS: tuple[str, ...] = (
+    "cli._captures",
+    "cli._request_times",
+    "cli.apply",
+    "cli.config",
+    "cli.devices",
+    "cli.doctor",
+    "cli.revert",
+    "cli.system",
+    "report.fleet.fleet_answer",
+    "settings.drive_class",
+    "settings.status",
+)
 """Modules below `seekwise` with dataclasses that are printed as they stand (`seekwise.document`)."""
 WRITTEN = ("devices",)
 """Schemas kept as JSON: names of files in this folder, `NAME.schema.json`."""
