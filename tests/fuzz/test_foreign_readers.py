@@ -78,7 +78,7 @@ def test_traces(name, count, tmp_path):
         path.write_bytes(data)
         notes, chunks = open_trace(path)
         found = summary.of(chunks)
-        json.dumps(found.document(notes), allow_nan=False)
+        json.dumps(vars(found.figures(notes)), allow_nan=False)
         again, chunks = open_trace(path)
         depend.understand(chunks, again)
 

@@ -84,7 +84,7 @@ def _verdict(db: Path | None) -> Iterator[tuple[str, str, list[Sample]]]:
         "1 when it recommends another setting than the one in force.",
         [(chosen, float(bool(found.choice.changes)))],
     )
-    for name, loss in (("recommended", found.choice.worst), ("in_force", found.choice.in_force_worst)):
+    for name, loss in (("recommended", found.choice.worst_loss), ("in_force", found.choice.in_force_worst_loss)):
         if loss is not None and loss.high is not None:
             place = {**labels, "use": loss.use, "metric": loss.metric}
             meaning = f"Largest loss of the setting that is {name.replace('_', ' ')}, upper end of the 95 % interval, as a share."

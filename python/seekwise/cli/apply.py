@@ -136,10 +136,7 @@ def command(
         if not what.wanted:
             return
     if not what.wanted:
-        if as_json:
-            _shown.echo_json(Apply(False, what.reason, {}))
-        else:
-            click.echo(f"{what.reason}. Nothing to set.")
+        _shown.echo_json(Apply(False, what.reason, {})) if as_json else click.echo(f"{what.reason}. Nothing to set.")
         return
     asked.check_values(what.wanted, stack)
     files = _files(ways, what, stack)
@@ -151,12 +148,7 @@ def command(
         _guard.start(what, ways, guard, limit, dry_run, as_json)
         return
     done = _set(what, files, dry_run, stack)
-    if as_json:
-        lines = done.lines
-        made = Apply(not dry_run, what.reason, done.wanted, done.before, done.seen, lines.set, lines.undo, files, found)
-        _shown.echo_json(made)
-    else:
-        _print(done, files, dry_run)
+    _print(done, files, found, dry_run, what.reason, as_json)
 
 
 def _recommended(run: str, purpose: str | None, db: Path | None, system: str | None) -> Asked:
@@ -271,7 +263,15 @@ def _asked_value(name: str, value: str) -> str:
     return "the kernel's default" if (name, value) == (attributes.WBT, "-1") else value
 
 
-def _print(done: applying.Applied, files: list[forms.File], dry_run: bool) -> None:
+def _print(
+    done: applying.Applied, files: list[forms.File], found: list[Conflict], dry_run: bool, reason: str, as_json: bool
+) -> None:
+    if as_json:
+        lines = done.lines
+        _shown.echo_json(
+            Apply(not dry_run, reason, done.wanted, done.before, done.seen, lines.set, lines.undo, files, found)
+        )
+        return
     for device, values in done.wanted.items():
         for name, value in values.items():
             before, seen = done.before[device].get(name), done.seen[device].get(name)

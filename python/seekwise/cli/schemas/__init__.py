@@ -19,19 +19,40 @@ from typing import Any
 from seekwise import suggestion
 from seekwise.errors import UsageError
 
-MODULES = ("runs", "live", "machine", "tools", "validation", "fleet")
+MODULES = ("tools", "validation")
 DOCUMENTS: tuple[str, ...] = (
     "cli._captures",
+    "cli._dry_run",
+    "cli._job",
+    "cli._progress",
     "cli._request_times",
+    "cli._vary",
+    "cli._whatif",
+    "cli.advise",
     "cli.apply",
+    "cli.bench",
     "cli.config",
     "cli.devices",
     "cli.doctor",
+    "cli.import_",
+    "cli.record",
+    "cli.report",
+    "cli.results",
     "cli.revert",
     "cli.system",
+    "judge.raid_kind",
+    "measure.probe.characterize",
+    "report.advised",
+    "report.documents",
+    "report.explain.explanation",
     "report.fleet.fleet_answer",
+    "report.paired",
+    "settings.design.array_answer",
     "settings.drive_class",
     "settings.status",
+    "store.export",
+    "store.record",
+    "trace.document",
 )
 """Modules below `seekwise` with dataclasses that are printed as they stand (`seekwise.document`)."""
 WRITTEN = ("devices",)
@@ -82,7 +103,6 @@ def load(name: str) -> dict[str, Any]:
     model = _models()[wanted]
     schema = TypeAdapter(model).json_schema(by_alias=True, schema_generator=base.Described)
     if is_dataclass(model):
-        schema["properties"] = {"schema": {"const": wanted, "type": "string"}, **schema["properties"]}
         _as_printed(schema)
     for definition in schema.get("$defs", {}).values():
         # Definitions of models say so themselves (`Part`); the others are of dataclasses.

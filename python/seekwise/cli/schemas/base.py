@@ -66,7 +66,8 @@ class Described(GenerateJsonSchema):
         for name, text in docs.items():
             if name in properties and text:
                 properties[name].setdefault("description", text)
-        made["properties"] = {name.rstrip("_"): properties[name] for name in document.keys(kind)}
+        named = {"schema": {"const": kind.SCHEMA, "type": "string"}} if hasattr(kind, "SCHEMA") else {}
+        made["properties"] = named | {name.rstrip("_"): properties[name] for name in document.keys(kind)}
         return made
 
 
