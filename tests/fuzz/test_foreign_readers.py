@@ -21,11 +21,11 @@ from seekwise.judge import workloads
 from seekwise.linux.setters import find_setters
 from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import open_tree
+from seekwise.measure import foreign
+from seekwise.measure.foreign.registry import FORMATS
+from seekwise.measure.foreign.result import Source
 from seekwise.settings import controllers, history
 from seekwise.settings.controllers import Unit
-from seekwise.store import foreign
-from seekwise.store.foreign.registry import FORMATS
-from seekwise.store.foreign.result import Source
 from seekwise.trace import depend, summary
 from seekwise.trace.readers import open_trace
 from seekwise.workload.study import uses

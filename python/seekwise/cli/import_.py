@@ -23,7 +23,7 @@ FORMAT_NAMES = (
     "sysbench",
     "fio-logs",
 )
-"""Names of `store.foreign.registry.FORMATS`, written out so that `--help` need not load them; a test compares the two."""
+"""Names of `measure.foreign.registry.FORMATS`, written out so that `--help` need not load them; a test compares the two."""
 
 DRIVES = (".parv", ".diskspecs")
 BUNDLE = ".bundle"
@@ -112,10 +112,10 @@ def command(
         _drives(drives, output or Path(), as_json)
         return
     from seekwise.cli import _shown
+    from seekwise.measure import foreign
+    from seekwise.measure.foreign.result import parse_given
     from seekwise.report import of_run
-    from seekwise.store import foreign
     from seekwise.store.database import Store
-    from seekwise.store.foreign.result import parse_given
 
     run, records = foreign.read(files, name=name, labels=setting, given=parse_given(given), format_name=format_name)
     with Store.open(db) as store:

@@ -165,7 +165,7 @@ class StudyReport(Report):
 
         told = []
         for block in blocks(self.content, Looks()):
-            where = f"{block.system}: {block.operation}" if block.system else block.operation
+            where = f"{block.system}: {block.place}" if block.system else block.place
             rows = [f"{row.look.label} {row.words}" for row in block.rows[:ROWS_MOST]]
             told.append((f"{where}, {block.metric}", "; ".join(rows)))
         return told
