@@ -31,7 +31,7 @@ def answer(request: Request) -> None:
     compared = simulated.candidates(model, candidates.parse_vary(request.vary))
     named = request.uses is not None
     chosen, said = simulated.check_uses(use_files.chosen(request.uses))
-    chosen, notes = planning.sensitive(chosen, compared, named=named)
+    chosen, notes = planning.uses_affected(chosen, compared, named=named)
     plan = planning.on_a_model(
         request,
         f"{model.title} (simulated)",

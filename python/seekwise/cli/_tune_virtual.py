@@ -23,7 +23,7 @@ def answer(request: Request) -> None:
     compared = virtual.candidates(model, candidates.parse_vary(request.vary))
     named = request.uses is not None
     chosen, said = virtual.check_uses(use_files.chosen(request.uses), named=named)
-    chosen, notes = planning.sensitive(chosen, compared, named=named)
+    chosen, notes = planning.uses_affected(chosen, compared, named=named)
     left_out: tuple[str, ...] = ()
     if not named:
         left_out = tuple(use.name for use in chosen[virtual.USES_MOST :])

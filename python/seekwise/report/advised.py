@@ -18,7 +18,7 @@ from seekwise.judge import workloads
 from seekwise.judge.decision.choose import Choice
 from seekwise.judge.outcome import LiveOutcome, for_purpose
 from seekwise.judge.study_outcome import StudyOutcome, cell_name, wanted
-from seekwise.judge.workloads import Standing, Weighed, Workload
+from seekwise.judge.workloads import Weighed, WeighedSetting, Workload
 from seekwise.report import terminal, tune_answer
 from seekwise.report.content import Advice, ReportContent
 from seekwise.report.for_use import ForSystem, Weighing, choices_of, competition, for_workload, per_drive
@@ -77,7 +77,7 @@ class Weighted:
     not_covered: float
     """Share of this use that no trial represents."""
     best: Sequence[str]
-    settings: Sequence[Standing]
+    settings: Sequence[WeighedSetting]
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from seekwise.simulate.protocol import origin
 from seekwise.simulate.setups import cells
 from seekwise.simulate.setups.setup import GNOME_DISKS_SAMPLES, Setup, of_system
 from seekwise.simulate.setups.value import NotModelled
-from seekwise.simulate.trial_spec import beside_of, pace_of
+from seekwise.simulate.trial_spec import background_jobs, pace_of
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.workload.study.factors import ISCHED_PREFIX, Value
@@ -91,7 +91,7 @@ def setup_of_cell(study: Study, system: System, load: Load, values: dict[str, Va
         end_fsync=load.end_fsync,
         runtime_s=next((phase.runtime_s for phase in load.phases), None),
         job=pace_of(load),
-        beside=tuple(beside_of(load)),
+        beside=tuple(background_jobs(load)),
         queue=_queue(values) | {name: bool(system.options[name]) for name in ("budget",) if name in system.options},
     )
     if "chunk_kib" in values:

@@ -69,7 +69,7 @@ def can_run(use: Use) -> str | None:
         return "has a fio job of your own"
     if use.drives is not None:
         return "loads several processors, and the guest has one"
-    if any(job.feels_read_ahead for job in use.job):
+    if any(job.uses_read_ahead for job in use.job):
         return "runs programs or opens files, and the virtual drive has no file system"
     return None
 

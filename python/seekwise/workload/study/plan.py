@@ -25,7 +25,7 @@ from seekwise.errors import SeekwiseError, UsageError
 from seekwise.workload.study import estimate, factors, profiles
 from seekwise.workload.study.factors import Value
 from seekwise.workload.study.quantity import size_word
-from seekwise.workload.study.study import Beside, Study, Workload
+from seekwise.workload.study.study import BackgroundLoad, Study, Workload
 
 PLAN_SCHEMA = "seekwise.plan/1"
 Role = Literal["candidate", "control", "sentinel"]
@@ -327,7 +327,7 @@ def _control(settings: tuple[Setting, ...], reference: str) -> Setting:
     return Setting(f"{twin.label} (control)", twin.values, control=True)
 
 
-def _beside(other: Beside, workload: Workload) -> Load:
+def _background_load(other: BackgroundLoad, workload: Workload) -> Load:
     return Load(
         name=other.name,
         phases=(Phase(other.operation, workload.runtime, None),),
@@ -361,7 +361,7 @@ def _loads(workload: Workload) -> list[Load]:
         "think_s": workload.think_time,
         "io_class": workload.io_class,
         "io_priority": workload.io_priority,
-        "beside": tuple(_beside(each, workload) for each in workload.beside),
+        "beside": tuple(_background_load(each, workload) for each in workload.beside),
     }
     memories = tuple(workload.memory_limit) or (None,)
     if workload.job is not None:
