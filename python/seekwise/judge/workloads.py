@@ -33,6 +33,8 @@ PARETO_METRICS = ("rate", "p99", "cpu_efficiency")
 
 @dataclass(frozen=True)
 class Workload:
+    """What somebody does with storage: shares of operations, and how many threads count."""
+
     name: str
     meaning: str
     threads: str
@@ -44,11 +46,13 @@ class Workload:
 
 @dataclass(frozen=True)
 class Standing:
-    """One setting under one workload. Ratios are setting / reference, (estimate, low, high), by metric."""
+    """A setting, weighted for a use."""
 
     setting: str
     ratios: Mapping[str, tuple[float, float, float]]
-    on_front: bool
+    """{metric: [estimate, low, high]} against the reference."""
+    on_pareto_front: bool
+    """No other setting is as good in rate, p99 and CPU efficiency."""
     regret: float
     """Share of the best rate that is lost in the worst cell: 0.1 is 10 %."""
     regret_cell: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from seekwise.judge import compare as comparing
 from seekwise.judge.decision.runs import Change as LiveChange
@@ -105,12 +106,8 @@ class Pairing:
     """Runs of different backends: how well one predicts the other."""
     note: str = NOT_INTERLEAVED
     """What else may have made the difference."""
-    facts: dict[str, object] = field(default_factory=dict)
-    """What the document says beside the headline."""
-
-    def document(self) -> dict[str, object]:
-        """For `--json`."""
-        return {**self.facts, "headline": self.headline}
+    document: Any = None
+    """What `--json` prints."""
 
     def of(self, outcome: str) -> list[ChangeRow]:
         """Rows of that outcome, the greatest difference first."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from seekwise.errors import UsageError
 from seekwise.judge.rule import ROUNDS_MIN, THRESHOLD_SHARE
@@ -42,6 +43,8 @@ SO_FAR = "(best so far)"
 @dataclass(frozen=True)
 class Choice:
     """What to set on one system for one kind of work."""
+
+    SHOWN: ClassVar = ("text",)
 
     system: str
     kind: str
