@@ -301,9 +301,9 @@ def shown(name: str) -> Callable[[dict[str, Figure]], str]:
 
 
 def short(stored: dict[str, Figure]) -> str:
-    """Four rows for the first page."""
+    """Three rows for the first page."""
     lines = ["| What | Compared with | Agree |", "|---|---|---:|"]
-    for name in ("vectors", "ladder", "many-cores", "drives"):
+    for name in ("vectors", "ladder", "many-cores"):
         _, what, against = CHECKS[name]
         lines.append(f"| {what} | {against} | {of(stored[name])} |")
     return "\n".join(lines)

@@ -14,11 +14,13 @@ from real_programs.rounds import BACKGROUND, BESIDE, MODES, READING, counted, ha
 DURING = {BESIDE: "during cp", READING: "during cat"}
 HEAD = """# Statements of tune and what programs did
 
-This page holds what `tune` states of its uses against real programs that no use contains. `python benches/programs.py page` makes it from the recorded results.
+What `tune` states of its uses, compared with real programs that no use contains.
 
-Every program runs under every scheduler, in random order within each round, alone and during `cp` of 4 GiB files whose source is not in memory (LibreOffice also during two `cat` of such files). Rounds are added until
-each ratio of two schedulers is known to ±5 %, or until the program's time is over; the page shows how far it is known. The first round leads in and is not counted. Figures are medians over the rounds; intervals
-are 95 %, of ratios within rounds. What a program reads is dropped from memory before each visit, except for the databases, whose clients keep running.
+    python benches/programs.py page --results benches/results/programs.json --stated benches/results/tune5-3.json
+
+Every program runs under every scheduler, in random order within each round, alone and while `cp` copies files of 4 GiB that are not in memory. What a program reads is dropped from memory before each visit, except for the
+databases, whose clients keep running. Rounds are added until each ratio of two schedulers is known to ±5 %, or until the program's time is over; *known to* says how far it is known. Figures are medians over
+the rounds after the first; intervals are 95 %, of ratios within rounds.
 """
 EXPLAINED = """A loss is against the setting that the use names as its best. A statement is **contradicted** where its interval and the real one lie further apart than the use's
 threshold, and *overstated* where the stated loss is more than twice the real one (a real loss below the threshold counts as the threshold).
@@ -30,9 +32,9 @@ def text(results_file: Path, stated_files: Sequence[Path], history: Path | None 
     found = [(path.stem, compare.lines(results, json.loads(path.read_text()))) for path in stated_files]
     left_out = [f"- {PROGRAMS[name].title}: {why}" for name, why in results["left_out"].items()]
     text = "\n".join([
-        HEAD, *_host(results), "## Measured", "", *(_measured(results, mode) for mode in MODES),
+        HEAD, *_host(results), "## Measured", "", *(_measured(results, mode) for mode in MODES if _known(results, mode)),
         *(["Left out:", "", *left_out, ""] if left_out else []),
-        "## Stated and real", "", EXPLAINED, *_summary(found), *[line for name, lines in found for line in _table(name, lines)],
+        "## Stated and real", "", EXPLAINED, *_summary(found), *_told(found),
         *([history.read_text().rstrip(), ""] if history is not None else []),
     ])  # fmt: skip
     for mode, words in DURING.items():
@@ -49,6 +51,10 @@ def _host(results: dict) -> list[str]:
         "Programs: " + "; ".join(results["versions"].values()) + ".",
         "",
     ]
+
+
+def _known(results: dict, mode: str) -> bool:
+    return any(counted(results["cases"].get(f"{name}, {mode}", {}).get("rounds", [])) for name in PROGRAMS)
 
 
 def _measured(results: dict, mode: str) -> str:
@@ -95,29 +101,29 @@ def _summary(found: Sequence[tuple[str, Sequence[compare.Line]]]) -> list[str]:
     return [*rows, ""]
 
 
-def _table(name: str, lines: Sequence[compare.Line]) -> list[str]:
+def _told(found: Sequence[tuple[str, Sequence[compare.Line]]]) -> list[str]:
+    """The statements that name a difference, or are wrong."""
     rows = [
-        f"### {name}", "",
-        "| Program | Nearest use | Setting against | Stated loss | Real loss | |", "|---|---|---|---|---|---|",
-    ]  # fmt: skip
-    told = [each for each in lines if each.verdict == "worse" or each.contradicted or each.overstated]
-    for each in told:
-        high = None if each.stated_high is None else compare.share_of(each.stated_high, each.kind)
-        stated = _interval(each.kind, each.stated, each.stated_low, high)
-        real = _interval(each.kind, each.real, each.real_low, compare.share_of(each.real_high, each.kind))
-        words = [
-            word for word, is_so in (("**contradicted**", each.contradicted), ("overstated", each.overstated)) if is_so
-        ]
-        rows.append(
-            f"| {each.case} | {each.use}: {each.metric} | {each.setting} against {each.best} | {stated} | {real} "
-            f"| {', '.join(words)} |"
-        )
-    return [
-        *rows,
-        "",
-        f"{len(lines) - len(told)} more statements name no difference, and none of them is contradicted.",
-        "",
+        "| Run | Program | Nearest use | Setting against | Stated loss | Real loss | |",
+        "|---|---|---|---|---|---|---|",
     ]
+    total = 0
+    for name, lines in found:
+        for each in lines:
+            if not (each.verdict == "worse" or each.contradicted or each.overstated):
+                continue
+            total += 1
+            high = None if each.stated_high is None else compare.share_of(each.stated_high, each.kind)
+            stated = _interval(each.kind, each.stated, each.stated_low, high)
+            real = _interval(each.kind, each.real, each.real_low, compare.share_of(each.real_high, each.kind))
+            marks = (("**contradicted**", each.contradicted), ("overstated", each.overstated))
+            wrong = [word for word, is_so in marks if is_so]
+            rows.append(
+                f"| {name} | {each.case} | {each.use}: {each.metric} | {each.setting} against {each.best} | {stated} | {real} "
+                f"| {', '.join(wrong)} |"
+            )
+    others = sum(len(lines) for _, lines in found) - total
+    return [*rows, "", f"The other {others} statements name no difference, and none of them is contradicted.", ""]
 
 
 def _interval(kind: str, estimate: float, low: float, high: float | None) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benches"))
 
-from real_programs import compare, rounds
+from real_programs import compare, page, rounds
 
 CASE = "pgbench, alone"
 
@@ -64,3 +64,10 @@ def test_a_measurement_ends_when_every_ratio_is_known_to_five_per_cent():
     many = measured({"none": 100, "bfq": 70}, noise=0.1, count=60)
     assert rounds.half_width(few, "done") > rounds.PRECISION > rounds.half_width(many, "done")
     assert rounds.half_width(few[:3], "done") == math.inf
+
+
+def test_the_page_is_what_the_recorded_results_say():
+    root = Path(__file__).parents[2]
+    results = root / "benches/results"
+    made = page.text(results / "programs.json", sorted(results.glob("tune*.json")), results / "programs-history.md")
+    assert (root / "docs/engineering/programs-measured.md").read_text(encoding="utf-8") == made

@@ -170,6 +170,7 @@ def test_what_a_user_reads_comes_first_and_is_at_most_25_pages():
     nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
     user = nav[: nav.index("  - Reference:")]
     assert 20 <= len(re.findall(r"\.md$", user, re.MULTILINE)) <= 25
+    assert "engineering/" not in user and "history/" not in user
 
 
 def test_a_page_that_a_user_reads_is_short():

@@ -13,6 +13,7 @@ from rich.table import Table
 from seekwise.cli import _options, _shown
 from seekwise.errors import NotMetError, RefusedError, UsageError
 from seekwise.store.database import Store
+from seekwise.workload.study import combination_key
 
 if TYPE_CHECKING:
     from seekwise.judge import compare as comparing
@@ -104,7 +105,7 @@ def _show_raid_kind(array: comparing.Side, unit: comparing.Side, as_json: bool) 
     rates = {(c.cell, c.setting): c.verdict.ratio for c in changes if c.verdict.metric == "rate"}
     # A judged cell begins with its operation.
     pairs = [
-        Pair(c.cell.split()[0], c.verdict.ratio, rates[c.cell, c.setting])
+        Pair(combination_key.parse(c.cell)[0], c.verdict.ratio, rates[c.cell, c.setting])
         for c in changes
         if c.verdict.metric == "cpu_efficiency" and (c.cell, c.setting) in rates
     ]

@@ -25,7 +25,7 @@ from seekwise.judge.observe import METRICS, observations
 from seekwise.judge.records import is_exact
 from seekwise.judge.rule import CONTROL_SUFFIX, more_is_better
 from seekwise.store.record import Record
-from seekwise.workload.study import uses
+from seekwise.workload.study import combination_key, uses
 
 THREAD_RULES = {"few": lambda n: 1 / n, "many": float, "all": lambda n: 1.0}
 PARETO_METRICS = ("rate", "p99", "cpu_efficiency")
@@ -111,7 +111,7 @@ def weigh(records: Sequence[Record], workload: Workload, reference: str) -> Weig
             f"it needs {', '.join(name for name, share in workload.operations.items() if share)}",
         )
     total = sum(workload.operations.values())
-    seen = {cell.split()[0] for cell in weights}
+    seen = {combination_key.parse(cell)[0] for cell in weights}
     covered = sum(share for operation, share in workload.operations.items() if operation in seen)
     scores = _scores(single, weights, workload.name)
     found = verdicts(judge_observations(scores, exact=is_exact(records)))

@@ -281,12 +281,17 @@ class _StudyAdvice:
         for name in dict.fromkeys(choice.system for choice in choices):
             row = {choice.use: choice.text for choice in choices if choice.system == name}
             table.add_row(name, *(row.get(use, "–") for use in uses))
+        if self.workload is None:
+            terminal.print_lines([self.content.advice.headline], console, style="bold")
+            console.print()
         console.print(table)
-        _say(
-            console,
-            "\n`best so far`: not beaten, but others are not proved worse.\n`inconclusive`: no setting proved better.\n"
-            f"next: seekwise advise {self.outcome.run.run_id} --system NAME",
-        )
+        words = " ".join(choice.text for choice in choices)
+        console.print()
+        if "best so far" in words:
+            _say(console, "`best so far`: not beaten, but others are not proved worse.")
+        if "inconclusive" in words:
+            _say(console, "`inconclusive`: no setting proved better.")
+        _say(console, f"next: seekwise advise {self.outcome.run.run_id} --system NAME")
 
 
 def _say(console: Console, text: str) -> None:

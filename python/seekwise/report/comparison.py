@@ -16,6 +16,7 @@ from seekwise.report.metric_words import both_texts
 from seekwise.report.rows import OPERATION_NAMES
 from seekwise.report.tune_answer import columns, joined, metric_name, wrapped
 from seekwise.store.database import Run
+from seekwise.workload.study import combination_key
 
 METRIC_WORDS = {
     "rate": "throughput",
@@ -257,7 +258,7 @@ def of_studies(found: comparing.Comparison, pairs: Sequence[comparing.Pair] = ()
 
 def cell_words(cell: str) -> str:
     """`seq_read system=disk threads=8` as `sequential read, 8 threads`."""
-    operation, _, rest = cell.partition(" ")
-    words = load_words(rest)
+    operation, _ = combination_key.parse(cell)
+    words = load_words(cell)
     name = OPERATION_NAMES.get(operation, operation).lower()
     return f"{name}, {words}" if words else name

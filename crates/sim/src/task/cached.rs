@@ -12,7 +12,7 @@
 //! Not modelled:  files (`crate::files` has them), fsync, writers of a part of a page, reclaim that has to wait, several flushers, preemption between programs
 //!                (who has the processor keeps it until its call ends or it waits).
 //! Source:        Linux v5.10, v6.1, v6.12: mm/filemap.c, mm/readahead.c, mm/page-writeback.c, fs/fs-writeback.c, block/blk-mq.c; fio 3.33.
-//!                docs/concepts/ladder-buffered.md has what the laboratory's tracepoints showed.
+//!                docs/engineering/ladder-buffered.md has what the laboratory's tracepoints showed.
 
 use crate::cost::OperationCosts;
 use crate::engine::{Engine, Tasks, Threads};

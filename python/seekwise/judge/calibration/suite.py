@@ -1,6 +1,6 @@
 """The built-in calibration: what the rule promises, measured on studies whose truth is known.
 
-Every line is a promise of `docs/concepts/verdicts-of-studies.md` with its bound. The seed is fixed: the same version prints the same
+Every line is a promise of `docs/engineering/verdicts-of-studies.md` with its bound. The seed is fixed: the same version prints the same
 numbers. Nothing here is tuned per line; the rule has one set of numbers (`rule.py`).
 """
 
