@@ -98,10 +98,10 @@ class RunAdvice:
     """`advise RUN --json`."""
 
     SCHEMA: ClassVar = "seekwise.advice/1"
+    NAMES: ClassVar = {"provenance": "badge"}
 
     run_id: str
-    badge: str
-    """Provenance."""
+    provenance: str
     headline: str
     reasons: Sequence[str]
     caution: Sequence[str]
@@ -118,10 +118,10 @@ class SystemsAdvice:
     """`advise RUN --json` of a study with several systems."""
 
     SCHEMA: ClassVar = "seekwise.advice.systems/1"
+    NAMES: ClassVar = {"provenance": "badge"}
 
     run_id: str
-    badge: str
-    """Provenance."""
+    provenance: str
     systems: Sequence[SystemChoice]
 
 

@@ -91,7 +91,7 @@ def setup_of_cell(study: Study, system: System, load: Load, values: dict[str, Va
         end_fsync=load.end_fsync,
         runtime_s=next((phase.runtime_s for phase in load.phases), None),
         job=pace_of(load),
-        beside=tuple(background_jobs(load)),
+        background=tuple(background_jobs(load)),
         queue=_queue(values) | {name: bool(system.options[name]) for name in ("budget",) if name in system.options},
     )
     if "chunk_kib" in values:
@@ -236,9 +236,9 @@ def _controller(specs: dict[str, dict]) -> dict[str, dict[str, str]]:
 
 def phases_of(operation: str, result: dict, load: Load, *, ticks: bool) -> list[Phase]:
     """The phase, and one for each group that worked beside it: bytes and latency are its own, processor time is the machine's."""
-    if not load.beside:
+    if not load.background:
         return [phase(operation, result, load.threads, ticks=ticks)]
-    groups = [(operation, load.threads), *((each.phases[0].operation, each.threads) for each in load.beside)]
+    groups = [(operation, load.threads), *((each.phases[0].operation, each.threads) for each in load.background)]
     found = []
     for (name, threads), own in zip(groups, result["jobs"], strict=True):
         made = phase(name, {**result, **own}, threads, ticks=ticks)
