@@ -58,7 +58,7 @@ def add(
                 Record(
                     run_id=row.run_id,
                     trial=trial.index,
-                    block=trial.block,
+                    repetition=trial.repetition,
                     cell=cell.key,
                     setting=setting.label + (" (drift check)" if trial.role == "sentinel" else ""),
                     factors={},

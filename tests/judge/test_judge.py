@@ -84,7 +84,7 @@ def test_fewer_than_three_common_blocks_never_decide() -> None:
     observations = study([{"a": 1.0, "b": 0.0}], noise=0.001, blocks=2)
     v = only(judge(observations))
     assert (v.word, v.winner, v.q_value, v.blocks_more) == ("undecided", None, None, 1)
-    lone = [o for o in study([{"a": 1.0, "b": 0.0}], noise=0.001, blocks=5) if o.setting == "a" or o.block == 0]
+    lone = [o for o in study([{"a": 1.0, "b": 0.0}], noise=0.001, blocks=5) if o.setting == "a" or o.repetition == 0]
     assert only(judge(lone)).word == "undecided"
 
 
@@ -103,7 +103,9 @@ def test_a_value_without_logarithm_is_left_out_and_said(bad: float) -> None:
 
 def test_missing_trials_reduce_the_blocks_of_their_pair_only() -> None:
     observations = [
-        o for o in study([{"a": 0.3, "b": 0.0, "c": 0.0}], noise=0.01, blocks=5) if (o.setting, o.block) != ("c", 2)
+        o
+        for o in study([{"a": 0.3, "b": 0.0, "c": 0.0}], noise=0.01, blocks=5)
+        if (o.setting, o.repetition) != ("c", 2)
     ]
     blocks = {(v.setting_a, v.setting_b): v.blocks for v in judge(observations)}
     assert blocks == {("a", "b"): 5, ("a", "c"): 4, ("b", "c"): 4}
@@ -135,7 +137,7 @@ def test_control_raises_the_threshold_of_a_win_but_not_of_equality() -> None:
     labels = {i: rng.choice([-0.1, 0.1]) for i in range(12)}
     control = [
         Observation(
-            o.table, o.cell, o.block, "b (control)", o.metric, o.value * math.exp(labels[int(o.cell.split()[1])])
+            o.table, o.cell, o.repetition, "b (control)", o.metric, o.value * math.exp(labels[int(o.cell.split()[1])])
         )
         for o in observations
         if o.setting == "b"

@@ -70,7 +70,7 @@ class Fake:
                 )
             label = setting.label if trial.role != "sentinel" else f"{setting.label} (drift check)"
             yield Record(
-                self.run_id, trial.index, trial.block, cell.key, label, {}, "simulated", trial.seed, "2026-01-01T00:00:00Z",
+                self.run_id, trial.index, trial.repetition, cell.key, label, {}, "simulated", trial.seed, "2026-01-01T00:00:00Z",
                 tuple(phases), conditions={"role": trial.role},
             )  # fmt: skip
 
@@ -88,7 +88,7 @@ def carried_out(
 def test_a_run_stops_when_every_comparison_is_decided(tmp_path: Path) -> None:
     made = make(["a", "b"], threads=[1, 2, 4, 8, 16, 32], until="decided")
     fake, found, said = carried_out(tmp_path, made, lambda setting, cell: 0.4 * (setting == "b"))
-    assert {trial.block for trial in fake.trials} == {1, 2, 3}
+    assert {trial.repetition for trial in fake.trials} == {1, 2, 3}
     assert found.run.outcome == "complete"
     assert {v.winner for v in found.verdicts if v.metric == "rate"} == {"b"}
     assert any("12 of 12 combinations decided after 3 repetitions" in line for line in said)
@@ -102,9 +102,9 @@ def test_decided_cells_stop_while_open_ones_go_on(tmp_path: Path) -> None:
         return 0.0 if "threads=8" in cell else 0.4 * (setting == "b")
 
     fake, _, _ = carried_out(tmp_path, made, effect, noisy="threads=8")
-    late = {made.cells[trial.cell].key for trial in fake.trials if trial.block > 3 and trial.role != "sentinel"}
+    late = {made.cells[trial.cell].key for trial in fake.trials if trial.repetition > 3 and trial.role != "sentinel"}
     assert late == {"system=disk threads=8"}
-    assert any(trial.role == "control" for trial in fake.trials if trial.block > 3)
+    assert any(trial.role == "control" for trial in fake.trials if trial.repetition > 3)
 
 
 def test_losers_drop_out_and_the_reference_stays(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def made_records(
                     Record(
                         run_id=run_id,
                         trial=len(records),
-                        block=block,
+                        repetition=block,
                         cell=f"system=disk threads={threads}",
                         setting=setting,
                         factors={"scheduler": setting, "threads": threads},

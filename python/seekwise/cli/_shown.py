@@ -77,7 +77,7 @@ def plan_text(plan: Plan, noise: Noise | None = None) -> list[str]:
     lines += [f"  {cell.key}  {_load_text(cell)}" for cell in plan.cells]
     lines += ["", f"order: {plan.blocks} repetitions, {len(plan.trials)} trials, reference {plan.reference}"]
     for block in range(1, plan.blocks + 1):
-        trials = [trial for trial in plan.trials if trial.block == block]
+        trials = [trial for trial in plan.trials if trial.repetition == block]
         if block > 2 and block < plan.blocks:
             if block == 3:
                 lines.append("  …")

@@ -176,8 +176,8 @@ def _together(verdicts: Sequence[Verdict]) -> Verdict:
 
 def _block_ranks(rows: Sequence[Observation]) -> list[int]:
     """Blocks counted from 0 in each run, so that first meets first."""
-    rank = {block: i for i, block in enumerate(sorted({o.block for o in rows}))}
-    return [rank[o.block] for o in rows]
+    rank = {block: i for i, block in enumerate(sorted({o.repetition for o in rows}))}
+    return [rank[o.repetition] for o in rows]
 
 
 def _turned(v: Verdict) -> Verdict:
@@ -205,12 +205,12 @@ def _outcome(v: Verdict) -> str:
 
 def _quantiles(base: Side, new: Side) -> dict[tuple[str, str, str], Sequence[QuantileRatio]]:
     def histograms(side: Side) -> dict[tuple[str, str, str], dict[int, dict[int, int]]]:
-        ranks = {block: i for i, block in enumerate(sorted({r.block for r in side.compared}))}
+        ranks = {block: i for i, block in enumerate(sorted({r.repetition for r in side.compared}))}
         found: dict[tuple[str, str, str], dict[int, dict[int, int]]] = {}
         for record in side.compared:
             for phase in record.phases if record.valid else ():
                 runs = found.setdefault((record.cell, record.setting, phase.operation), {})
-                block = ranks[record.block]
+                block = ranks[record.repetition]
                 runs[block] = merged([runs.get(block, {}), phase.latency_bins])
         return found
 

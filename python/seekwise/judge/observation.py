@@ -19,7 +19,7 @@ class Observation:
     """Family within which errors are controlled: one operation group of one run, as shown in one table."""
     cell: str
     """What is held equal when settings are compared, operation and thread count included."""
-    block: int
+    repetition: int
     setting: str
     metric: str
     value: float

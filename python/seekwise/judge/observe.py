@@ -47,7 +47,7 @@ def observations(records: Iterable[Record], *, over_threads: bool = True) -> lis
     """Everything that valid records say; with `over_threads` also per operation over all thread counts."""
     made = [
         Observation(
-            record.run_id, f"{phase.operation} {record.cell}".rstrip(), record.block, record.setting, metric, value
+            record.run_id, f"{phase.operation} {record.cell}".rstrip(), record.repetition, record.setting, metric, value
         )
         for record in records
         if record.valid
@@ -67,7 +67,7 @@ def pooled_over_threads(single: Sequence[Observation], factor: str = POOLED_FACT
             continue
         members.setdefault((o.table, whole, o.metric), set()).add(o.cell)
         if o.value > 0 and math.isfinite(o.value):
-            row = logs.setdefault((o.table, whole, o.metric, o.block, o.setting), {})
+            row = logs.setdefault((o.table, whole, o.metric, o.repetition, o.setting), {})
             row.setdefault(o.cell, []).append(math.log(o.value))
     made = []
     for (table, whole, metric, block, setting), by_cell in logs.items():

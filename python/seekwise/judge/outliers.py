@@ -34,7 +34,7 @@ class Outlier:
     table: str
     cell: str
     metric: str
-    block: int
+    repetition: int
     setting: str
     modified_z: float
     ratio: float

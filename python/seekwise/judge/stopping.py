@@ -106,7 +106,7 @@ class Stopping:
 
     def _looks(self, observations: Sequence[Observation]) -> Progress:
         relevant = [o for o in observations if o.metric in self.metrics] or list(observations)
-        blocks = sorted({o.block for o in observations})
+        blocks = sorted({o.repetition for o in observations})
         cells = list(dict.fromkeys(o.cell for o in observations))
         decided_at: dict[str, int] = {}
         latest: dict[str, list[Verdict]] = {}
@@ -118,7 +118,7 @@ class Stopping:
             rows = [
                 o
                 for o in relevant
-                if o.block in (seen if o.cell not in decided_at else set(blocks[: decided_at[o.cell]]))
+                if o.repetition in (seen if o.cell not in decided_at else set(blocks[: decided_at[o.cell]]))
             ]
             judged: dict[str, list[Verdict]] = {cell: [] for cell in cells}
             for v in verdicts(judge_observations(rows, alpha=self.alpha, sequential=True)):
@@ -157,7 +157,7 @@ class Stopping:
     def _races(self, observations: Sequence[Observation]) -> Progress:
         metric = next((m for m in self.metrics if any(o.metric == m for o in observations)), observations[0].metric)
         cells = list(dict.fromkeys(o.cell for o in observations))
-        blocks = sorted({o.block for o in observations})
+        blocks = sorted({o.repetition for o in observations})
         progress = []
         seconds = 0.0
         for cell in cells:

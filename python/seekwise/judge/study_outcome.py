@@ -112,8 +112,8 @@ def merged(parts: Sequence[StudyOutcome]) -> StudyOutcome:
     blocks = 0
     for each in parts:
         # Repetitions of different runs are different: nothing was interleaved between them.
-        records += [replace(record, block=record.block + blocks) for record in each.records]
-        blocks += max((record.block for record in each.records), default=0)
+        records += [replace(record, repetition=record.repetition + blocks) for record in each.records]
+        blocks += max((record.repetition for record in each.records), default=0)
     plan = replace(
         plans[0],
         blocks=sum(each.blocks for each in plans),

@@ -133,7 +133,7 @@ def weigh(records: Sequence[Record], workload: Workload, reference: str) -> Weig
         best,
         tuple(found),
         1 - covered / total,
-        len({o.block for o in scores}),
+        len({o.repetition for o in scores}),
     )
 
 
@@ -159,7 +159,7 @@ def _scores(single: Sequence[Observation], weights: Mapping[str, float], name: s
     members: dict[str, set[str]] = {}
     for o in single:
         if o.cell in weights and o.value > 0 and math.isfinite(o.value):
-            logs.setdefault((o.table, o.metric, o.block, o.setting), {}).setdefault(o.cell, []).append(
+            logs.setdefault((o.table, o.metric, o.repetition, o.setting), {}).setdefault(o.cell, []).append(
                 math.log(o.value)
             )
             members.setdefault(o.metric, set()).add(o.cell)

@@ -293,7 +293,7 @@ def run_of(
                 made = phase_of(phase, groups, key)
                 records.append(
                     Record(
-                        run_id=run_id, trial=index, block=block, cell=cells[number].key, setting=setting.label,
+                        run_id=run_id, trial=index, repetition=block, cell=cells[number].key, setting=setting.label,
                         factors=cells[number].factors(Setting(setting.label, setting.values)), provenance="simulated",
                         seed=seed, started_at=now(), phases=(made,) if made.ios else (),
                         settings_seen={SYSTEM: _seen(outcomes[block - 1]["settings"])},

@@ -62,7 +62,7 @@ def trial_row(record: Record, phase: Phase) -> dict[str, object]:
         "operation": phase.operation,
         "setting": record.setting,
         "cell": record.cell,
-        "block": record.block,
+        "block": record.repetition,
         "trial": record.trial,
         "rate_mb_s": phase.rate_bytes_per_s / 1e6,
         "iops": phase.iops,

@@ -128,7 +128,7 @@ def _drives(system: System) -> str:
 
 def line(content: ReportContent) -> str:
     """`generic 1 TB HDD; Linux 6.1; 4 settings, 60 trials in 3 repetitions; 2026-11-23; seekwise 0.1.0`."""
-    repeats = len({record.block for record in content.records})
+    repeats = len({record.repetition for record in content.records})
     settings = len({record.setting for record in content.records if not record.setting.endswith("(control)")})
     counts = f"{len(content.records)} trial{'' if len(content.records) == 1 else 's'}"
     if settings > 1:

@@ -34,7 +34,7 @@ class Origin(TypedDict):
 
     run_id: str
     trial: int
-    block: int
+    repetition: int
     cell: str
     setting: str
     factors: dict[str, Value]
@@ -46,7 +46,7 @@ def origin(run_id: str, plan: Plan, trial: Trial, **seen: Value) -> Origin:
     return Origin(
         run_id=run_id,
         trial=trial.index,
-        block=trial.block,
+        repetition=trial.repetition,
         cell=cell.key,
         setting=setting.label if trial.role != "sentinel" else f"{setting.label} (drift check)",
         factors=cell.factors(setting, **seen),

@@ -292,7 +292,7 @@ class SimulatedSession:
         )
         if not cell.load.direct:
             spec["cache"] = cache_spec(cell, values)
-        if self.trace and trial.block == 1 and trial.role != "sentinel":
+        if self.trace and trial.repetition == 1 and trial.role != "sentinel":
             spec["trace_events_max"] = TRACE_EVENTS
         return spec
 

@@ -73,7 +73,7 @@ def write_csv(run: Run, records: Iterable[Record], out: TextIO) -> None:
                 "run_id": record.run_id,
                 "trial": record.trial,
                 "attempt": record.attempt,
-                "block": record.block,
+                "block": record.repetition,
                 "cell": record.cell,
                 "setting": record.setting,
                 "role": record.conditions.get("role"),

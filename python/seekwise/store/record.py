@@ -138,12 +138,12 @@ class Record:
     """What one trial, or one period of a live-switched run, measured."""
 
     SCHEMA: ClassVar = "seekwise.record/1"
-    NAMES: ClassVar = {"provenance": "badge"}
+    NAMES: ClassVar = {"provenance": "badge", "repetition": "block"}
 
     run_id: str
     trial: int
-    block: int
-    """Repetition, from 1."""
+    repetition: int
+    """From 1."""
     cell: str
     """Key of the combination without the compared setting, e.g. `disk=vda threads=8`."""
     setting: str

@@ -46,7 +46,7 @@ def made(text: str = TEXT, facts: SystemFacts = FACTS, **options) -> Plan:
 def test_every_candidate_runs_once_in_every_block_and_the_reference_cell_at_both_ends():
     found = made()
     for block in range(1, 5):
-        trials = [trial for trial in found.trials if trial.block == block]
+        trials = [trial for trial in found.trials if trial.repetition == block]
         inner = [(trial.cell, trial.setting) for trial in trials if trial.role != "sentinel"]
         assert Counter(inner) == Counter((cell, setting) for cell in range(2) for setting in range(4))
         assert [trial.role == "sentinel" for trial in trials] == [True] + [False] * 8 + [True]
@@ -69,7 +69,7 @@ def test_the_order_follows_the_seed_and_nothing_else():
 
 def test_blocks_differ_in_order():
     trials = made().trials
-    orders = {tuple((t.cell, t.setting) for t in trials if t.block == block) for block in range(1, 5)}
+    orders = {tuple((t.cell, t.setting) for t in trials if t.repetition == block) for block in range(1, 5)}
     assert len(orders) == 4
 
 
@@ -123,7 +123,7 @@ def test_expensive_factors_are_varied_in_outer_plots():
     )
     found = made(text)
     for block in range(1, 5):
-        chunks = [found.cells[t.cell].fixed["chunk_kib"] for t in found.trials if t.block == block]
+        chunks = [found.cells[t.cell].fixed["chunk_kib"] for t in found.trials if t.repetition == block]
         changes = sum(one != other for one, other in itertools.pairwise(chunks))
         assert changes == 1, "an array is built twice a block, not for every trial"
 

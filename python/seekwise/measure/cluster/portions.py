@@ -23,7 +23,7 @@ class Queue:
 
     def __init__(self, plan: Plan, trials: Sequence[Trial]) -> None:
         self._cost = [plan.trial_s[trial.cell] for trial in plan.trials] if plan.trial_s else []
-        ordered = sorted(trials, key=lambda trial: (trial.block, -self.cost(trial), trial.index))
+        ordered = sorted(trials, key=lambda trial: (trial.repetition, -self.cost(trial), trial.index))
         self._waiting = deque(ordered)
         self._left = sum(map(self.cost, ordered))
         self._done = self._seconds = 0.0

@@ -146,7 +146,7 @@ def _records(run_id: str, pairs: list[tuple[Result, str, str]]) -> list[Record]:
             Record(
                 run_id=run_id,
                 trial=index,
-                block=repeats[key],
+                repetition=repeats[key],
                 cell=cell,
                 setting=label,
                 factors=factors,
@@ -175,7 +175,7 @@ def notes(records: Sequence[Record], results: Sequence[Result]) -> tuple[str, ..
     repeats: dict[tuple[str, str], int] = {}
     for record in records:
         key = (record.cell, record.setting)
-        repeats[key] = max(repeats.get(key, 0), record.block)
+        repeats[key] = max(repeats.get(key, 0), record.repetition)
     few = [key for key, count in repeats.items() if count < REPEATS_WANTED]
     if len({record.setting for record in records}) < 2:
         said.append("one configuration only, so there is nothing to compare: import files of another one with it")
@@ -197,7 +197,7 @@ def _run(run_id: str, name: str, records: list[Record], pairs: list[tuple[Result
         study=name,
         backend="imported",
         seed=0,
-        blocks=max(record.block for record in records),
+        blocks=max(record.repetition for record in records),
         compare=("setting",),
         reference=labels[0],
         cells=cells,
@@ -205,7 +205,7 @@ def _run(run_id: str, name: str, records: list[Record], pairs: list[tuple[Result
         trials=tuple(
             Trial(
                 record.trial,
-                record.block,
+                record.repetition,
                 keys.index(record.cell),
                 labels.index(record.setting),
                 "candidate",

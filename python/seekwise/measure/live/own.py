@@ -372,7 +372,7 @@ def _record(runs: Runs, candidate: Candidate, turn: int, began: float, elapsed: 
     return Record(
         run_id=runs.run_id,
         trial=runs.number,
-        block=turn,
+        repetition=turn,
         cell="use=command",
         setting=candidate.label,
         factors={**candidate.values, "use": "command"},

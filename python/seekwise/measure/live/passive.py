@@ -268,7 +268,7 @@ def _record(
     return Record(
         run_id=run_id,
         trial=index,
-        block=span.round,
+        repetition=span.round,
         cell=f"use={FOUND}",
         setting=span.label,
         factors={**candidate.values, "use": FOUND},

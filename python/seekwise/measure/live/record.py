@@ -51,7 +51,7 @@ def of_period(
     return Record(
         run_id=run_id,
         trial=index,
-        block=round_offset + period.round,
+        repetition=round_offset + period.round,
         cell=f"use={use.name}",
         setting=period.candidate,
         factors={**values, "use": use.name},

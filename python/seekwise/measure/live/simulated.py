@@ -305,7 +305,7 @@ def _record(
     return Record(
         run_id=run_id,
         trial=index,
-        block=number,
+        repetition=number,
         cell=f"use={use.name}",
         setting=candidate.label,
         factors={**candidate.values, "use": use.name},

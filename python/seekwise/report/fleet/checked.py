@@ -27,7 +27,7 @@ def check(record: Record) -> None:
         and isinstance(record.invalid_reason, str | None)
     ):
         raise ValueError("a field of the record is of another type")
-    if not all(is_integer(each) for each in (record.trial, record.attempt, record.block, record.seed)):
+    if not all(is_integer(each) for each in (record.trial, record.attempt, record.repetition, record.seed)):
         raise ValueError("a number of the record is none")
     for phase in record.phases:
         _check_phase(phase)

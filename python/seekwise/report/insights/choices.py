@@ -196,7 +196,7 @@ def choose(
         weighed = weigh(chosen, use, settings[0])
     except UsageError:
         return None
-    blocks = len({record.block for record in chosen})
+    blocks = len({record.repetition for record in chosen})
     standings = {standing.setting: standing for standing in weighed.standings}
     unbeaten = weighed.best if blocks >= ROUNDS_MIN else _by_estimate(weighed)
     order = sorted(unbeaten, key=lambda name: -_rate(weighed, name))

@@ -249,7 +249,7 @@ def _is_asked(study: Study, variation: Variation, backend: SimulatedBackend, ask
 
 def _results(records: Sequence[Record]) -> list[tuple[object, ...]]:
     """What was measured, without what it was asked for with."""
-    found = [(each.cell, each.setting, each.block, each.phases, each.conditions) for each in records]
+    found = [(each.cell, each.setting, each.repetition, each.phases, each.conditions) for each in records]
     return sorted(found, key=lambda each: (each[0], each[1], each[2]))
 
 

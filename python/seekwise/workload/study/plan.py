@@ -129,8 +129,10 @@ class Setting:
 
 @dataclass(frozen=True)
 class Trial:
+    NAMES: ClassVar = {"repetition": "block"}
+
     index: int
-    block: int
+    repetition: Annotated[int, Field(validation_alias="block")]
     cell: int
     setting: int
     role: Role
