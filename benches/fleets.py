@@ -127,7 +127,7 @@ def changes_wanted(hosts: int, confounded: bool) -> set[tuple[str, str]]:
 
 def named(summary: Summary) -> set[tuple[str, str]]:
     outliers, changes = unlike(summary)
-    return {(each.unit.device, each.unit.host) for each in outliers} | {(each.part, each.value) for each in changes}
+    return {(each.device, each.host) for each in outliers} | {(each.part, each.value) for each in changes}
 
 
 def planted(found: set[tuple[str, str]]) -> set[tuple[str, str]]:

@@ -41,12 +41,10 @@ class Simulation:
         """A row per operation of each trial, as `pandas.DataFrame` takes them: every factor, `setting`, `block`, `operation`, `rate_mb_s`
         (10⁶ bytes/s), `iops`, `latency_mean_us`, `latency_p99_us` (None where too few requests tell) and `cpu_mb_per_s` (MB moved per second of
         system CPU, or None)."""
-        from seekwise.store.codec import percentiles_of
-
         found: list[dict[str, object]] = []
         for record in self.records:
             for phase in record.phases:
-                p99_ns = percentiles_of(phase).get("99")
+                p99_ns = phase.percentiles_ns.get("99")
                 found.append(
                     {
                         **record.factors,

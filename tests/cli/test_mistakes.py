@@ -50,6 +50,7 @@ MISTAKES: list[tuple[str, int, str, str]] = [
     ("run nosuch.toml", USAGE, "nosuch.toml", ""),
     ("run demo extra", USAGE, "unexpected extra argument", "seekwise run --help"),
     ("run /tmp", USAGE, "is a folder, not a study", "seekwise tune /tmp"),
+    ("tune /etc/passwd", USAGE, "/etc/passwd is a file", "seekwise tune /etc"),
     # drives
     ("tune model:exos_x81", USAGE, "no drive model is called `exos_x81`", "did you mean `exos_x18`?"),
     ("tune model:wd_red_4tb", USAGE, "no drive model of wd red 4tb; nearest: ultrastar_hc550", "model:ultrastar_hc550"),

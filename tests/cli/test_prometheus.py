@@ -11,17 +11,9 @@ LINE = re.compile(r'^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{([a-z]+="([^"\\\n]|\\[\
 
 
 def device(name: str, *, found: str, wanted: str | None, stale: tuple[str, ...] = ()) -> SimpleNamespace:
-    expected = SimpleNamespace(value=wanted) if wanted is not None else None
-    value = SimpleNamespace(
-        attribute="queue/scheduler", current=found, expected=expected, drift=wanted not in (None, found)
-    )
-    return SimpleNamespace(
-        device=SimpleNamespace(name=name),
-        values=(value,),
-        stale=stale,
-        applications=(1,) if wanted else (),
-        drift=value.drift,
-    )
+    drift = wanted not in (None, found)
+    value = SimpleNamespace(attribute="queue/scheduler", value=found, expected=wanted, drift=drift)
+    return SimpleNamespace(name=name, settings=(value,), stale=stale, applied=(1,) if wanted else (), drift=value.drift)
 
 
 def text(tmp_path, *devices: SimpleNamespace, missing: tuple[str, ...] = ()) -> str:

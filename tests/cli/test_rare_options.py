@@ -193,7 +193,7 @@ def setter(**given) -> Setter:
 def test_settings_that_something_overrides_are_set_only_when_that_is_accepted(monkeypatch):
     done = []
     wanted = {"sda": {"queue/scheduler": "bfq"}}
-    lost = conflicts.Conflict(setter(), "bfq", loses=True)
+    lost = conflicts.Conflict(**vars(setter()), ours="bfq", overrides_ours=True)
     monkeypatch.setattr(apply.asked, "by_hand", lambda *_: Asked(wanted, "by hand"))
     monkeypatch.setattr(apply.asked, "check_values", lambda *_: None)
     monkeypatch.setattr(apply, "_files", lambda *_: [])

@@ -32,7 +32,7 @@ def summary_of(count: int, seed: int, *, anomalies: bool = True) -> tuple[synthe
 
 
 def said(outliers, changes) -> set[tuple[str, str]]:
-    return {(each.unit.device, each.unit.host) for each in outliers} | {(each.part, each.value) for each in changes}
+    return {(each.device, each.host) for each in outliers} | {(each.part, each.value) for each in changes}
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -88,7 +88,7 @@ def test_the_pooled_ratio_is_the_planted_one() -> None:
     for each in clear:
         # The most common setting is the reference; both are as common here.
         sign = 1 if each.setting == "mq-deadline" else -1
-        assert each.word == "clear" and np.log(each.low) < sign * 0.08 < np.log(each.high)
+        assert each.word == "clear" and np.log(each.ratio_low) < sign * 0.08 < np.log(each.ratio_high)
 
 
 def test_a_kernel_that_always_comes_with_a_firmware_is_not_blamed_alone() -> None:
@@ -101,7 +101,7 @@ def test_a_kernel_that_always_comes_with_a_firmware_is_not_blamed_alone() -> Non
             rate = float(np.exp(18 + chosen.normal(0, 0.02) - (0.2 if new else 0.0)))
             summary.add(rows.OperationRow(unit, "rand_read", "none", {"rate": rate}))
     _, (change,) = unlike(summary)
-    assert change.part == "kernel" and change.together == "firmware B"
+    assert change.part == "kernel" and change.together_with == "firmware B"
     assert "either may be the cause" in " ".join(fleet_answer.lines(fleet_answer.of(summary)))
 
 

@@ -111,7 +111,7 @@ def test_a_unit_whose_repeats_disagree_is_not_called_slow() -> None:
     assert outliers == []
     trials["h7", "rand_read"] = trials["h8", "rand_read"] - 0.3
     ((outlier,), _) = unlike(fleet_of(trials))
-    assert outlier.unit.host == "h7" and outlier.load == "rand_read" and outlier.ratio == pytest.approx(0.74, abs=0.05)
+    assert outlier.host == "h7" and outlier.load == "rand_read" and outlier.ratio == pytest.approx(0.74, abs=0.05)
 
 
 def test_what_each_load_says_weakly_all_say_together() -> None:
@@ -125,7 +125,7 @@ def test_what_each_load_says_weakly_all_say_together() -> None:
     over = over_loads(own)
     assert over.scale < 0.6 * own[0].scale
     ((outlier,), _) = unlike(summary)
-    assert outlier.unit.host == "h5"
+    assert outlier.host == "h5"
     few, _ = unlike(fleet_of({key: logs for key, logs in trials.items() if key[1] == "load0"}))
     assert few == []
 
@@ -135,4 +135,4 @@ def test_hosts_with_different_loads_are_compared_under_what_they_share() -> None
     trials = {(f"h{at}", f"load{at % 2}"): chosen.normal(0, 0.03, 4) for at in range(60)}
     trials["h9", "load1"] = trials["h9", "load1"] - 0.4
     ((outlier,), _) = unlike(fleet_of(trials))
-    assert outlier.unit.host == "h9" and outlier.twins == 29
+    assert outlier.host == "h9" and outlier.twins == 29

@@ -21,11 +21,11 @@ from seekwise.judge import workloads
 from seekwise.linux.setters import find_setters
 from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import open_tree
+from seekwise.measure import foreign
+from seekwise.measure.foreign.registry import FORMATS
+from seekwise.measure.foreign.result import Source
 from seekwise.settings import controllers, history
 from seekwise.settings.controllers import Unit
-from seekwise.store import foreign
-from seekwise.store.foreign.registry import FORMATS
-from seekwise.store.foreign.result import Source
 from seekwise.trace import depend, summary
 from seekwise.trace.readers import open_trace
 from seekwise.workload.study import uses
@@ -78,7 +78,7 @@ def test_traces(name, count, tmp_path):
         path.write_bytes(data)
         notes, chunks = open_trace(path)
         found = summary.of(chunks)
-        json.dumps(found.document(notes), allow_nan=False)
+        json.dumps(vars(found.figures(notes)), allow_nan=False)
         again, chunks = open_trace(path)
         depend.understand(chunks, again)
 

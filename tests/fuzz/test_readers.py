@@ -14,8 +14,8 @@ from seekwise.control import recovery
 from seekwise.control.journal import Journal, _line
 from seekwise.errors import SeekwiseError
 from seekwise.linux.stack import read_stack
-from seekwise.measure.kernel import user_job, windows
-from seekwise.store import fio_result, foreign
+from seekwise.measure import foreign
+from seekwise.measure.kernel import fio_result, user_job, windows
 from seekwise.store.database import Store
 from seekwise.workload.study import parse
 

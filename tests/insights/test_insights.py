@@ -96,6 +96,23 @@ def test_scatter_of_repeats_keeps_noise_from_looking_like_groups():
     assert "no difference beyond 80 %, which is the noise between 2 settings" in text
 
 
+def test_depths_are_never_averaged_over():
+    """A deep queue is ten times as fast: pooled with a shallow one that would look like noise of 160 %, and all settings alike."""
+    made = [
+        replace(
+            record("ten cores", name, "rand_read", 4, rate * factor, block=block),
+            cell=f"system=ten cores iodepth={depth}",
+        )
+        for name, rate in (("none", 100), ("bfq", 50))
+        for depth, factor in ((1, 1), (16, 10))
+        for block in (1, 2, 3)
+    ]
+    said = texts(made)
+    assert {text.partition(":")[0] for text in said} == {"iodepth 1", "iodepth 16"}
+    assert sum("none reaches 2 times the rate of bfq" in text for text in said) == 2
+    assert not any("no difference" in text for text in said)
+
+
 def test_the_slope_of_access_time_is_a_fit_per_thread():
     assert slope({1: 7.0, 2: 10.7, 4: 18.1, 8: 32.9}) == pytest.approx((3.7, 1.0))
     (text,) = texts(branches(), kind="slope")
@@ -222,9 +239,9 @@ def reads_beside_writes(setting: str, p99_ms: float, reads: int, writes: int) ->
 
 def test_whom_a_scheduler_protects_is_said_with_what_it_costs_the_writers():
     records = [
-        reads_beside_writes("none", 8.0, 1000, 30_000),
-        reads_beside_writes("bfq", 10.0, 900, 20_000),
-        reads_beside_writes("kyber", 2.0, 3000, 24_000),
+        reads_beside_writes("none", 8.0, 3000, 30_000),
+        reads_beside_writes("bfq", 10.0, 3000, 20_000),
+        reads_beside_writes("kyber", 2.0, 9000, 24_000),
     ]
     (text,) = texts(records, kind="protects")
     assert text.startswith(
@@ -234,7 +251,7 @@ def test_whom_a_scheduler_protects_is_said_with_what_it_costs_the_writers():
 
 
 def test_no_protection_is_a_finding_too():
-    records = [reads_beside_writes("none", 8.0, 1000, 30_000), reads_beside_writes("bfq", 12.0, 900, 20_000)]
+    records = [reads_beside_writes("none", 8.0, 3000, 30_000), reads_beside_writes("bfq", 12.0, 3000, 20_000)]
     (text,) = texts(records, kind="protects")
     assert "no scheduler protects readers" in text
     assert texts(records, kind="lock") == []

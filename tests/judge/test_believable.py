@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from seekwise.judge.believable import doubts, switched_doubts
-from seekwise.store import foreign
+from seekwise.measure import foreign
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.workload.study import uses
 from seekwise.workload.study.uses import Job, Use

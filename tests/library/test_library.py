@@ -13,9 +13,9 @@ from click.testing import CliRunner
 from tests import simulated_study
 
 import seekwise
+from seekwise import document
 from seekwise.cli.main import cli
 from seekwise.errors import UsageError
-from seekwise.judge.document import document
 from seekwise.store import codec
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +36,7 @@ def test_the_library_gives_what_the_command_gives(tmp_path) -> None:
     ours = [without_clock(json.loads(codec.encode(record))) for record in run.records]
     assert ours == [without_clock(record) for record in printed["records"]]
     # Its table is the run's id.
-    verdicts = json.loads(json.dumps([document(each) | {"table": ""} for each in found.verdicts]))
+    verdicts = json.loads(json.dumps([document.printed(each) | {"table": ""} for each in found.verdicts]))
     assert verdicts == [each | {"table": ""} for each in printed["verdicts"]]
     assert found.answer == printed["advice"]["headline"]
     assert list(found.findings) == [each["text"] for each in printed["findings"]]

@@ -6,8 +6,8 @@ import random
 import numpy as np
 import pytest
 
-from seekwise.judge.decision import choose, verdicts
-from seekwise.judge.decision.document import decision_document, use_documents
+from seekwise.document import printed
+from seekwise.judge.decision import choose, document, verdicts
 from seekwise.judge.decision.periods import JobPeriod, Merged, dense, histogram, jain, quantile_ns, upper_bound_ns
 from seekwise.judge.decision.records import _number
 from seekwise.judge.decision.statistics import NEIGHBOURS_MOST, pair, spent_at, together
@@ -244,7 +244,7 @@ def test_where_uses_disagree_the_least_worst_loss_wins():
     ])  # fmt: skip
     choice = choose.choose(judged, "b", ["a", "b"])
     assert (choice.setting, choice.basis) == ("a", "least-loss")
-    assert choice.worst.use == "two"
+    assert choice.worst_loss.use == "two"
     assert [cost.use for cost in choice.costs] == ["two"]
 
 
@@ -255,10 +255,10 @@ def test_a_trade_off_of_equal_weight_changes_nothing():
 
 def test_the_document_has_the_keys_of_the_contract():
     judged = verdicts.judge([entry({"a": 100, "b": 60})])
-    (use,) = use_documents(judged)
+    (use,) = printed(document.uses(judged))
     assert {"use", "metric", "unit", "candidates"} <= set(use)
     assert {"setting", "verdict", "value", "loss", "low", "high"} == set(use["candidates"][0])
-    decision = decision_document(choose.choose(judged, "b", ["a", "b"]))
+    decision = printed(choose.choose(judged, "b", ["a", "b"]))
     assert decision["setting"] == "a" and decision["changes"] is True
     assert {"use", "metric", "share", "high"} == set(decision["worst_loss"])
 

@@ -6,6 +6,7 @@ import math
 import pytest
 
 from seekwise import _core
+from seekwise.document import printed
 from seekwise.measure.probe import measure
 from seekwise.measure.probe.characterize import characterize, lines
 from seekwise.measure.probe.drives import ModelDrive
@@ -78,7 +79,7 @@ def test_latency_of_a_solid_state_drive_repeats():
 
 def test_the_document_says_what_was_seen_and_what_not():
     found = characterize(ModelDrive("samsung_850_evo"))
-    document = found.document()
+    document = printed(found)
     assert document["rotational"] is False
     assert document["seek"] == []
     assert any("rotation" in what for what in document["unseen"])
@@ -97,8 +98,8 @@ def test_what_was_measured_and_cannot_be_is_said():
             return Figure(value, None, None, unit)
 
         return characterize.Found(
-            10**9, False, Figure.unseen("ms", "no rotation"), [(0.0, figure(rate_mb_s, "MB/s"))],
-            latency=[(4, 1, figure(latency_us, "µs"))], iops=[(1, figure(iops, "1/s"))],
+            10**9, False, Figure.unseen("ms", "no rotation"), [characterize.Zone(0.0, figure(rate_mb_s, "MB/s"))],
+            latency=[characterize.Latency(4, 1, figure(latency_us, "µs"))], iops=[characterize.Iops(1, figure(iops, "1/s"))],
         )  # fmt: skip
 
     assert characterize.doubts(found(550, 9000, 110), "sata") == ()

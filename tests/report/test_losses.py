@@ -39,7 +39,7 @@ def rows(found):
 def test_a_loss_is_told_as_a_share_and_from_twice_on_as_times():
     (block,) = losses.blocks(content({"deadline": 1.0, "cfq": 0.8, "noop": 0.25, "bfq": 0.999}), Looks())
     shown = rows(block)
-    assert (block.operation, block.metric, block.first) == ("Random read", "throughput", "deadline")
+    assert (block.place, block.metric, block.first) == ("Random read", "throughput", "deadline")
     assert shown["deadline"].words == "fastest" and shown["deadline"].factor == 1.0
     assert shown["cfq"].words == "20 % slower" and shown["cfq"].factor == pytest.approx(1.25, rel=0.01)
     assert shown["noop"].words == "4 times slower"

@@ -217,7 +217,7 @@ def test_the_boot_line_of_an_old_kernel_is_a_file_beside_the_boot_loaders_own(tm
     line = subprocess.run(["sh", "-c", read], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     assert line == "quiet elevator=noop elevator=deadline\n"
     (setter, *_) = [each for each in find_setters(files.tree(), files.stack()) if each.device == "sda"]
-    assert (setter.value, setter.place, setter.ours) == ("deadline", "/etc/default/grub.d/seekwise.cfg:2", True)
+    assert (setter.value, setter.place, setter.is_ours) == ("deadline", "/etc/default/grub.d/seekwise.cfg:2", True)
     again = persist.file_for("boot", {"sda": {"scheduler": "cfq"}}, files.stack())
     assert again.text.count("elevator=") == 1 and "elevator=cfq" in again.text
 

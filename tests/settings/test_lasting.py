@@ -39,23 +39,23 @@ def of(files: Files, state, name: str) -> status.DeviceStatus:
 def ours(files: Files, name: str) -> dict[str, str]:
     """What the persisted rule sets on this device when it appears."""
     found = find_setters(files.tree(), files.stack())
-    return {each.attribute: each.value for each in found if each.device == name and each.ours}
+    return {each.attribute: each.value for each in found if each.device == name and each.is_ours}
 
 
 def test_what_is_still_there_after_resume_is_no_drift(before, tmp_path):
     device = of(before, tmp_path, "sda")
     assert not device.drift and not device.stale
-    assert {each.source for each in device.values if each.expected is not None} == {"seekwise"}
+    assert {each.source for each in device.settings if each.expected is not None} == {"seekwise"}
 
 
 def test_a_value_that_suspend_has_lost_is_drift_and_the_file_that_keeps_it_is_not_blamed(before, tmp_path):
     """A controller that is reset gives the kernel's read-ahead again, and no uevent makes udev apply its rule."""
     before.add({"/sys/block/sda/queue/read_ahead_kb": "128\n"})
     device = of(before, tmp_path, "sda")
-    lost = {each.attribute: each for each in device.values if each.drift}
+    lost = {each.attribute: each for each in device.settings if each.drift}
     assert set(lost) == {"queue/read_ahead_kb"}
     value = lost["queue/read_ahead_kb"]
-    assert (value.current, value.expected.value, value.source) == ("128", "512", "kernel")
+    assert (value.value, value.expected, value.source) == ("128", "512", "kernel")
     assert not value.others, "our own rule is no rival"
     assert ours(before, "sda")["queue/read_ahead_kb"] == "512", "the next start sets it again"
 
@@ -66,7 +66,7 @@ def test_a_drive_that_comes_back_under_another_name_gets_its_values_by_its_seria
     assert ours(again, "sdb") == WANTED["sda"]
     found = status.read(again.tree(), again.stack(), state=tmp_path)
     assert found.missing == () and not found.drift
-    assert of(again, tmp_path, "sdb").applications, "status follows the drive, not the name"
+    assert of(again, tmp_path, "sdb").applied, "status follows the drive, not the name"
 
 
 def test_another_drive_under_the_old_name_is_left_alone(before, tmp_path):
@@ -80,7 +80,7 @@ def test_a_drive_that_comes_back_without_its_values_is_drift(before, tmp_path):
     """As when the file was removed in between."""
     again = two_disks(tmp_path / "again", disk="sdb")
     device = of(again, tmp_path, "sdb")
-    assert {each.attribute for each in device.values if each.drift} == set(WANTED["sda"])
+    assert {each.attribute for each in device.settings if each.drift} == set(WANTED["sda"])
 
 
 def test_a_new_kernel_makes_the_evidence_old_and_keeps_the_values(before, tmp_path):
@@ -94,5 +94,5 @@ def test_a_scheduler_that_the_new_kernel_does_not_have_is_drift(before, tmp_path
     new = two_disks(tmp_path / "new", kernel="6.18.2-amd64", offered=("none", "mq-deadline", "kyber"))
     new.add({RULES: before.tree().text(RULES), "/sys/block/sda/queue/read_ahead_kb": "512\n"})
     device = of(new, tmp_path, "sda")
-    (value,) = [each for each in device.values if each.drift]
-    assert (value.attribute, value.current, value.source) == ("queue/scheduler", "mq-deadline", "kernel")
+    (value,) = [each for each in device.settings if each.drift]
+    assert (value.attribute, value.value, value.source) == ("queue/scheduler", "mq-deadline", "kernel")

@@ -81,10 +81,10 @@ def test_the_origin_of_a_read_ahead_is_told(tmp_path, made, name, value, source,
         each
         for device in found.devices
         if device.device.name == name
-        for each in device.values
+        for each in device.settings
         if each.attribute == AHEAD
     ]
-    assert (shown.current, shown.source) == (value, source)
+    assert (shown.value, shown.source) == (value, source)
     assert by in shown.set_by and why in shown.why
     said = [each for each in absurd_read_ahead.check(Machine(files.stack(), files.tree())) if name in each.devices]
     assert bool(said) == absurd
@@ -97,7 +97,7 @@ def test_the_read_ahead_of_mappings_and_multipath_has_a_reason_too():
     for name in machine_names():
         tree = open_tree(machine_path(name))
         for device in status.read(tree, read_stack(tree)).devices:
-            for value in device.values:
+            for value in device.settings:
                 if value.attribute == AHEAD and value.why:
                     seen.add(device.device.kind)
     assert {"md", "lvm", "multipath"} <= seen
@@ -149,7 +149,7 @@ def test_what_bounds_the_requests_in_flight(tmp_path, files, expected):
         each.why
         for device in found.devices
         if device.device.name == "sda"
-        for each in device.values
+        for each in device.settings
         if each.attribute == "queue/nr_requests"
     ]
     assert why == expected

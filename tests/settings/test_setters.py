@@ -136,7 +136,7 @@ def test_hdparm_conf_acts_after_our_udev_rule(tmp_path):
     assert all(each[4] for each in found(files))
     for way, loses in (("udev", [True]), ("sysfs.conf", [False])):
         seen = conflicts.find({"sda": {"queue/read_ahead_kb": "128"}}, [way], files.tree(), files.stack())
-        assert [each.loses for each in seen] == loses, way
+        assert [each.overrides_ours for each in seen] == loses, way
 
 
 def test_sysfs_conf_tmpfiles_and_scripts(tmp_path):

@@ -19,7 +19,7 @@ from .test_apply import seekwise
 
 def values(files, state=None) -> dict[tuple[str, str], status.Value]:
     found = status.read(files.tree(), files.stack(), state=state)
-    return {(device.device.name, value.attribute): value for device in found.devices for value in device.values}
+    return {(device.device.name, value.attribute): value for device in found.devices for value in device.settings}
 
 
 def applied(files, wanted, state, **details):
@@ -112,7 +112,7 @@ def test_the_firmware_of_the_evidence_is_that_of_the_drive_and_not_of_its_name(t
     (device,) = [
         each for each in status.read(files.tree(), stack, state=tmp_path).devices if each.device.name == "nvme0n1"
     ]
-    assert device.device.firmware == "A1" and device.applications
+    assert device.device.firmware == "A1" and device.applied
     assert not [line for line in device.stale if "firmware" in line]
 
 
@@ -152,7 +152,7 @@ PROFILE = {
 def test_a_udev_rule_and_a_tuned_profile_that_disagree_are_both_found(tmp_path, way, value, loses):
     files = two_disks(tmp_path, scheduler="bfq").add({**RULE, **PROFILE})
     found = conflicts.find({"sda": {"queue/scheduler": value}}, way.split(), files.tree(), files.stack())
-    assert {conflict.setter.file: conflict.loses for conflict in found} == loses
+    assert {conflict.file: conflict.overrides_ours for conflict in found} == loses
 
 
 @pytest.mark.parametrize(("theirs", "ours"), [("add|change", "add|change"), ("add", "add")])
@@ -164,15 +164,15 @@ def test_our_rule_acts_at_a_change_where_an_earlier_one_does(tmp_path, theirs, o
     assert f'ACTION=="{ours}", SUBSYSTEM=="block", ENV{{DEVTYPE}}=="disk", ENV{{ID_SERIAL_SHORT}}=="WD-1"' in text
     assert 'ACTION=="add", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", ENV{ID_SERIAL_SHORT}=="N 1"' in text
     (found,) = conflicts.find(wanted, ["udev"], files.tree(), files.stack())
-    assert not found.loses
+    assert not found.overrides_ours
     (found,) = conflicts.find(wanted, ["sysfs.conf"], files.tree(), files.stack())
-    assert found.loses is (theirs != "add")
+    assert found.overrides_ours is (theirs != "add")
 
 
 def test_a_udev_rule_with_a_later_name_would_override_ours(tmp_path):
     files = two_disks(tmp_path).add({"/etc/udev/rules.d/99-z.rules": 'KERNEL=="sda", ATTR{queue/scheduler}="none"\n'})
     (found,) = conflicts.find({"sda": {"queue/scheduler": "bfq"}}, ["udev"], files.tree(), files.stack())
-    assert found.loses and "/etc/udev/rules.d/99-z.rules:1" in found.text
+    assert found.overrides_ours and "/etc/udev/rules.d/99-z.rules:1" in found.text
 
 
 def test_two_ways_count_as_the_later_one(tmp_path):
@@ -192,7 +192,7 @@ def test_a_file_that_seekwise_has_written_in_another_way_is_a_conflict_like_any_
     files = two_disks(tmp_path).add({"/etc/sysfs.d/seekwise.conf": "block/sda/queue/scheduler = kyber\n"})
     wanted = {"sda": {"queue/scheduler": "bfq"}}
     (found,) = conflicts.find(wanted, ["udev"], files.tree(), files.stack())
-    assert found.loses and found.setter.ours
+    assert found.overrides_ours and found.is_ours
     for ways in (["sysfs.conf"], ["udev", "sysfs.conf"]):
         assert not conflicts.find(wanted, ways, files.tree(), files.stack())
 

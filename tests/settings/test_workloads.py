@@ -104,7 +104,7 @@ def test_regret_names_the_cell_where_a_setting_costs_most():
 def test_a_setting_worse_in_everything_is_not_on_the_front():
     worse = {("none", operation, n): 0.8 for operation in get_args(uses.Operation) for n in (1, 8)}
     weighed = weigh(made_records(worse), shipped()["file-server"], "mq-deadline")
-    fronts = {standing.setting: standing.on_front for standing in weighed.standings}
+    fronts = {standing.setting: standing.on_pareto_front for standing in weighed.standings}
     assert not fronts["none"] and (fronts["mq-deadline"] or fronts["kyber"])
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.store import codec
+from seekwise.store import record
 from seekwise.store.database import SCHEMA_VERSION, Run, Store, default_path
 from seekwise.store.record import CpuSeconds, Phase, Record
 
@@ -178,12 +178,12 @@ def test_the_usual_place_follows_the_base_directory_specification(monkeypatch, t
 
 def test_percentiles_are_given_where_twenty_requests_lie_beyond_them():
     bins = dict.fromkeys(range(1, 1001), 1)
-    found = codec.percentiles(bins)
+    found = record.percentiles(bins)
     assert found["50"] == 500
     assert found["95"] == 950
     assert "99" not in found
-    assert codec.percentiles(dict.fromkeys(range(1, 2001), 1))["99"] == 1980
-    assert codec.percentiles({}) == {}
+    assert record.percentiles(dict.fromkeys(range(1, 2001), 1))["99"] == 1980
+    assert record.percentiles({}) == {}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: mounts a small file system")

@@ -10,10 +10,10 @@ from seekwise.cli import import_
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.judge.observe import observations, values
 from seekwise.judge.records import judge_records
+from seekwise.measure.foreign import fio_logs, gvariant, registry
+from seekwise.measure.foreign.result import parse_given
 from seekwise.report.rows import trial_rows
 from seekwise.store import codec, foreign
-from seekwise.store.foreign import fio_logs, gvariant, registry
-from seekwise.store.foreign.result import parse_given
 
 HERE = Path(__file__).parent / "foreign"
 MIB = 2**20
@@ -34,7 +34,7 @@ def notes(run):
 
 
 def test_every_fixture_is_read_by_the_format_that_is_meant_for_it():
-    from seekwise.store.foreign.build import _format, _source
+    from seekwise.measure.foreign.build import _format, _source
 
     meant = {"fio-terse": "fio-terse", "fio": "fio-json"}
     for path in sorted(HERE.iterdir()):
@@ -135,7 +135,7 @@ def test_fio_logs_with_every_request_are_exact():
 
 
 def test_bins_of_fios_histogram_log_have_the_bounds_of_its_json():
-    from seekwise.store.fio_result import bin_upper
+    from seekwise.measure.kernel.fio_result import bin_upper
 
     for index in (0, 5, 127, 128, 129, 200, 640, 1000, fio_logs.BINS - 1):
         bound = fio_logs.upper_bound_ns(index)

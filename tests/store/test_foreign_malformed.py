@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from seekwise.errors import SeekwiseError
-from seekwise.store import foreign
-from seekwise.store.foreign.result import parse_given
+from seekwise.measure import foreign
+from seekwise.measure.foreign.result import parse_given
 
 HERE = Path(__file__).parent / "foreign"
 

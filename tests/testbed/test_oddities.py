@@ -13,7 +13,7 @@ import pytest
 from seekwise import _core
 from seekwise.lab.testbed import machine
 from seekwise.lab.testbed.cpio import Entry
-from seekwise.store import fio_result
+from seekwise.measure.kernel import fio_result
 
 pytestmark = pytest.mark.timeout(1500)
 

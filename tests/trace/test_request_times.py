@@ -72,7 +72,7 @@ def test_kinds_have_their_own_times_and_read_ahead_is_no_read():
         rows((200, 201, 205), flags=int(Flag.AHEAD)),
         rows((300, 302, 310), kind=Kind.WRITE),
     ])  # fmt: skip
-    found = {each.kind: each for each in judged(both).times}
+    found = {each.kind: each for each in judged(both).requests}
     assert {name: each.count for name, each in found.items()} == {"read": 2, "read-ahead": 1, "write": 1}
     assert found["read"].queue == pytest.approx((0.03, 0.03)) and found["read"].device == pytest.approx((0.01, 0.01))
     assert found["write"].queue == pytest.approx((0.002, 0.002))
@@ -86,8 +86,8 @@ def test_bios_of_md_have_one_time_from_arrival_to_the_end():
     made = rows((0, -1, 20), (30, -1, 50))
     made["issue_ns"] = -1
     found = judged(made, has_requests=False)
-    assert (found.verdict, found.times[0].queue) == ("bios", None)
-    assert found.times[0].device == pytest.approx((0.02, 0.02))
+    assert (found.verdict, found.requests[0].queue) == ("bios", None)
+    assert found.requests[0].device == pytest.approx((0.02, 0.02))
 
 
 def test_a_captured_machine_has_no_requests_and_a_user_without_root_is_told(monkeypatch):

@@ -11,9 +11,9 @@ from seekwise import environment
 from seekwise.errors import UsageError
 from seekwise.judge import observation as study_words
 from seekwise.judge.decision import verdicts as live_words
+from seekwise.measure.foreign import registry
 from seekwise.report.content import METRIC_TITLES
 from seekwise.report.explain import explain, program
-from seekwise.store.foreign import registry
 from seekwise.workload.study import uses
 from seekwise.workload.study.study import BackendName
 

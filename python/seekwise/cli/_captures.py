@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import click
 
@@ -15,7 +16,38 @@ from seekwise.report import terminal
 from seekwise.settings import history, status
 from seekwise.settings.status import DeviceStatus, Value
 
-SCHEMA = "seekwise.compare-captures/1"
+
+@dataclass(frozen=True)
+class CapturedValue:
+    """A setting in one capture."""
+
+    value: str | None
+    source: str
+    set_by: str
+    why: str
+
+
+@dataclass(frozen=True)
+class CapturedChange:
+    """A setting that differs between two captures; null where the device has no such setting."""
+
+    device: str
+    attribute: str
+    before: CapturedValue | None
+    after: CapturedValue | None
+
+
+@dataclass(frozen=True)
+class ComparedCaptures:
+    """`compare CAPTURE CAPTURE --json`."""
+
+    SCHEMA: ClassVar = "seekwise.compare-captures/1"
+
+    headline: str
+    kernels: list[str]
+    gone: list[str]
+    new: list[str]
+    changes: list[CapturedChange]
 
 
 def compare(base: Path, new: Path, fail_if: tuple[str, ...], *, as_json: bool) -> None:
@@ -37,14 +69,8 @@ def compare(base: Path, new: Path, fail_if: tuple[str, ...], *, as_json: bool) -
     kernels = [stack.kernel or "unknown" for stack in stacks]
     headline = _headline(len(changes), len(set(found[0]) & set(found[1])), kernels)
     if as_json:
-        document = {
-            "schema": SCHEMA, "headline": headline, "kernels": kernels, "gone": gone, "new": come,
-            "changes": [
-                {"device": each.device.name, "attribute": attribute, "before": _side(before), "after": _side(after)}
-                for each, attribute, before, after in changes
-            ],
-        }  # fmt: skip
-        click.echo(json.dumps(document, indent=2))
+        listed = [CapturedChange(each.device.name, name, _side(old), _side(now)) for each, name, old, now in changes]
+        _shown.echo_json(ComparedCaptures(headline, kernels, gone, come, listed))
     else:
         said = [headline, *(f"gone: {name}" for name in gone), *(f"new: {name}" for name in come)]
         for each, attribute, before, after in changes:
@@ -61,11 +87,11 @@ def compare(base: Path, new: Path, fail_if: tuple[str, ...], *, as_json: bool) -
 
 
 def _changes(before: DeviceStatus, after: DeviceStatus):
-    old = {value.attribute: value for value in before.values}
-    new = {value.attribute: value for value in after.values}
+    old = {value.attribute: value for value in before.settings}
+    new = {value.attribute: value for value in after.settings}
     for name in dict.fromkeys([*old, *new]):
         first, second = old.get(name), new.get(name)
-        if (first.current if first else None) != (second.current if second else None):
+        if (first.value if first else None) != (second.value if second else None):
             yield name, first, second
 
 
@@ -78,12 +104,12 @@ def _headline(count: int, devices: int, kernels: list[str]) -> str:
 
 
 def _value(value: Value | None) -> str:
-    return value.current if value is not None and value.current is not None else "absent"
+    return value.value if value is not None and value.value is not None else "absent"
 
 
 def _who(value: Value) -> str:
     return f"{value.set_by}{f'; {value.why}' if value.why else ''}"
 
 
-def _side(value: Value | None) -> dict[str, str | None] | None:
-    return value and {"value": value.current, "source": value.source, "set_by": value.set_by, "why": value.why}
+def _side(value: Value | None) -> CapturedValue | None:
+    return value and CapturedValue(value.value, value.source, value.set_by, value.why)

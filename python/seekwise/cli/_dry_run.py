@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import click
 
@@ -14,9 +14,29 @@ from seekwise.errors import SeekwiseError
 from seekwise.measure.kernel import user_job
 from seekwise.simulate.protocol import Options
 from seekwise.store.database import Store
+from seekwise.workload.study.plan import PLAN_SCHEMA, Plan
 from seekwise.workload.study.study import Study
 
-SETUP_SCHEMA = "seekwise.setup/1"
+
+@dataclass(frozen=True)
+class Planned(Plan):
+    """`run STUDY --dry-run --json`."""
+
+    SCHEMA: ClassVar = PLAN_SCHEMA
+    SHOWN: ClassVar = ("estimated_s", "bytes_written")
+
+    forecast: dict[str, Any] = field(default_factory=dict)
+    """How long deciding will probably take, at the noise of an earlier run or at what is usual."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """`run STUDY --setup --json`: lines that build the systems of a study."""
+
+    SCHEMA: ClassVar = "seekwise.setup/1"
+
+    study: str
+    lines: list[str]
 
 
 def show(
@@ -39,7 +59,7 @@ def show(
     with contextlib.suppress(SeekwiseError), Store.open(None, create=False) as store:
         noise = early.known_noise(made, store)
     if as_json:
-        _shown.echo_json({**made.to_document(), "forecast": asdict(early.expected(made, noise))})
+        _shown.echo_json(Planned(**vars(made), forecast=asdict(early.expected(made, noise))))
         return
     for line in _shown.plan_text(made, noise):
         click.echo(line)
@@ -52,6 +72,6 @@ def show_setup(study: Study, *, as_json: bool) -> None:
 
     found = setup_lines.lines(study)
     if as_json:
-        _shown.echo_json({"schema": SETUP_SCHEMA, "study": study.name, "lines": found})
+        _shown.echo_json(Setup(study.name, found))
     else:
         click.echo("\n".join(found))

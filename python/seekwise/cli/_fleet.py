@@ -43,7 +43,7 @@ def import_bundles(paths: Sequence[Path], db: Path | None, as_json: bool) -> Non
                 added, records = added + 1, records + len(whole.records)
     found = fleet_answer.of(summary)
     if as_json:
-        _shown.echo_json(fleet_answer.document(found))
+        _shown.echo_json(found)
         return
     again = f"; {there} run{'' if there == 1 else 's'} already there" if there else ""
     click.echo(
@@ -94,7 +94,7 @@ def _show(summary: Summary, as_json: bool) -> None:
 
     found = fleet_answer.of(summary)
     if as_json:
-        _shown.echo_json(fleet_answer.document(found))
+        _shown.echo_json(found)
         return
     for line in fleet_answer.lines(found):
         click.echo(line)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import click
 
@@ -23,6 +23,17 @@ from seekwise.workload.study import budget as budgets
 from seekwise.workload.study import plan
 from seekwise.workload.study.plan import Plan
 from seekwise.workload.study.study import Study
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """`run --json` of the collector, which measures and leaves verdicts to the whole package."""
+
+    SCHEMA: ClassVar = "seekwise.recorded/1"
+
+    run_id: str
+    records: int
+    db: str
 
 
 def planned(
@@ -100,9 +111,7 @@ def finish(store: Store, what: Run, made: Plan, backend: Backend, *, as_json: bo
     if not _can_judge():
         _, valid = store.count(run_id)
         if as_json:
-            _shown.echo_json(
-                {"schema": "seekwise.recorded/1", "run_id": run_id, "records": valid, "db": str(store.path)}
-            )
+            _shown.echo_json(Recorded(run_id, valid, str(store.path)))
         else:
             click.echo(f"{valid} records of run {run_id} in {store.path}")
             click.echo(f"\nnext, where the whole package is: seekwise results {run_id} --db {store.path.name}")

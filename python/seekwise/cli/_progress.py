@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import ClassVar
 
 from seekwise.errors import SeekwiseError
 from seekwise.store.database import Run, Store
 from seekwise.workload.study.quantity import time_text
 
-SCHEMA = "seekwise.watch/1"
 SHOWN_MOST = 14
 
 
 @dataclass(frozen=True)
+class Standing:
+    """How one metric of one use stands."""
+
+    where: str
+    standing: str
+
+
+@dataclass(frozen=True)
 class Progress:
-    """One look at a run."""
+    """`watch --json`: one look at a run."""
+
+    SCHEMA: ClassVar = "seekwise.watch/1"
 
     run_id: str
     name: str
@@ -34,19 +44,13 @@ class Progress:
     """The setting and use (or load) of the newest record."""
     silent_s: float
     """Seconds since the newest record."""
-    standings: tuple[tuple[str, str], ...]
-    """(use and metric, how it stands)."""
+    standings: tuple[Standing, ...]
 
     @property
     def done_text(self) -> str:
         if self.total is not None:
             return f"{self.done} of {self.total} trials"
         return f"{self.done} period{'' if self.done == 1 else 's'} in {time_text(self.seconds)}"
-
-    def document(self) -> dict[str, object]:
-        found = asdict(self)
-        found["standings"] = [{"where": where, "standing": text} for where, text in self.standings]
-        return found
 
 
 def read(store: Store, run_id: str) -> Run:
@@ -85,7 +89,7 @@ def progress(store: Store, run_id: str, before: Progress | None = None) -> Progr
         standings = []
     return Progress(
         run_id, str(run.plan.get("name") or run.name), run.backend, bool(run.ended_at), run.outcome or "running", len(records), total,
-        seconds, None if run.ended_at else left, share, where, max(silent, 0.0), tuple(standings[:SHOWN_MOST]),
+        seconds, None if run.ended_at else left, share, where, max(silent, 0.0), tuple(Standing(*each) for each in standings[:SHOWN_MOST]),
     )  # fmt: skip
 
 

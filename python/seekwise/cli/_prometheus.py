@@ -42,18 +42,16 @@ def _escaped(value: str) -> str:
 def _state(found: Status) -> Iterator[tuple[str, str, list[Sample]]]:
     applied = [
         (
-            {"device": device.device.name, "attribute": value.attribute, "value": value.expected.value},
+            {"device": device.name, "attribute": value.attribute, "value": value.expected},
             float(not value.drift),
         )
         for device in found.devices
-        for value in device.values
+        for value in device.settings
         if value.expected is not None
     ]
-    devices = [({"device": device.device.name}, float(device.drift)) for device in found.devices]
+    devices = [({"device": device.name}, float(device.drift)) for device in found.devices]
     missing = [({"device": name}, 1.0) for name in found.missing]
-    stale = [
-        ({"device": device.device.name}, float(bool(device.stale))) for device in found.devices if device.applications
-    ]
+    stale = [({"device": device.name}, float(bool(device.stale))) for device in found.devices if device.applied]
     yield "seekwise_drift", "1 when a setting that seekwise applied is no longer set.", [({}, float(found.drift))]
     yield "seekwise_device_drift", "The same for each device.", devices
     yield "seekwise_applied_setting_in_force", "1 when the applied value is the one in force.", applied
@@ -86,7 +84,7 @@ def _verdict(db: Path | None) -> Iterator[tuple[str, str, list[Sample]]]:
         "1 when it recommends another setting than the one in force.",
         [(chosen, float(bool(found.choice.changes)))],
     )
-    for name, loss in (("recommended", found.choice.worst), ("in_force", found.choice.in_force_worst)):
+    for name, loss in (("recommended", found.choice.worst_loss), ("in_force", found.choice.in_force_worst_loss)):
         if loss is not None and loss.high is not None:
             place = {**labels, "use": loss.use, "metric": loss.metric}
             meaning = f"Largest loss of the setting that is {name.replace('_', ' ')}, upper end of the 95 % interval, as a share."

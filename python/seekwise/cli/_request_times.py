@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import textwrap
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import ClassVar
 
 import click
 
@@ -17,18 +16,28 @@ from seekwise.linux.describe import identity
 from seekwise.linux.resolve import resolve_path
 from seekwise.linux.stack import read_stack
 from seekwise.report.metric_words import value_text
+from seekwise.trace import in_queue
+from seekwise.trace.in_queue import Level
 from seekwise.workload.study.quantity import time_text
 
-if TYPE_CHECKING:
-    from seekwise.trace.in_queue import Level
-
-SCHEMA = "seekwise.request-times/1"
 WIDTH = 80
+
+
+@dataclass(frozen=True)
+class Watched:
+    """`doctor DEVICE --json`."""
+
+    SCHEMA: ClassVar = "seekwise.request-times/1"
+
+    headline: str
+    seconds: float
+    dropped_events: int
+    devices: tuple[Level, ...]
+    """From the named device down to its drives."""
 
 
 def watch(target: str, seconds: float, *, as_json: bool) -> None:
     """Watches the device of `target` and everything below it; status 5 when a device is slow, stalls or has a long queue."""
-    from seekwise.trace import in_queue
     from seekwise.trace.record import levels, recorder
 
     found = resolve_path(read_stack(), target)
@@ -47,7 +56,7 @@ def watch(target: str, seconds: float, *, as_json: bool) -> None:
         for device, each in zip(devices, watched, strict=True)
     ]
     if as_json:
-        click.echo(json.dumps(_document(made, taken.seconds, taken.dropped), indent=2))
+        _shown.echo_json(Watched(headline(made), round(taken.seconds, 3), taken.dropped, tuple(made)))
     else:
         _print(made, devices, taken.seconds)
         if taken.dropped:
@@ -114,7 +123,7 @@ def _print(levels: list[Level], devices: list[BlockDevice], seconds: float) -> N
     for level, device in zip(levels, devices, strict=True):
         head = f"{level.name}: {identity(device)}" + (f", {device.scheduler}" if device.scheduler else "")
         click.echo(f"\n{textwrap.shorten(head, width)}")
-        if not level.times:
+        if not level.requests:
             click.echo(f"  no request in {time_text(seconds)}")
             continue
         above = "In the queue" if level.has_requests else ""
@@ -122,7 +131,7 @@ def _print(levels: list[Level], devices: list[BlockDevice], seconds: float) -> N
         click.echo(f"  {'':10} {'':>9}  {above:>21}  {below:>21}")
         head = f"{'median':>10} {'p99':>10}"
         click.echo(f"  {'':10} {'requests':>9}  {head if level.has_requests else '':21}  {head}")
-        for each in level.times:
+        for each in level.requests:
             queue = _times(each.queue) if each.queue is not None else ""
             click.echo(f"  {each.kind:10} {each.count:>9,}  {queue:21}  {_times(each.device)}")
         if level.unfinished:
@@ -136,29 +145,3 @@ def _times(pair: tuple[float, float]) -> str:
 
 def _time(seconds: float) -> str:
     return value_text(1000 * seconds, "ms")
-
-
-def _document(levels: list[Level], seconds: float, dropped: int) -> dict[str, object]:
-    return {
-        "schema": SCHEMA,
-        "headline": headline(levels),
-        "seconds": round(seconds, 3),
-        "dropped_events": dropped,
-        "devices": [
-            {
-                "name": each.name,
-                "medium": each.medium,
-                "verdict": each.verdict,
-                "has_requests": each.has_requests,
-                "requests": [asdict(times) for times in each.times],
-                "queue_s": each.queue_s,
-                "device_s": each.device_s,
-                "service_s": each.service_s,
-                "in_device": each.in_device,
-                "stalls": each.stalls,
-                "longest_s": each.longest_s,
-                "unfinished": each.unfinished,
-            }
-            for each in levels
-        ],
-    }

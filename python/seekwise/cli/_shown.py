@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 import textwrap
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from seekwise.cli import _output
+from seekwise.document import printed
 from seekwise.errors import SeekwiseError
 from seekwise.workload.study.quantity import bytes_text, time_text
 
@@ -43,20 +43,9 @@ def print_stack(plan: Plan) -> None:
         click.echo()
 
 
-def echo_json(document: dict[str, object]) -> None:
-    """One JSON document on standard output; numbers that are not finite become null."""
-    click.echo(json.dumps(finite(document), indent=1, allow_nan=False, default=str))
-
-
-def finite(value: object) -> object:
-    """The same data with null for what is no finite number: JSON has no word for it."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: finite(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(each) for each in value]
-    return value
+def echo_json(document: object) -> None:
+    """One JSON document on standard output, see `seekwise.document`."""
+    click.echo(json.dumps(printed(document), indent=1, allow_nan=False, default=str))
 
 
 def page_name(run_id: str) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
 
 import click
 
@@ -13,7 +14,50 @@ from seekwise.report.insights.sensitivity import WHY_NONE, Effect, Sensitivity, 
 from seekwise.workload.study.quantity import time_text
 from seekwise.workload.study.study import Study
 
-SCHEMA = "seekwise.sensitivity/1"
+
+@dataclass(frozen=True)
+class Changed:
+    """An outcome at one value of a parameter."""
+
+    value: float
+    outcome: str
+
+
+@dataclass(frozen=True)
+class FlippedConclusion:
+    """A conclusion that depends on a parameter."""
+
+    conclusion: str
+    usual: str
+    changed: list[Changed]
+    within_stated_range: bool
+    by_chance: bool
+
+
+@dataclass(frozen=True)
+class Varied:
+    """One parameter and what depends on it."""
+
+    parameter: dict[str, Any]
+    effect: Effect
+    values: list[float]
+    left_out: list[dict[str, Any]]
+    conclusions: list[dict[str, Any]]
+    flips: list[FlippedConclusion]
+    mean_rates: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Varying:
+    """`run STUDY --vary PARAM --json`."""
+
+    SCHEMA: ClassVar = "seekwise.sensitivity/1"
+
+    study: str
+    seed: int
+    parameters: list[Varied]
+    holding: int
+    """Conclusions that hold at every value within a stated range."""
 
 
 def told(done: int, of: int, left_s: float) -> None:
@@ -75,37 +119,28 @@ def _names(found: Sequence[Sensitivity]) -> set[str]:
     return {name for each in found for name in each.conclusions[each.variation.parameter.value]}
 
 
-def document(study: Study, seed: int, found: Sequence[Sensitivity]) -> dict[str, object]:
-    """`run --vary --json`: each parameter, its values, and the conclusions that change with it."""
-    return {
-        "schema": SCHEMA,
-        "study": study.name,
-        "seed": seed,
-        "parameters": [
-            {
-                "parameter": asdict(each.variation.parameter) | {"key": each.variation.parameter.key},
-                "effect": each.effect.value,
-                "values": sorted(each.conclusions),
-                "left_out": [{"value": value, "reason": reason} for value, reason in each.left_out.items()],
-                "conclusions": [
-                    {"value": value, "outcomes": outcomes} for value, outcomes in sorted(each.conclusions.items())
-                ],
-                "flips": [
-                    {
-                        "conclusion": flip.conclusion,
-                        "usual": flip.usual,
-                        "changed": [{"value": value, "outcome": outcome} for value, outcome in flip.changed.items()],
-                        "within_stated_range": flip.within_stated,
-                        "by_chance": flip.by_chance,
-                    }
-                    for flip in each.flips
-                ],
-                "mean_rates": [{"value": value, "mb_per_s": rates} for value, rates in sorted(each.figures.items())],
-            }
-            for each in found
+def document(study: Study, seed: int, found: Sequence[Sensitivity]) -> Varying:
+    """Each parameter, its values, and the conclusions that change with it."""
+    return Varying(study.name, seed, [_varied(each) for each in found], _holding(found))
+
+
+def _varied(each: Sensitivity) -> Varied:
+    parameter = each.variation.parameter
+    return Varied(
+        parameter=asdict(parameter) | {"key": parameter.key},
+        effect=each.effect,
+        values=sorted(each.conclusions),
+        left_out=[{"value": value, "reason": reason} for value, reason in each.left_out.items()],
+        conclusions=[{"value": value, "outcomes": said} for value, said in sorted(each.conclusions.items())],
+        flips=[
+            FlippedConclusion(
+                flip.conclusion, flip.usual, [Changed(*item) for item in flip.changed.items()], flip.within_stated,
+                flip.by_chance,
+            )
+            for flip in each.flips
         ],
-        "holding": _holding(found),
-    }
+        mean_rates=[{"value": value, "mb_per_s": rates} for value, rates in sorted(each.figures.items())],
+    )  # fmt: skip
 
 
 def carry_out(study: Study, words: Sequence[str], backend: object, *, seed: int | None, as_json: bool) -> None:

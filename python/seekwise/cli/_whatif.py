@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 from seekwise.judge.percentiles import percentile_ns
 from seekwise.measure import whatif
@@ -11,9 +12,86 @@ from seekwise.measure.whatif import Asked, members
 from seekwise.report.predicted import WhatIfRow, as_good, sentence, time_word
 from seekwise.trace.load import FOREGROUND, Group, Load, recorded_percentile_ns
 
-SCHEMA = "seekwise.whatif/1"
 ROWS_SHOWN = 8
 GROUPS_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What a group of programs would see."""
+
+    p50_ms: float
+    p99_ms: float
+    mean_ms: float
+    rate_mb_per_s: float
+    iops: float
+    elapsed_s: float
+
+    @classmethod
+    def of(cls, row: WhatIfRow, **more: str) -> Self:
+        """In the units that are printed."""
+        times = (row.p50_ns / 1e6, row.p99_ns / 1e6, row.mean_ns / 1e6)
+        return cls(*times, row.rate_bytes_per_s / 1e6, row.iops, row.elapsed_s, **more)
+
+
+@dataclass(frozen=True)
+class PredictedProgram(Predicted):
+    """The same of the programs of one name."""
+
+    program: str
+
+
+@dataclass(frozen=True)
+class PredictedSetting:
+    """One storage that was asked for."""
+
+    setting: str
+    values: Mapping[str, Any]
+    """As asked for, by the names of a study."""
+    in_force: Mapping[str, Any]
+    """Settings of its queues, after defaults."""
+    foreground: Predicted
+    programs: list[PredictedProgram]
+    open: Predicted | None
+    """The foreground with every request sent at its recorded time; only with `--open`."""
+
+
+@dataclass(frozen=True)
+class RecordedProgram:
+    """Programs of one name in the trace."""
+
+    program: str
+    role: str
+    processes: int
+    requests: int
+    bytes: int
+    how: dict[str, int]
+    """Requests that wait for all earlier ones (`replies`), for one of them (`slots`), for the queue (`admitted`), for nothing (`open`)."""
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """`whatif TRACE --json`."""
+
+    SCHEMA: ClassVar = "seekwise.whatif/1"
+
+    run_id: str
+    trace: str
+    requests: int
+    device: str
+    repeats: int
+    best: list[str]
+    """Settings within 5 % of the best one's p99 and rate."""
+    answer: str
+    recorded: dict[str, float | None]
+    """p50_ms and p99_ms of the foreground in the trace."""
+    settings: list[PredictedSetting]
+    """The best one first."""
+    programs: list[RecordedProgram]
+    notes: Sequence[str]
+    assumed: Sequence[str]
+    hangs_on: Sequence[str]
+    """Whether the answer stays with the other assumption."""
 
 
 def table(
@@ -101,51 +179,44 @@ def document(
     opened: dict[tuple[str, str], WhatIfRow] | None,
     hangs: Sequence[str],
     said: Sequence[str],
-) -> dict[str, Any]:
+) -> WhatIf:
     """For `--json`."""
     programs = [group.name for group in load.groups if group.requests]
     half, tail = recorded_percentile_ns(front(load), 50), recorded_percentile_ns(front(load), 99)
     by_label = {each.label: each for each in settings}
-    return {
-        "schema": SCHEMA,
-        "run_id": played.run.run_id,
-        "trace": str(trace),
-        "requests": load.requests,
-        "device": load.device,
-        "repeats": played.run.plan["blocks"],
-        "best": [row.setting for row in as_good(order)],
-        "answer": sentence(order, tail),
-        "recorded": {"p50_ms": half and half / 1e6, "p99_ms": tail and tail / 1e6},
-        "settings": [
-            {
-                "setting": row.setting,
-                "values": by_label[row.setting].values,
-                "in_force": by_label[row.setting].described["settings"],
-                "foreground": row.document(),
-                "programs": [
-                    {"program": name, **found[row.setting, name].document()}
-                    for name in programs
-                    if (row.setting, name) in found
-                ],
-                "open": opened[row.setting, FOREGROUND].document() if opened else None,
-            }
-            for row in order
+    shown = [
+        PredictedSetting(
+            row.setting,
+            by_label[row.setting].values,
+            by_label[row.setting].described["settings"],
+            Predicted.of(row),
+            [
+                PredictedProgram.of(found[row.setting, name], program=name)
+                for name in programs
+                if (row.setting, name) in found
+            ],
+            Predicted.of(opened[row.setting, FOREGROUND]) if opened else None,
+        )
+        for row in order
+    ]
+    return WhatIf(
+        run_id=played.run.run_id,
+        trace=str(trace),
+        requests=load.requests,
+        device=load.device,
+        repeats=played.run.plan["blocks"],
+        best=[row.setting for row in as_good(order)],
+        answer=sentence(order, tail),
+        recorded={"p50_ms": half and half / 1e6, "p99_ms": tail and tail / 1e6},
+        settings=shown,
+        programs=[
+            RecordedProgram(each.name, each.role, each.programs, each.requests, each.bytes, each.hows)
+            for each in load.groups
         ],
-        "programs": [
-            {
-                "program": group.name,
-                "role": group.role,
-                "processes": group.programs,
-                "requests": group.requests,
-                "bytes": group.bytes,
-                "how": group.hows,
-            }
-            for group in load.groups
-        ],
-        "notes": list(said),
-        "assumed": list(load.assumed),
-        "hangs_on": list(hangs),
-    }
+        notes=said,
+        assumed=load.assumed,
+        hangs_on=hangs,
+    )
 
 
 def hanging(load: Load, settings: Sequence[Asked], seeds: Sequence[int], best: str, threads: int) -> list[str]:

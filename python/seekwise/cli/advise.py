@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import click
 
 from seekwise.cli import _options, _shown
 from seekwise.judge import workloads
+from seekwise.judge.workloads import Workload
 from seekwise.linux.resolve import resolve_path
 from seekwise.linux.stack import read_stack
 from seekwise.report import of_run, terminal
 from seekwise.settings import drive_class
 from seekwise.store.database import Store
+
+
+@dataclass(frozen=True)
+class Workloads:
+    """`advise --list --json`."""
+
+    SCHEMA: ClassVar = "seekwise.workloads/1"
+
+    workloads: list[Workload]
 
 
 @click.command("advise")
@@ -55,8 +67,7 @@ def _class(target: str, as_json: bool) -> None:
     found = resolve_path(read_stack(), target)
     drives = {(drive_class.class_of(each), each.scheduler): each for each in reversed(found.leaves)}
     if as_json:
-        documents = [drive_class.document(each, target) for each in drives.values()]
-        _shown.echo_json({"schema": "seekwise.advice-class/1", "drives": documents})
+        _shown.echo_json(drive_class.ClassAdvices([drive_class.advice(each, target) for each in drives.values()]))
         return
     said = [
         line for each in drives.values() for line in (drive_class.sentence(each, target), *drive_class.lock_caps(each))
@@ -67,13 +78,7 @@ def _class(target: str, as_json: bool) -> None:
 def _list(as_json: bool) -> None:
     known = workloads.shipped()
     if as_json:
-        _shown.echo_json({
-            "schema": "seekwise.workloads/1",
-            "workloads": [
-                {"name": each.name, "meaning": each.meaning, "threads": each.threads, "operations": dict(each.operations)}
-                for each in known.values()
-            ],
-        })  # fmt: skip
+        _shown.echo_json(Workloads(list(known.values())))
         return
     for each in known.values():
         shares = ", ".join(f"{name} {share:g}" for name, share in each.operations.items())

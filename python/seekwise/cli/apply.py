@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import ClassVar
 
 import click
 
-from seekwise.cli import _options
+from seekwise.cli import _options, _shown
 from seekwise.control import attributes
 from seekwise.control.settings import SettingRefused
 from seekwise.errors import RefusedError, SeekwiseError, UsageError
@@ -19,8 +21,30 @@ from seekwise.settings import apply as applying
 from seekwise.settings import asked, conflicts, controllers, forms, history, ncq
 from seekwise.settings import persist as persisting
 from seekwise.settings.asked import Asked
+from seekwise.settings.conflicts import Conflict
 
-SCHEMA = "seekwise.apply/1"
+Values = dict[str, dict[str, str]]
+"""{device: {attribute: value}}."""
+
+
+@dataclass(frozen=True)
+class Apply:
+    """`apply --json`. With --print only `form`, `wanted` and `files` tell more than that nothing was set."""
+
+    SCHEMA: ClassVar = "seekwise.apply/1"
+
+    applied: bool
+    """Whether anything was set; false with --dry-run and --print."""
+    reason: str
+    wanted: Values
+    before: Values = field(default_factory=dict)
+    seen: Values = field(default_factory=dict)
+    """Values as read back."""
+    set_lines: tuple[str, ...] = ()
+    undo_lines: tuple[str, ...] = ()
+    files: Sequence[forms.File] = ()
+    conflicts: Sequence[Conflict] = ()
+    form: str = ""
 
 
 @click.command("apply")
@@ -112,8 +136,7 @@ def command(
         if not what.wanted:
             return
     if not what.wanted:
-        nothing = {"schema": SCHEMA, "applied": False, "reason": what.reason, "wanted": {}}
-        click.echo(json.dumps(nothing, indent=2) if as_json else f"{what.reason}. Nothing to set.")
+        _shown.echo_json(Apply(False, what.reason, {})) if as_json else click.echo(f"{what.reason}. Nothing to set.")
         return
     asked.check_values(what.wanted, stack)
     files = _files(ways, what, stack)
@@ -125,10 +148,7 @@ def command(
         _guard.start(what, ways, guard, limit, dry_run, as_json)
         return
     done = _set(what, files, dry_run, stack)
-    if as_json:
-        click.echo(json.dumps(_document(done, files, found, dry_run, what.reason), indent=2))
-    else:
-        _print(done, files, dry_run)
+    _print(done, files, found, dry_run, what.reason, as_json)
 
 
 def _recommended(run: str, purpose: str | None, db: Path | None, system: str | None) -> Asked:
@@ -175,10 +195,10 @@ def _set(what: Asked, files: list[forms.File], dry_run: bool, stack: Stack) -> a
 
 def _refuse_or_name(found: list[conflicts.Conflict], go_on: bool) -> None:
     """Names every conflict; refuses unless told to go on when one of them would undo ours."""
-    lost = [conflict for conflict in found if conflict.loses]
+    lost = [conflict for conflict in found if conflict.overrides_ours]
     for conflict in found:
-        if not conflict.loses or go_on:
-            click.echo(f"{'warning' if conflict.loses else 'note'}: {conflict.text}", err=True)
+        if not conflict.overrides_ours or go_on:
+            click.echo(f"{'warning' if conflict.overrides_ours else 'note'}: {conflict.text}", err=True)
     if lost and not go_on:
         first, *rest = [conflict.text for conflict in lost]
         raise RefusedError(
@@ -203,15 +223,8 @@ def _print_form(form: str, what: Asked, stack: Stack, as_json: bool) -> None:
         )
     file = forms.FORMS[form](wanted, stack)
     if as_json:
-        document = {
-            "schema": SCHEMA,
-            "applied": False,
-            "reason": what.reason,
-            "wanted": wanted,
-            "form": form,
-            "files": [{"path": str(file.path), "text": file.text, "notes": [*notes, *file.notes]}],
-        }
-        click.echo(json.dumps(document, indent=2))
+        file = replace(file, notes=(*notes, *file.notes))
+        _shown.echo_json(Apply(False, what.reason, wanted, files=(file,), form=form))
         return
     click.echo(file.text, nl=False)
     for note in (*notes, *file.notes):
@@ -246,32 +259,19 @@ def _controller(what: Asked, stack: Stack, run: bool, as_json: bool) -> None:
                 )
 
 
-def _document(
-    done: applying.Applied,
-    files: list[forms.File],
-    found: list[conflicts.Conflict],
-    dry_run: bool,
-    reason: str,
-) -> dict[str, object]:
-    return {
-        "schema": SCHEMA,
-        "applied": not dry_run,
-        "reason": reason,
-        "wanted": done.wanted,
-        "before": done.before,
-        "seen": done.seen,
-        "set_lines": list(done.lines.set),
-        "undo_lines": list(done.lines.undo),
-        "files": [{"path": str(file.path), "text": file.text, "notes": list(file.notes)} for file in files],
-        "conflicts": [conflict.document() for conflict in found],
-    }
-
-
 def _asked_value(name: str, value: str) -> str:
     return "the kernel's default" if (name, value) == (attributes.WBT, "-1") else value
 
 
-def _print(done: applying.Applied, files: list[forms.File], dry_run: bool) -> None:
+def _print(
+    done: applying.Applied, files: list[forms.File], found: list[Conflict], dry_run: bool, reason: str, as_json: bool
+) -> None:
+    if as_json:
+        lines = done.lines
+        _shown.echo_json(
+            Apply(not dry_run, reason, done.wanted, done.before, done.seen, lines.set, lines.undo, files, found)
+        )
+        return
     for device, values in done.wanted.items():
         for name, value in values.items():
             before, seen = done.before[device].get(name), done.seen[device].get(name)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import dataclass
+from typing import ClassVar
 
 import click
 
 from seekwise import _core
+from seekwise.cli._shown import echo_json
 from seekwise.errors import UsageError
 
 # Each case in about a second.
@@ -18,6 +20,31 @@ IOS_DEFAULT_BY_CASE = {
     "raid5-write": 500_000,
     "raid5-mixed": 1_000_000,
 }
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case of the benchmark."""
+
+    name: str
+    ios: int
+    cpu_seconds: float
+    ios_per_cpu_second: float
+    """Simulated I/Os per CPU second of one core."""
+    start_cpu_seconds: float
+    """CPU seconds before the first request: reading and building."""
+    member_requests: int | None
+    cost_against_one_drive: float | None
+
+
+@dataclass(frozen=True)
+class Bench:
+    """`bench --json`."""
+
+    SCHEMA: ClassVar = "seekwise.bench/1"
+
+    seed: int
+    cases: list[Case]
 
 
 @click.command()
@@ -36,30 +63,20 @@ def command(cases: tuple[str, ...], ios: int | None, seed: int, as_json: bool) -
             raise UsageError(f"there is no case `{case}`", hint=f"cases: {', '.join(known)}")
     rows = [_row(case, ios or IOS_DEFAULT_BY_CASE.get(case, IOS_DEFAULT), seed) for case in cases or known]
     if as_json:
-        click.echo(json.dumps({"schema": "seekwise.bench/1", "seed": seed, "cases": rows}, indent=2))
+        echo_json(Bench(seed, rows))
         return
     click.echo(f"{'case':<18}{'I/Os':>12}{'CPU seconds':>14}{'million I/Os per CPU second':>30}")
     for row in rows:
-        click.echo(
-            f"{row['name']:<18}{row['ios']:>12}{row['cpu_seconds']:>14.3f}{row['ios_per_cpu_second'] / 1e6:>30.2f}"
-        )
+        click.echo(f"{row.name:<18}{row.ios:>12}{row.cpu_seconds:>14.3f}{row.ios_per_cpu_second / 1e6:>30.2f}")
     for row in rows:
-        if "member_requests" in row:
+        if row.member_requests is not None:
             click.echo(
-                f"{row['name']}: {row['member_requests']} requests to its drives, "
-                f"each {row['cost_against_one_drive']:.2f} times the cost of one on a drive alone"
+                f"{row.name}: {row.member_requests} requests to its drives, "
+                f"each {row.cost_against_one_drive:.2f} times the cost of one on a drive alone"
             )
 
 
-def _row(case: str, ios: int, seed: int) -> dict[str, object]:
+def _row(case: str, ios: int, seed: int) -> Case:
     done, cpu_seconds, start_seconds, members = _core.bench(case, ios, seed)
-    row: dict[str, object] = {
-        "name": case,
-        "ios": done,
-        "cpu_seconds": cpu_seconds,
-        "ios_per_cpu_second": done / cpu_seconds,
-        "start_cpu_seconds": start_seconds,
-    }
-    if members is not None:
-        row["member_requests"], row["cost_against_one_drive"] = members
-    return row
+    requests, cost = members or (None, None)
+    return Case(case, done, cpu_seconds, done / cpu_seconds, start_seconds, requests, cost)

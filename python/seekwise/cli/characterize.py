@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from seekwise.cli import _output
+from seekwise.document import printed
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.files import write_product
 from seekwise.linux.stack import read_stack
@@ -42,8 +43,8 @@ def command(device: Path, output: Path | None, as_json: bool) -> None:
         known.transport if known else None,
         is_partition=Path("/sys/class/block", device_name, "partition").exists(),
     )
-    document = {**found.document(), "device": str(device)}
-    text = json.dumps(document, indent=1)
+    found.device = str(device)
+    text = json.dumps(printed(found), indent=1)
     if output is not None:
         try:
             write_product(output, text + "\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from rich.table import Table
 from seekwise.cli import _options, _shown
 from seekwise.errors import NotMetError, RefusedError, UsageError
 from seekwise.store.database import Store
+from seekwise.workload.study import combination_key
 
 if TYPE_CHECKING:
     from seekwise.judge import compare as comparing
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 # Judging loads half a second of libraries: imported where it is used, so that `--help` and errors are prompt.
 
-SCHEMA = "seekwise.compare/1"
 FAIL_IF = ("regression", "improvement", "difference", "undecided")
 
 
@@ -74,11 +74,11 @@ def command(
         found = paired.of(store, pairs)
     if found.is_prediction and fail_if:
         raise UsageError(
-            f"`--fail-if` is for runs of one backend, these are {found.facts['base']['badge']} and {found.facts['new']['badge']}",
+            f"`--fail-if` is for runs of one backend, these are {found.document.base.badge} and {found.document.new.badge}",
             hint="without it, their agreement is printed",
         )
     if as_json:
-        _shown.echo_json(found.document())
+        _shown.echo_json(replace(found.document, headline=found.headline))
     elif found.is_prediction:
         _show_agreement(found, everything)
     else:
@@ -105,7 +105,7 @@ def _show_raid_kind(array: comparing.Side, unit: comparing.Side, as_json: bool) 
     rates = {(c.cell, c.setting): c.verdict.ratio for c in changes if c.verdict.metric == "rate"}
     # A judged cell begins with its operation.
     pairs = [
-        Pair(c.cell.split()[0], c.verdict.ratio, rates[c.cell, c.setting])
+        Pair(combination_key.parse(c.cell)[0], c.verdict.ratio, rates[c.cell, c.setting])
         for c in changes
         if c.verdict.metric == "cpu_efficiency" and (c.cell, c.setting) in rates
     ]
@@ -116,9 +116,7 @@ def _show_raid_kind(array: comparing.Side, unit: comparing.Side, as_json: bool) 
             hint="CPU efficiency decides, not the rate",
         )
     if as_json:
-        _shown.echo_json(
-            {"schema": "seekwise.raid-kind/1", "md": array.run_id, "controller": unit.run_id, **asdict(found)}
-        )
+        _shown.echo_json(replace(found, md=array.run_id, controller=unit.run_id))
     else:
         click.echo(f"the controller of run {unit.run_id} {found.sentence}")
 
@@ -148,9 +146,9 @@ def _show_pairs(pairs: Sequence[comparing.Pair]) -> None:
 def _show_agreement(found: Pairing, everything: bool) -> None:
     from seekwise.report import terminal
 
-    base, new = found.facts["base"], found.facts["new"]
+    base, new = found.document.base, found.document.new
     terminal.print_lines([found.headline], _shown.out())
-    click.echo(f"\nrun {new['run_id']} is {new['badge']}, run {base['run_id']} {base['badge']}\n")
+    click.echo(f"\nrun {new.run_id} is {new.badge}, run {base.run_id} {base.badge}\n")
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("Metric", "Values", "Median error", "p90", "Worst", "Same best", "Worst at"):
         table.add_column(title)

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import dataclass
+from typing import ClassVar
 
 import click
 
 from seekwise import config, suggestion
+from seekwise.cli import _shown
 from seekwise.errors import UsageError
 
-SCHEMA = "seekwise.config/1"
+
+@dataclass(frozen=True)
+class Config:
+    """`config --json`."""
+
+    SCHEMA: ClassVar = "seekwise.config/1"
+
+    file: str
+    settings: dict[str, object]
 
 
 @click.group("config", invoke_without_command=True)
@@ -27,7 +37,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
         return
     found = config.load()
     if as_json:
-        click.echo(json.dumps({"schema": SCHEMA, "file": str(config.path()), "settings": found}, indent=1))
+        _shown.echo_json(Config(str(config.path()), found))
         return
     click.echo(config.path() if found else f"{config.path()} (not there: no defaults are set)")
     for name, value in sorted(found.items()):

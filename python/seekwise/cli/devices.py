@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import asdict
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import click
 
-from seekwise.cli import _output
+from seekwise.cli import _output, _shown
 from seekwise.linux import kernel_log
 from seekwise.linux.document import devices_document
 from seekwise.linux.resolve import resolve_path
 from seekwise.linux.show import show_stack
 from seekwise.linux.stack import read_stack
+
+
+@dataclass(frozen=True)
+class Ncq:
+    """`devices --ncq --json`."""
+
+    SCHEMA: ClassVar = "seekwise.ncq/1"
+
+    source: str
+    ports: list[kernel_log.NcqState]
 
 
 @click.command()
@@ -56,11 +67,7 @@ def command(path: str | None, as_json: bool, root: Path, boot: str | None) -> No
 def _ncq(boot: str, as_json: bool) -> None:
     found = kernel_log.states(kernel_log.read(boot))
     if as_json:
-        click.echo(
-            json.dumps(
-                {"schema": "seekwise.ncq/1", "source": boot, "ports": [asdict(each) for each in found]}, indent=2
-            )
-        )
+        _shown.echo_json(Ncq(boot, found))
         return
     if not found:
         click.echo("The kernel log names no SATA disk.")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import textwrap
-from dataclasses import asdict
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import click
 
@@ -16,7 +16,16 @@ from seekwise.errors import Exit, UsageError
 from seekwise.linux.tree import open_tree
 from seekwise.settings.doctor import CHECKS, Finding, examine, gather
 
-SCHEMA = "seekwise.doctor/1"
+
+@dataclass(frozen=True)
+class Doctor:
+    """`doctor --json`."""
+
+    SCHEMA: ClassVar = "seekwise.doctor/1"
+
+    checks: list[str]
+    findings: tuple[Finding, ...]
+    not_examined: list[str]
 
 
 @click.command("doctor")
@@ -62,13 +71,7 @@ def command(device: str | None, watch: float, as_json: bool, root: Path) -> None
     found = examine(machine)
     unseen = _not_examined(machine.tree.live)
     if as_json:
-        document = {
-            "schema": SCHEMA,
-            "checks": [each.NAME for each in CHECKS],
-            "findings": [asdict(finding) for finding in found],
-            "not_examined": unseen,
-        }
-        click.echo(json.dumps(document, indent=2))
+        _shown.echo_json(Doctor([each.NAME for each in CHECKS], found, unseen))
     else:
         _print(found)
         for line in unseen:

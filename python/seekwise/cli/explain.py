@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
-from typing import Any
+from collections.abc import Sequence
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from seekwise.cli._shown import out
-from seekwise.report.explain import Explanation, explain, with_own_figures, words
+from seekwise.cli._shown import echo_json, out
+from seekwise.report.explain import explain, with_own_figures, words
+from seekwise.report.explain.explanation import Explanation, Fact, Parameter, Tunable
 
 WIDTH = 100
 
@@ -26,13 +26,13 @@ def command(word: tuple[str, ...], as_json: bool) -> None:
     """
     if not word:
         if as_json:
-            click.echo(json.dumps({"schema": "seekwise.explain/1", "words": words()}))
+            echo_json(Explanation(words=words()))
         else:
             click.echo(textwrap.fill(", ".join(words()), WIDTH, break_long_words=False, break_on_hyphens=False))
         return
     explanation = with_own_figures(explain(" ".join(word)))
     if as_json:
-        click.echo(json.dumps(explanation.document(), ensure_ascii=False, indent=1))
+        echo_json(explanation)
         return
     show(out(), explanation)
 
@@ -48,43 +48,43 @@ def show(console: Console, explanation: Explanation) -> None:
         )
         click.echo()
         click.echo(paragraph if is_table else textwrap.fill(" ".join(lines), WIDTH, break_on_hyphens=False))
-    if facts := explanation.tables.get("facts"):
+    if explanation.facts:
         click.echo()
-        console.print(_facts(facts))
-    if parameters := explanation.tables.get("parameters"):
+        console.print(_facts(explanation.facts))
+    if explanation.parameters:
         click.echo()
-        console.print(_parameters(parameters), soft_wrap=False)
-    if tunables := explanation.tables.get("tunables"):
+        console.print(_parameters(explanation.parameters), soft_wrap=False)
+    if explanation.tunables:
         click.echo()
-        console.print(_tunables(tunables))
+        console.print(_tunables(explanation.tunables))
     if explanation.see:
         click.echo(f"\nsee also: {', '.join(explanation.see)}")
 
 
-def _facts(rows: list[dict[str, Any]]) -> Table:
+def _facts(rows: Sequence[Fact]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("fact", "value", "source"):
         table.add_column(name, overflow="fold")
     for row in rows:
-        table.add_row(row["name"], row["value"], row["source"])
+        table.add_row(row.name, row.value, row.source)
     return table
 
 
-def _parameters(rows: list[dict[str, Any]]) -> Table:
+def _parameters(rows: Sequence[Parameter]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("parameter", "value", "unit", "range", "confidence"):
         table.add_column(name, justify="right" if name == "value" else "left", no_wrap=name != "unit")
     table.add_column("source", overflow="fold")
     for row in rows:
-        span = "" if row["low"] is None else f"{row['low']:g} to {row['high']:g}"
-        table.add_row(row["name"], _number(row["value"]), row["unit"], span, row["confidence"], row["source"])
+        span = "" if row.low is None else f"{row.low:g} to {row.high:g}"
+        table.add_row(row.name, _number(row.value), row.unit, span, row.confidence, row.source)
     return table
 
 
-def _tunables(rows: list[dict[str, Any]]) -> Table:
+def _tunables(rows: Sequence[Tunable]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     kernels = sorted(
-        {kernel for row in rows for kernel in row["defaults"]}, key=lambda name: [int(n) for n in name.split(".")]
+        {kernel for row in rows for kernel in row.defaults}, key=lambda name: [int(n) for n in name.split(".")]
     )
     table.add_column("tunable", no_wrap=True)
     for kernel in kernels:
@@ -92,8 +92,8 @@ def _tunables(rows: list[dict[str, Any]]) -> Table:
     table.add_column("unit", no_wrap=True)
     table.add_column("meaning")
     for row in rows:
-        defaults = [str(row["defaults"].get(kernel, "")) for kernel in kernels]
-        table.add_row(row["name"], *defaults, row["unit"], row["meaning"])
+        defaults = [str(row.defaults.get(kernel, "")) for kernel in kernels]
+        table.add_row(row.name, *defaults, row.unit, row.meaning)
     return table
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import click
 
@@ -21,12 +23,33 @@ FORMAT_NAMES = (
     "sysbench",
     "fio-logs",
 )
-"""Names of `store.foreign.registry.FORMATS`, written out so that `--help` need not load them; a test compares the two."""
+"""Names of `measure.foreign.registry.FORMATS`, written out so that `--help` need not load them; a test compares the two."""
 
 DRIVES = (".parv", ".diskspecs")
 BUNDLE = ".bundle"
 ZSTANDARD = b"\x28\xb5\x2f\xfd"
 """How a compressed file begins (RFC 8878, section 3.1.1)."""
+
+
+@dataclass(frozen=True)
+class ImportedDrive:
+    """A drive model made from DiskSim's parameters."""
+
+    file: Path
+    id: str
+    name: str
+    notes: Sequence[str]
+    model: Path
+    """The model file."""
+
+
+@dataclass(frozen=True)
+class ImportDrives:
+    """`import FILE.parv --json`."""
+
+    SCHEMA: ClassVar = "seekwise.import.drives/1"
+
+    drives: list[ImportedDrive]
 
 
 @click.command("import")
@@ -89,10 +112,10 @@ def command(
         _drives(drives, output or Path(), as_json)
         return
     from seekwise.cli import _shown
+    from seekwise.measure import foreign
+    from seekwise.measure.foreign.result import parse_given
     from seekwise.report import of_run
-    from seekwise.store import foreign
     from seekwise.store.database import Store
-    from seekwise.store.foreign.result import parse_given
 
     run, records = foreign.read(files, name=name, labels=setting, given=parse_given(given), format_name=format_name)
     with Store.open(db) as store:
@@ -157,21 +180,11 @@ def _drives(files: list[Path], folder: Path, as_json: bool) -> None:
     if as_json:
         from seekwise.cli import _shown
 
-        _shown.echo_json(
-            {
-                "schema": "seekwise.import.drives/1",
-                "drives": [
-                    {
-                        "file": str(path),
-                        "id": model.id,
-                        "name": model.name,
-                        "notes": list(model.notes),
-                        "model": str(target),
-                    }
-                    for path, model, target in zip(files, found, written, strict=True)
-                ],
-            }
-        )
+        listed = [
+            ImportedDrive(path, model.id, model.name, model.notes, target)
+            for path, model, target in zip(files, found, written, strict=True)
+        ]
+        _shown.echo_json(ImportDrives(listed))
         return
     for model, target in zip(found, written, strict=True):
         click.echo(f"{model.name}: {target}")

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import click
 
-from seekwise.cli import _output
+from seekwise.cli import _output, _shown
 from seekwise.errors import MissingError, UsageError
 from seekwise.workload.study.quantity import parse_seconds
+
+
+@dataclass(frozen=True)
+class Recording:
+    """`record DEVICE --json`."""
+
+    SCHEMA: ClassVar = "seekwise.recording/1"
+
+    file: Path
+    device: str
+    seconds: float
+    requests: int
+    dropped_events: int
+    cpu_share: float
+    """Share of all processors that recording took."""
+    notes: Sequence[str]
 
 
 @click.command()
@@ -50,17 +68,18 @@ def command(target: str, duration: str, output: Path | None, anonymise: bool, as
     taken = recorder.record(device, seconds, out, anonymise=anonymise, tell=_output.progress)
     share = taken.cpu_seconds / max(taken.seconds, 1e-9) / (os.cpu_count() or 1)
     if as_json:
-        document = {
-            "schema": "seekwise.recording/1",
-            "file": str(out),
-            "device": "" if anonymise else device.name,
-            "seconds": round(taken.seconds, 3),
-            "requests": taken.requests,
-            "dropped_events": taken.dropped,
-            "cpu_share": round(share, 5),
-            "notes": taken.notes.sentences,
-        }
-        click.echo(json.dumps(document))
+        shown = "" if anonymise else device.name
+        _shown.echo_json(
+            Recording(
+                out,
+                shown,
+                round(taken.seconds, 3),
+                taken.requests,
+                taken.dropped,
+                round(share, 5),
+                taken.notes.sentences,
+            )
+        )
         return
     click.echo(f"{taken.requests:,} requests in {taken.seconds:.1f} s; recording took {share:.2%} of the processors")
     for sentence in taken.notes.sentences:

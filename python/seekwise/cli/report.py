@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import click
 
@@ -13,7 +14,21 @@ from seekwise.errors import SeekwiseError, UsageError
 from seekwise.files import make_folders
 from seekwise.store.database import Run, Store
 
-REPORT_SCHEMA = "seekwise.report/1"
+
+@dataclass(frozen=True)
+class Report:
+    """`report --json`: the files that were written."""
+
+    SCHEMA: ClassVar = "seekwise.report/1"
+
+    run_id: str | None
+    """Null for a page of several runs."""
+    runs: list[str | None]
+    """All that the page shows."""
+    report: Path
+    pictures: list[Path]
+    opened: bool
+    """Whether a browser was started (`--open`)."""
 
 
 @click.command("report")
@@ -125,14 +140,8 @@ class Tell:
         """`run_id`: of a page of one run; `runs`: all that the page shows."""
         opened = self.in_browser and _browser.show(path.absolute())
         if self.as_json:
-            _shown.echo_json({
-                "schema": REPORT_SCHEMA,
-                "run_id": run_id,
-                "runs": list(runs) or [run_id],
-                "report": str(path.absolute()),
-                "pictures": [str(picture.absolute()) for picture in pictures],
-                "opened": opened,
-            })  # fmt: skip
+            written = [each.absolute() for each in pictures]
+            _shown.echo_json(Report(run_id, list(runs) or [run_id], path.absolute(), written, opened))
             return
         for picture in pictures:
             click.echo(picture)

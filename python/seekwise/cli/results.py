@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import click
 from rich.table import Table
@@ -11,7 +13,28 @@ from seekwise.cli import _fleet, _options, _shown
 from seekwise.errors import UsageError
 from seekwise.store.database import Store
 
-RUNS_SCHEMA = "seekwise.runs/1"
+
+@dataclass(frozen=True)
+class Run:
+    """A run in the results database."""
+
+    run_id: str
+    created_at: str
+    study: str
+    backend: str
+    target: str | None
+    records: int
+    valid: int
+    outcome: str | None
+
+
+@dataclass(frozen=True)
+class Runs:
+    """`results --json`: the runs in the results database."""
+
+    SCHEMA: ClassVar = "seekwise.runs/1"
+
+    runs: list[Run]
 
 
 @click.command("results")
@@ -69,22 +92,11 @@ def _list(store: Store, as_json: bool) -> None:
         click.echo(f"warning: {sentence}", err=True)
     rows = [(each, *store.count(each.run_id)) for each in runs]
     if as_json:
-        _shown.echo_json({
-            "schema": RUNS_SCHEMA,
-            "runs": [
-                {
-                    "run_id": each.run_id,
-                    "created_at": each.created_at,
-                    "study": each.name,
-                    "backend": each.backend,
-                    "target": each.target,
-                    "records": count,
-                    "valid": valid,
-                    "outcome": each.outcome,
-                }
-                for each, count, valid in rows
-            ],
-        })  # fmt: skip
+        listed = [
+            Run(each.run_id, each.created_at, each.name, each.backend, each.target, count, valid, each.outcome)
+            for each, count, valid in rows
+        ]
+        _shown.echo_json(Runs(listed))
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("Run", "Study", "Backend", "Target", "Records", "Outcome"):

@@ -2,17 +2,49 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import click
 
+from seekwise.cli import _shown
 from seekwise.control import recovery
 from seekwise.control.journal import Journal
 from seekwise.errors import SeekwiseError
 from seekwise.settings import history
 from seekwise.settings.guard import ending
 
-SCHEMA = "seekwise.revert/1"
+
+@dataclass(frozen=True)
+class Reverted:
+    """An entry of the journal."""
+
+    id: str
+    kind: str
+    started_at: str
+    pid: int
+    state: str
+    """restored, open (dry run), busy (its process still runs), failed …"""
+    sentences: tuple[str, ...]
+    items: list[dict[str, Any]]
+
+    @classmethod
+    def of(cls, outcome: recovery.Outcome) -> Reverted:
+        """What became of an entry, without what only proves whose it is."""
+        entry = outcome.entry
+        items = [{key: value for key, value in item.items() if key != "identity"} for item in entry.items]
+        return cls(entry.id, entry.kind, entry.started_at, entry.owner.pid, outcome.state, outcome.sentences, items)
+
+
+@dataclass(frozen=True)
+class Revert:
+    """`revert --json`."""
+
+    SCHEMA: ClassVar = "seekwise.revert/1"
+
+    dry_run: bool
+    guards: list[ending.Ended]
+    entries: list[Reverted]
 
 
 @click.command()
@@ -25,17 +57,7 @@ def command(dry_run: bool, as_json: bool) -> None:
     guards = ending.end_all(dry_run=dry_run)
     outcomes = recovery.preview(journal) if dry_run else recovery.revert_all(journal)
     if as_json:
-        click.echo(
-            json.dumps(
-                {
-                    "schema": SCHEMA,
-                    "dry_run": dry_run,
-                    "guards": [{"id": each.id, "devices": each.devices, "sentence": each.sentence} for each in guards],
-                    "entries": [_document(outcome) for outcome in outcomes],
-                },
-                indent=2,
-            )
-        )
+        _shown.echo_json(Revert(dry_run, guards, [Reverted.of(each) for each in outcomes]))
     elif not outcomes and not guards:
         click.echo("nothing to restore")
     else:
@@ -53,15 +75,3 @@ def command(dry_run: bool, as_json: bool) -> None:
             f"{len(failed)} of {len(outcomes)} changes could not be restored",
             f"their old values stay in {journal.folder}",
         )
-
-
-def _document(outcome: recovery.Outcome) -> dict[str, object]:
-    return {
-        "id": outcome.entry.id,
-        "kind": outcome.entry.kind,
-        "started_at": outcome.entry.started_at,
-        "pid": outcome.entry.owner.pid,
-        "state": outcome.state,
-        "sentences": list(outcome.sentences),
-        "items": [{key: value for key, value in item.items() if key != "identity"} for item in outcome.entry.items],
-    }

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import textwrap
-from dataclasses import asdict
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,14 +15,11 @@ from seekwise.errors import Exit
 from seekwise.linux.block_device import Stack
 from seekwise.linux.describe import identity
 from seekwise.linux.resolve import resolve_path
-from seekwise.linux.setters import Setter
 from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import open_tree
 from seekwise.settings import controllers, guard_log, status
 from seekwise.settings.history import Application
 from seekwise.settings.status import DeviceStatus, Status, Value
-
-SCHEMA = "seekwise.status/1"
 
 
 @click.command("status")
@@ -57,17 +53,19 @@ def command(path: str | None, as_json: bool, as_metrics: bool, root: Path) -> No
         drives = {drive.name for name in resolved.devices for drive in stack.drives(name)}
         only = frozenset({device.name for device in resolved.chain()} | drives)
     found = status.read(tree, stack, only)
-    guards = guard_log.read() if tree.live else []
-    units = _controllers(stack) if tree.live else {}
+    if tree.live:
+        units = _controllers(stack)
+        devices = tuple(replace(each, controller=units.get(each.name)) for each in found.devices)
+        found = replace(found, devices=devices, guards=guard_log.read())
     if as_metrics:
         from seekwise.cli import _prometheus
 
         click.echo(_prometheus.text(found), nl=False)
         return  # the metric says it; a textfile collector wants status 0
     if as_json:
-        click.echo(json.dumps(_document(found, guards, units), indent=2))
+        _shown.echo_json(found)
     else:
-        _print(found, guards, units)
+        _print(found)
     if found.drift:
         raise SystemExit(int(Exit.NOT_MET))
 
@@ -78,37 +76,37 @@ def _controllers(stack: Stack) -> dict[str, controllers.State]:
     return {name: state for name, state in read.items() if state is not None}
 
 
-def _print(found: Status, guards: list[dict[str, object]], units: dict[str, controllers.State]) -> None:
+def _print(found: Status) -> None:
     width = min(_shown.out().width, 80)
     for device in found.devices:
-        head, indent = f"{device.device.name}  {identity(device.device)}", " " * (len(device.device.name) + 2)
+        head, indent = f"{device.name}  {identity(device.device)}", " " * (len(device.name) + 2)
         click.echo(textwrap.fill(head, width, subsequent_indent=indent, break_long_words=False))
         _print_values(device, width)
-        if state := units.get(device.device.name):
+        if state := device.controller:
             shown = [
                 f"{name} {getattr(state, name)}"
                 for name in ("level", "status", "ncq", "write_cache")
                 if getattr(state, name)
             ]
             _wrapped(f"controller: {', '.join(shown)}", width)
-        for application in device.applications:
+        for application in device.applied:
             _wrapped(_application_text(application), width)
         for line in device.stale:
             _wrapped(f"stale: {line}", width)
         click.echo()
     for name in found.missing:
         click.echo(f"{name}: seekwise set this drive, and it is not here now")
-    for guard in guards:
+    for guard in found.guards:
         _wrapped(guard_log.sentence(guard), width, "")
     if not found.devices:
         click.echo("no device here has settings")
         return
     if found.drift:
-        names = ", ".join(device.device.name for device in found.devices if device.drift)
+        names = ", ".join(device.name for device in found.devices if device.drift)
         click.echo(f"Drift: {names} no longer has what seekwise applied.")
         lines = [_set_again(device) for device in found.devices if device.drift]
         click.echo("\nnext, to set it again (`seekwise revert` gives it up):\n  " + "\n  ".join(lines), err=True)
-    elif any(device.applications for device in found.devices):
+    elif any(device.applied for device in found.devices):
         click.echo("No drift: everything that seekwise applied is set.")
     else:
         click.echo("seekwise has applied nothing here.")
@@ -116,28 +114,26 @@ def _print(found: Status, guards: list[dict[str, object]], units: dict[str, cont
 
 def _set_again(device: DeviceStatus) -> str:
     """The command that brings back what differs, and nothing else."""
-    values = [value for value in device.values if value.drift and value.expected is not None]
-    words = [f"--set {_short(each.attribute)}={shlex.quote(each.expected.value)}" for each in values if each.expected]
-    return f"sudo seekwise apply --device {device.device.name} {' '.join(words)}"
+    values = [value for value in device.settings if value.drift and value.expected is not None]
+    words = [f"--set {_short(each.attribute)}={shlex.quote(each.expected)}" for each in values if each.expected]
+    return f"sudo seekwise apply --device {device.name} {' '.join(words)}"
 
 
 def _print_values(device: DeviceStatus, width: int) -> None:
-    names = [_short(value.attribute) for value in device.values]
+    names = [_short(value.attribute) for value in device.settings]
     left = max((len(name) for name in names), default=0)
-    middle = max((len(value.current or "–") for value in device.values), default=0)
+    middle = max((len(value.value or "–") for value in device.settings), default=0)
     indent = " " * (left + middle + 6)
-    for name, value in zip(names, device.values, strict=True):
+    for name, value in zip(names, device.settings, strict=True):
         mark = "!" if value.drift else " "
-        text = f"{mark} {name:{left}}  {value.current or '–':{middle}}  {_words(value)}"
+        text = f"{mark} {name:{left}}  {value.value or '–':{middle}}  {_words(value)}"
         click.echo("\n".join(textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False)))
 
 
 def _words(value: Value) -> str:
     parts = [value.set_by]
-    if value.drift and value.expected:
-        parts = [
-            f"seekwise applied {value.expected.value} on {value.expected.application.at[:10]}; now: {value.set_by}"
-        ]
+    if value.drift and value.applied:
+        parts = [f"seekwise applied {value.expected} on {value.applied.application.at[:10]}; now: {value.set_by}"]
     if value.why:
         parts.append(value.why)
     parts += [
@@ -175,63 +171,3 @@ def _wrapped(text: str, width: int, indent: str = "  ") -> None:
 
 def _short(attribute: str) -> str:
     return attribute.removeprefix("queue/").removeprefix("device/").removeprefix("md/")
-
-
-def _document(found: Status, guards: list[dict[str, object]], units: dict[str, controllers.State]) -> dict[str, object]:
-    return {
-        "schema": SCHEMA,
-        "drift": found.drift,
-        "devices": [
-            {
-                "name": device.device.name,
-                "model": device.device.model,
-                "serial": device.device.serial,
-                "firmware": device.device.firmware,
-                "drift": device.drift,
-                "settings": [_value(value) for value in device.values],
-                "applied": [_application(each) for each in device.applications],
-                "stale": list(device.stale),
-                "controller": asdict(units[device.device.name]) if device.device.name in units else None,
-            }
-            for device in found.devices
-        ],
-        "missing": list(found.missing),
-        "guards": guards,
-    }
-
-
-def _application(application: Application) -> dict[str, object]:
-    evidence = application.evidence
-    return {
-        "at": application.at,
-        "reason": application.reason,
-        "persisted": list(application.persisted),
-        "evidence": evidence and {"run_id": evidence.run_id, "at": evidence.at, "kernel": evidence.kernel},
-        "guard": application.guard,
-    }
-
-
-def _value(value: Value) -> dict[str, object]:
-    return {
-        "attribute": value.attribute,
-        "value": value.current,
-        "source": value.source,
-        "set_by": value.set_by,
-        "why": value.why,
-        "file": value.setter.file if value.setter else None,
-        "line": value.setter.line if value.setter else None,
-        "package": value.package,
-        "expected": value.expected.value if value.expected else None,
-        "drift": value.drift,
-        "others": [_setter(each) for each in value.others],
-    }
-
-
-def _setter(setter: Setter) -> dict[str, object]:
-    return {
-        "kind": setter.kind,
-        "file": setter.file,
-        "line": setter.line,
-        "value": setter.value,
-        "certain": setter.certain,
-    }

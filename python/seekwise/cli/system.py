@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import ClassVar
 
 import click
 
+from seekwise.cli import _shown
 from seekwise.control.state import SYSTEM_STATE
 from seekwise.settings.system import completions, install, manager, manual, restore, units
 
-SCHEMA = "seekwise.system/1"
+
+@dataclass(frozen=True)
+class System:
+    """`system install --json` (`installed`) and `system uninstall --json` (`notes`)."""
+
+    SCHEMA: ClassVar = "seekwise.system/1"
+
+    installed: Sequence[str] = ()
+    notes: Sequence[str] = ()
 
 
 @click.group("system")
@@ -55,7 +66,7 @@ def install_command(weekly_status: bool, root: Path, as_json: bool) -> None:
     written = install.install(planned, root)
     note = manager.after_install(root, weekly_status)
     if as_json:
-        click.echo(json.dumps({"schema": SCHEMA, "installed": [f"/{path}" for path in written]}, indent=2))
+        _shown.echo_json(System([f"/{path}" for path in written]))
         return
     pages = sum("/man/" in path for path in written)
     click.echo(f"{pages} man pages, completions for bash, zsh and fish, {units.RESTORE}")
@@ -73,7 +84,7 @@ def uninstall_command(root: Path, as_json: bool) -> None:
     """Remove what `install` wrote, and nothing else."""
     said = _remove(root)
     if as_json:
-        click.echo(json.dumps({"schema": SCHEMA, "notes": said}, indent=2))
+        _shown.echo_json(System(notes=said))
         return
     click.echo("\n".join(said) if said else "removed")
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
+from seekwise.cli._shown import echo_json
 from seekwise.errors import SeekwiseError
 
 
@@ -28,6 +28,7 @@ def show(path: Path, page: Path | None, as_json: bool) -> None:
     iolog or latency log, an MSR Cambridge, Alibaba or Tencent trace, or one of DiskSim's. The format is known by its content.
     """
     from seekwise.trace import depend, summary, words
+    from seekwise.trace.document import Trace
     from seekwise.trace.readers import open_trace
 
     notes, chunks = open_trace(path)
@@ -37,19 +38,18 @@ def show(path: Path, page: Path | None, as_json: bool) -> None:
     again, chunks = open_trace(path)
     processes = depend.understand(chunks, again)
     if as_json:
-        document = {
-            "schema": "seekwise.trace/1",
-            "file": str(path),
-            "source": notes.source,
-            "devices": notes.devices[:1000],
-            "dropped_events": notes.dropped,
-            "truncated": notes.truncated,
-            "anonymous": notes.anonymous,
-            "notes": notes.sentences,
-            **found.document(notes),
-            "dependencies": [process.document() for process in processes],
-        }
-        click.echo(json.dumps(document, ensure_ascii=False, indent=1))
+        document = Trace(
+            file=str(path),
+            source=notes.source,
+            devices=notes.devices[:1000],
+            dropped_events=notes.dropped,
+            truncated=notes.truncated,
+            anonymous=notes.anonymous,
+            notes=notes.sentences,
+            dependencies=processes,
+            **vars(found.figures(notes)),
+        )
+        echo_json(document)
     else:
         said = words.lines(found, notes, processes)
         click.echo("\n".join(said))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -98,6 +99,9 @@ def answer(request: Request) -> None:
     from seekwise.workload.study import uses as use_files
 
     target = find(request.target)
+    if os.path.isfile(request.target):
+        folder = shlex.quote(os.path.dirname(request.target) or ".")
+        raise UsageError(f"{request.target} is a file, and the loads need a folder", hint=f"seekwise tune {folder}")
     use_files.chosen(request.uses)  # what is misspelt is said before root is asked for
     if os.geteuid() != 0:
         from seekwise.cli import _tune_unprivileged

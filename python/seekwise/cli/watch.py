@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from seekwise.cli import _options, _output, _shown
-from seekwise.cli._progress import SCHEMA, Progress, progress, read
+from seekwise.cli._progress import Progress, progress, read
 from seekwise.store.database import Store
 from seekwise.workload.study.quantity import time_text
 
@@ -33,7 +33,7 @@ def command(name: str, once: bool, db: Path | None, as_json: bool) -> None:
     with Store.open(db, create=False) as store:
         run_id = store.run(name).run_id
         if as_json:
-            _shown.echo_json({"schema": SCHEMA, **progress(store, run_id).document()})
+            _shown.echo_json(progress(store, run_id))
             return
         console = _output.console()
         if once or not console.is_terminal:
@@ -54,8 +54,8 @@ def _in_lines(store: Store, run_id: str, *, once: bool) -> None:
                 click.echo(text)
                 told = text
             if once:
-                for use, standing in now.standings:
-                    click.echo(f"  {use}: {standing}")
+                for each in now.standings:
+                    click.echo(f"  {each.where}: {each.standing}")
             if once or now.ended:
                 return
         else:
@@ -105,7 +105,7 @@ def _picture(now: Progress):
         table = Table(box=None, pad_edge=False, header_style="bold")
         table.add_column("Use")
         table.add_column("Standing so far")
-        for use, standing in now.standings:
-            table.add_row(Text(use), Text(standing))
+        for each in now.standings:
+            table.add_row(Text(each.where), Text(each.standing))
         parts += [Text(""), table]
     return Group(*parts)

@@ -45,10 +45,9 @@ def root() -> Path:
                 return path
     if os.geteuid() != 0:
         raise MissingError("recording needs root: only root may read the kernel's trace events", "run it with sudo")
-    raise MissingError(
-        "this kernel offers no block trace events",
-        "mount -t tracefs nodev /sys/kernel/tracing; the kernel needs CONFIG_BLK_DEV_IO_TRACE",
-    )
+    if not any((path / "events").is_dir() for path in ROOTS):
+        raise MissingError("the kernel's trace events are not mounted", "mount -t tracefs nodev /sys/kernel/tracing")
+    raise MissingError("this kernel offers no block trace events", "it was built without CONFIG_BLK_DEV_IO_TRACE")
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -227,7 +227,9 @@ P99_OPERATIONS_MIN = 200
 
 @dataclass(frozen=True)
 class Pair:
-    """One cell and setting in both runs, by one metric: means over the blocks, in bytes/s, ns, or MB per CPU second."""
+    """Two values of one combination and setting: means over the repetitions, in bytes/s, ns, or MB per CPU second."""
+
+    SHOWN: ClassVar = ("error",)
 
     metric: str
     cell: str

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from seekwise.judge.observation import Observation
 from seekwise.judge.percentiles import percentile_is_supported, percentile_ns
 from seekwise.store.record import Phase, Record
+from seekwise.workload.study import combination_key
 
 METRICS = ("rate", "access_time", "cpu_efficiency", "p99")
 POOLED_FACTOR = "threads"
@@ -56,17 +57,12 @@ def observations(records: Iterable[Record], *, over_threads: bool = True) -> lis
     return made + (pooled_over_threads(made) if over_threads else [])
 
 
-def cell_without(cell: str, factor: str) -> str:
-    """The cell's key without one factor: `seq_read disk=vda threads=8` → `seq_read disk=vda`."""
-    return " ".join(part for part in cell.split() if not part.startswith(f"{factor}="))
-
-
 def pooled_over_threads(single: Sequence[Observation], factor: str = POOLED_FACTOR) -> list[Observation]:
     """Geometric mean over the thread counts of a cell; a block counts only if it has every thread count."""
     members: dict[tuple[str, str, str], set[str]] = {}
     logs: dict[tuple[str, str, str, int, str], dict[str, list[float]]] = {}
     for o in single:
-        whole = cell_without(o.cell, factor)
+        whole = combination_key.without(o.cell, factor)
         if whole == o.cell:
             continue
         members.setdefault((o.table, whole, o.metric), set()).add(o.cell)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 Kind = Literal["hardware", "fake", "undecided"]
 
@@ -33,11 +33,18 @@ class Pair:
 
 @dataclass(frozen=True)
 class RaidKind:
+    """`compare MD CONTROLLER --raid-kind --json`."""
+
+    SCHEMA: ClassVar = "seekwise.raid-kind/1"
+
     kind: Kind
     efficiency: float
     """Data per system-CPU second, controller over md: geometric mean over what counts."""
     rate: float
     operations: tuple[str, ...]
+    md: str = ""
+    """Run of the md array."""
+    controller: str = ""
 
     @property
     def sentence(self) -> str:

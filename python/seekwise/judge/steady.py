@@ -17,8 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seekwise.judge.observe import POOLED_FACTOR, cell_of, cell_without
+from seekwise.judge.observe import POOLED_FACTOR, cell_of
 from seekwise.store.record import Phase, Record
+from seekwise.workload.study import combination_key
 
 WINDOWS = 5
 WINDOWS_TRIED_MAX = 25
@@ -111,6 +112,6 @@ def unsteady(records: Iterable[Record]) -> dict[tuple[str, str], str]:
             state = phase_steadiness(windows)
             if not state.steady or state.left_again:
                 cell = cell_of(record, phase)
-                for name in (cell, cell_without(cell, POOLED_FACTOR)):
+                for name in (cell, combination_key.without(cell, POOLED_FACTOR)):
                     found.setdefault((name, record.setting), state.reason)
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -15,11 +15,11 @@ from seekwise.judge.decision.observed import verdicts as pair_verdicts
 from seekwise.judge.decision.records import Decided, made
 from seekwise.judge.decision.verdicts import Judged
 from seekwise.judge.observation import Verdict
-from seekwise.judge.observe import POOLED_FACTOR, cell_without
+from seekwise.judge.observe import POOLED_FACTOR
 from seekwise.judge.records import competing, judge_records
 from seekwise.store.database import Run
 from seekwise.store.record import Record
-from seekwise.workload.study import parse
+from seekwise.workload.study import combination_key, parse
 from seekwise.workload.study.factors import factor
 from seekwise.workload.study.plan import Plan, Setting, SystemFacts
 from seekwise.workload.study.study import Study
@@ -143,10 +143,12 @@ def _deciding(judged: Sequence[Judged]) -> list[Judged]:
     Access times count only where no throughput is known, as a closed loop's access time is its throughput read the other way round.
     """
     cells = {each.use for each in judged}
-    pooled = {whole for cell in cells if (whole := cell_without(cell, POOLED_FACTOR)) != cell and whole in cells}
+    pooled = {
+        whole for cell in cells if (whole := combination_key.without(cell, POOLED_FACTOR)) != cell and whole in cells
+    }
     found = [
         each for each in judged
-        if each.metric in METRICS and (each.use in pooled or cell_without(each.use, POOLED_FACTOR) not in pooled)
+        if each.metric in METRICS and (each.use in pooled or combination_key.without(each.use, POOLED_FACTOR) not in pooled)
     ]  # fmt: skip
     rated = {each.use for each in found if each.metric == "rate"}
     return [each for each in found if each.metric != "access_time" or each.use not in rated]
@@ -200,21 +202,20 @@ def lines(setting: Setting, plan: Plan) -> Lines:
 
 def cell_name(cell: str, plan: Plan, *, pooled: bool = False) -> str:
     """`rand_read system=vda threads=8` as `random read, 8 threads`."""
-    operation, _, conditions = cell.partition(" ")
+    operation, conditions = combination_key.parse(cell)
     name = dict(tables.OPERATIONS).get(operation, operation).lower()
     where = condition_text(conditions, plan, pooled=pooled)
     return f"{name}, {where}" if where else name
 
 
-def condition_text(conditions: str, plan: Plan, *, pooled: bool = True) -> str:
-    """`system=vda threads=8` as a person says it; what is the same everywhere is left out. `pooled`: says that all threads are."""
+def condition_text(conditions: Mapping[str, str], plan: Plan, *, pooled: bool = True) -> str:
+    """Threads, depth, system as a person says them; what is the same everywhere is left out. `pooled`: says that all threads are."""
     parts = []
-    for part in conditions.split():
-        name, _, value = part.partition("=")
+    for name, value in conditions.items():
         if name == "system" and len(plan.systems) == 1:
             continue
         parts.append(f"{value} thread{'' if value == '1' else 's'}" if name == "threads" else f"{name} {value}")
-    has_threads = any("threads=" in cell.key for cell in plan.cells)
-    if pooled and has_threads and "threads=" not in conditions and len({cell.load.threads for cell in plan.cells}) > 1:
+    has_threads = any("threads" in combination_key.parse(cell.key)[1] for cell in plan.cells)
+    if pooled and has_threads and "threads" not in conditions and len({cell.load.threads for cell in plan.cells}) > 1:
         parts.append("all threads")
     return ", ".join(parts)

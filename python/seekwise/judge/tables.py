@@ -7,12 +7,13 @@ Data only; terminal and page draw it. A cell whose operation has several thread 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from seekwise.judge.candidates import Candidates, by_cell
 from seekwise.judge.observation import Verdict
-from seekwise.judge.observe import POOLED_FACTOR, cell_without
+from seekwise.judge.observe import POOLED_FACTOR
+from seekwise.workload.study import combination_key
 
 COLUMNS: tuple[tuple[str, str], ...] = (
     ("rate", "Rate"),
@@ -50,8 +51,8 @@ class WinnerRow:
 
     operation: str
     title: str
-    conditions: str
-    """The rest of the cell's key: `disk=vda`, `disk=vda threads=8`."""
+    conditions: Mapping[str, str]
+    """The rest of the combination's key: {disk: vda, threads: 8}."""
     cells: dict[str, WinnerCell]
     """By metric."""
 
@@ -81,13 +82,16 @@ def winner_tables(
             name
             for name in by_name
             if single_threads
-            or cell_without(name, POOLED_FACTOR) == name
-            or cell_without(name, POOLED_FACTOR) not in by_name
+            or combination_key.without(name, POOLED_FACTOR) == name
+            or combination_key.without(name, POOLED_FACTOR) not in by_name
         ]
         rows = [_row(name, by_name[name], columns) for name in shown]
         known = [operation for operation, _ in OPERATIONS]
         rows.sort(
-            key=lambda row: (row.conditions, known.index(row.operation) if row.operation in known else len(known))
+            key=lambda row: (
+                tuple(row.conditions.items()),
+                known.index(row.operation) if row.operation in known else len(known),
+            )
         )
         version = next(v.rule_version for v in verdicts if v.table == table)
         made.append(WinnerTable(table, tuple(columns), tuple(rows), version))
@@ -95,7 +99,7 @@ def winner_tables(
 
 
 def _row(cell: str, by_metric: dict[str, list[Verdict]], columns: Sequence[tuple[str, str]]) -> WinnerRow:
-    operation, _, conditions = cell.partition(" ")
+    operation, conditions = combination_key.parse(cell)
     title = dict(OPERATIONS).get(operation, operation)
     entries = {metric: _entry(by_metric.get(metric, [])) for metric, _ in columns}
     return WinnerRow(operation, title, conditions, entries)

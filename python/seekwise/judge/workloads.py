@@ -25,7 +25,7 @@ from seekwise.judge.observe import METRICS, observations
 from seekwise.judge.records import is_exact
 from seekwise.judge.rule import CONTROL_SUFFIX, more_is_better
 from seekwise.store.record import Record
-from seekwise.workload.study import uses
+from seekwise.workload.study import combination_key, uses
 
 THREAD_RULES = {"few": lambda n: 1 / n, "many": float, "all": lambda n: 1.0}
 PARETO_METRICS = ("rate", "p99", "cpu_efficiency")
@@ -33,6 +33,8 @@ PARETO_METRICS = ("rate", "p99", "cpu_efficiency")
 
 @dataclass(frozen=True)
 class Workload:
+    """What somebody does with storage: shares of operations, and how many threads count."""
+
     name: str
     meaning: str
     threads: str
@@ -44,11 +46,13 @@ class Workload:
 
 @dataclass(frozen=True)
 class Standing:
-    """One setting under one workload. Ratios are setting / reference, (estimate, low, high), by metric."""
+    """A setting, weighted for a use."""
 
     setting: str
     ratios: Mapping[str, tuple[float, float, float]]
-    on_front: bool
+    """{metric: [estimate, low, high]} against the reference."""
+    on_pareto_front: bool
+    """No other setting is as good in rate, p99 and CPU efficiency."""
     regret: float
     """Share of the best rate that is lost in the worst cell: 0.1 is 10 %."""
     regret_cell: str
@@ -107,7 +111,7 @@ def weigh(records: Sequence[Record], workload: Workload, reference: str) -> Weig
             f"it needs {', '.join(name for name, share in workload.operations.items() if share)}",
         )
     total = sum(workload.operations.values())
-    seen = {cell.split()[0] for cell in weights}
+    seen = {combination_key.parse(cell)[0] for cell in weights}
     covered = sum(share for operation, share in workload.operations.items() if operation in seen)
     scores = _scores(single, weights, workload.name)
     found = verdicts(judge_observations(scores, exact=is_exact(records)))

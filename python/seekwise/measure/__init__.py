@@ -4,6 +4,7 @@ execute.py   a study's plan, block by block, a committed record per trial      w
 kernel/      trials on this machine: fio, tiotest, CPU time, memory limits, what makes a trial invalid
 live/        `tune`: what is compared (`planning.py`, `candidates.py`), the load that keeps running, switching under it (`session.py`,
              `stretch.py`), where time goes (`race.py`, `progress.py`), the same on a model (`simulated.py`)
+foreign/     results that other tools measured; one module per format, one row each in its `registry.py`
 cluster/     simulated trials spread over processes and machines by Dask       probe/   what a drive model needs to know of a drive
 
 Uses: linux, control, trace, workload, store, simulate, judge.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from rich.console import Console
 from rich.table import Table
@@ -15,14 +15,15 @@ from rich.text import Text
 
 from seekwise.errors import UsageError
 from seekwise.judge import workloads
-from seekwise.judge.decision.document import decision_document
+from seekwise.judge.decision.choose import Choice
 from seekwise.judge.outcome import LiveOutcome, for_purpose
 from seekwise.judge.study_outcome import StudyOutcome, cell_name, wanted
-from seekwise.judge.workloads import Weighed, Workload
+from seekwise.judge.workloads import Standing, Weighed, Workload
 from seekwise.report import terminal, tune_answer
 from seekwise.report.content import Advice, ReportContent
 from seekwise.report.for_use import ForSystem, Weighing, choices_of, competition, for_workload, per_drive
 from seekwise.report.insights.choices import OVERALL
+from seekwise.report.insights.choices import Choice as SystemChoice
 from seekwise.report.number_text import three
 from seekwise.report.outcome import times
 from seekwise.report.rows import OPERATION_NAMES, trial_rows
@@ -30,9 +31,6 @@ from seekwise.store.record import Record
 from seekwise.workload.live_plan import Changes
 from seekwise.workload.study.plan import Plan
 
-SCHEMA = "seekwise.advice/1"
-SYSTEMS_SCHEMA = "seekwise.advice.systems/1"
-TUNE_SCHEMA = "seekwise.advice-live/1"
 REGRET_SHOWN = 0.005
 METRIC_TITLES = {"p99": "p99", "cpu_efficiency": "CPU eff."}
 
@@ -44,13 +42,87 @@ class Advised(Protocol):
         """(values to set, why); no values where what is in force stays. UsageError for what was not measured on this machine."""
         ...
 
-    def document(self) -> dict[str, object]:
+    def document(self) -> object:
         """For `--json`."""
         ...
 
     def show(self, console: Console) -> None:
         """On a terminal, with the command that sets it."""
         ...
+
+
+@dataclass(frozen=True)
+class TuneAdvice:
+    """`advise RUN --json` of a run of `tune`."""
+
+    SCHEMA: ClassVar = "seekwise.advice-live/1"
+
+    run_id: str
+    for_: str | None
+    headline: str
+    decision: Choice | None
+    set: Sequence[str]
+    undo: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """The records weighted for a use."""
+
+    name: str
+    operations: Mapping[str, float]
+    threads: str
+    reference: str
+    blocks: int
+    not_covered: float
+    """Share of this use that no trial represents."""
+    best: Sequence[str]
+    settings: Sequence[Standing]
+
+
+@dataclass(frozen=True)
+class SystemAdvice:
+    """What suits one of this machine's drives that a run measured."""
+
+    system: str
+    devices: Sequence[str]
+    headline: str
+    reasons: Sequence[str]
+    setting: str | None
+    set_lines: Sequence[str]
+    undo_lines: Sequence[str]
+
+
+@dataclass(frozen=True)
+class RunAdvice:
+    """`advise RUN --json`."""
+
+    SCHEMA: ClassVar = "seekwise.advice/1"
+
+    run_id: str
+    badge: str
+    """Provenance."""
+    headline: str
+    reasons: Sequence[str]
+    caution: Sequence[str]
+    set_lines: Sequence[str]
+    undo_lines: Sequence[str]
+    workload: Weighted | None
+    """Null without --for."""
+    systems: Sequence[SystemAdvice] = ()
+    """With several drives of this machine, each."""
+
+
+@dataclass(frozen=True)
+class SystemsAdvice:
+    """`advise RUN --json` of a study with several systems."""
+
+    SCHEMA: ClassVar = "seekwise.advice.systems/1"
+
+    run_id: str
+    badge: str
+    """Provenance."""
+    systems: Sequence[SystemChoice]
 
 
 def not_here(run_id: str, provenance: str) -> UsageError:
@@ -88,16 +160,11 @@ class _TuneAdvice:
         changes = plan.of(choice.setting).changes if choice.changes else {}
         return changes, f"run {run_id}: {tune_answer.headline(self.outcome).rstrip('.')}"
 
-    def document(self) -> dict[str, object]:
-        return {
-            "schema": TUNE_SCHEMA,
-            "run_id": self.outcome.run.run_id,
-            "for": self.purpose,
-            "headline": tune_answer.headline(self.outcome),
-            "decision": decision_document(self.outcome.choice),
-            "set": list(self.outcome.lines.set),
-            "undo": list(self.outcome.lines.undo),
-        }
+    def document(self) -> TuneAdvice:
+        found = self.outcome
+        return TuneAdvice(
+            found.run.run_id, self.purpose, tune_answer.headline(found), found.choice, found.lines.set, found.lines.undo
+        )
 
     def show(self, console: Console) -> None:
         for line in tune_answer.lines(self.outcome, width=console.width):
@@ -149,19 +216,14 @@ class _StudyAdvice:
             found |= wanted(each.setting, each.plan) if each.setting is not None else {}
         return found, f"run {run_id}: {'; '.join(each.rstrip('.') for each in headlines)}"
 
-    def document(self) -> dict[str, object]:
+    def document(self) -> RunAdvice | SystemsAdvice:
         if self.drives:
             first = self.drives[0]
             made = _document(self.outcome, first.advice, first.advised.weighed if first.advised else None)
-            return {**made, "systems": [_system(each) for each in self.drives]}
+            return replace(made, systems=[_system(each) for each in self.drives])
         if self.has_systems:
             choices = choices_of(self.outcome, self.content, self.workload)
-            return {
-                "schema": SYSTEMS_SCHEMA,
-                "run_id": self.outcome.run.run_id,
-                "badge": self.outcome.provenance,
-                "systems": [{**asdict(choice), "text": choice.text} for choice in choices],
-            }
+            return SystemsAdvice(self.outcome.run.run_id, self.outcome.provenance, choices)
         if self.weighing is None:
             return _document(self.outcome, self.content.advice, None)
         return _document(self.outcome, self.weighing.advice, self.weighing.weighed)
@@ -219,12 +281,17 @@ class _StudyAdvice:
         for name in dict.fromkeys(choice.system for choice in choices):
             row = {choice.use: choice.text for choice in choices if choice.system == name}
             table.add_row(name, *(row.get(use, "–") for use in uses))
+        if self.workload is None:
+            terminal.print_lines([self.content.advice.headline], console, style="bold")
+            console.print()
         console.print(table)
-        _say(
-            console,
-            "\n`best so far`: not beaten, but others are not proved worse.\n`inconclusive`: no setting proved better.\n"
-            f"next: seekwise advise {self.outcome.run.run_id} --system NAME",
-        )
+        words = " ".join(choice.text for choice in choices)
+        console.print()
+        if "best so far" in words:
+            _say(console, "`best so far`: not beaten, but others are not proved worse.")
+        if "inconclusive" in words:
+            _say(console, "`inconclusive`: no setting proved better.")
+        _say(console, f"next: seekwise advise {self.outcome.run.run_id} --system NAME")
 
 
 def _say(console: Console, text: str) -> None:
@@ -273,16 +340,11 @@ def _paragraph(console: Console, text: str) -> None:
     _say(console, "\n".join(textwrap.wrap(text, 80, subsequent_indent="  ")))
 
 
-def _system(answer: ForSystem) -> dict[str, object]:
-    return {
-        "system": answer.system,
-        "devices": list(answer.devices),
-        "headline": answer.advice.headline,
-        "reasons": list(answer.advice.reasons),
-        "setting": answer.setting.label if answer.setting else None,
-        "set_lines": list(answer.advice.set_lines),
-        "undo_lines": list(answer.advice.undo_lines),
-    }
+def _system(answer: ForSystem) -> SystemAdvice:
+    advice, setting = answer.advice, answer.setting.label if answer.setting else None
+    return SystemAdvice(
+        answer.system, answer.devices, advice.headline, advice.reasons, setting, advice.set_lines, advice.undo_lines
+    )
 
 
 def _table(weighed: Weighed) -> Table:
@@ -299,7 +361,7 @@ def _table(weighed: Weighed) -> Table:
         estimates = [_estimate(standing.ratios.get(metric)) for metric in metrics]
         worst = f"-{100 * standing.regret:.0f} %" if standing.regret > REGRET_SHOWN else ""
         rate = "1" if is_reference else _interval(standing.ratios.get("rate"))
-        table.add_row(standing.setting, rate, *estimates, "yes" if standing.on_front else "", worst)
+        table.add_row(standing.setting, rate, *estimates, "yes" if standing.on_pareto_front else "", worst)
     return table
 
 
@@ -313,39 +375,12 @@ def _interval(value: tuple[float, float, float] | None) -> str:
     return times(value[1], value[2], more_is_better=True)
 
 
-def _document(found: StudyOutcome, advice: Advice, weighed: Weighed | None) -> dict[str, object]:
-    document: dict[str, object] = {
-        "schema": SCHEMA,
-        "run_id": found.run.run_id,
-        "badge": found.provenance,
-        "headline": advice.headline,
-        "reasons": list(advice.reasons),
-        "caution": list(advice.caution),
-        "set_lines": list(advice.set_lines),
-        "undo_lines": list(advice.undo_lines),
-        "workload": None,
-    }
-    if weighed is not None:
-        document["workload"] = {
-            "name": weighed.workload.name,
-            "operations": dict(weighed.workload.operations),
-            "threads": weighed.workload.threads,
-            "reference": weighed.reference,
-            "blocks": weighed.blocks,
-            "not_covered": weighed.not_covered,
-            "best": list(weighed.best),
-            "settings": [
-                {
-                    "setting": standing.setting,
-                    "ratios": {
-                        metric: [each if math.isfinite(each) else None for each in values]
-                        for metric, values in standing.ratios.items()
-                    },
-                    "on_pareto_front": standing.on_front,
-                    "regret": standing.regret,
-                    "regret_cell": standing.regret_cell,
-                }
-                for standing in weighed.standings
-            ],
-        }
-    return document
+def _document(found: StudyOutcome, advice: Advice, weighed: Weighed | None) -> RunAdvice:
+    workload = weighed and Weighted(
+        weighed.workload.name, weighed.workload.operations, weighed.workload.threads, weighed.reference, weighed.blocks,
+        weighed.not_covered, weighed.best, weighed.standings,
+    )  # fmt: skip
+    return RunAdvice(
+        found.run.run_id, found.provenance, advice.headline, advice.reasons, advice.caution, advice.set_lines,
+        advice.undo_lines, workload,
+    )  # fmt: skip

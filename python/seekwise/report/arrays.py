@@ -11,6 +11,7 @@ from seekwise.report.number_text import natural
 from seekwise.report.rows import OPERATION_ORDER, trial_row
 from seekwise.simulate import degraded
 from seekwise.store.record import Record
+from seekwise.workload.study import combination_key
 from seekwise.workload.study.quantity import bytes_text, capacity_text, parse_bytes, time_text
 
 
@@ -193,7 +194,7 @@ def _row(records: list[Record], many_systems: bool) -> ArrayRow:
     for operation, by_setting in rates.items():
         means = {key: sum(values) / len(values) for key, values in by_setting.items()}
         for (_, cell), mean in means.items():
-            name = f"{operation} {_load_of(cell)}"
+            name = f"{operation} {combination_key.without(cell, *ARRAY_WORDS)}"
             cells[name] = max(cells.get(name, 0.0), mean)
         key = max(means, key=lambda each: means[each])
         best[operation], where[operation], keys[operation] = means[key], load_words(key[1]), key
@@ -215,11 +216,6 @@ def _row(records: list[Record], many_systems: bool) -> ArrayRow:
     )
 
 
-def _load_of(cell: str) -> str:
-    """A cell without the array that it ran on."""
-    return " ".join(word for word in cell.split() if word.partition("=")[0] not in ARRAY_WORDS)
-
-
 ARRAY_WORDS = ("system", "chunk_kib", "raid_level", "drives", "layout", "missing")
 LOAD_WORDS = {"threads": "{} threads", "iodepth": "depth {}", "load": "{}"}
 
@@ -227,8 +223,7 @@ LOAD_WORDS = {"threads": "{} threads", "iodepth": "depth {}", "load": "{}"}
 def load_words(cell: str) -> str:
     """`system=array load=files threads=4 block=1m` as `files, 4 threads, 1m`."""
     found = []
-    for word in _load_of(cell).split():
-        name, _, value = word.partition("=")
+    for name, value in combination_key.parse(combination_key.without(cell, *ARRAY_WORDS))[1].items():
         if name == "block":
             with contextlib.suppress(ValueError):
                 value = bytes_text(parse_bytes(value))

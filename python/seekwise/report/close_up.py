@@ -26,6 +26,7 @@ from seekwise.simulate import close_up as again
 from seekwise.store.record import Record
 from seekwise.trace.close_up import CloseUp, cut, threads_of
 from seekwise.trace.excerpt import Traced
+from seekwise.workload.study import combination_key
 
 LOADS_MOST = 3
 SETTINGS_MOST = 4
@@ -189,7 +190,7 @@ def _cpu_us(record: Record, operation: str) -> float | None:
 
 def where_words(load: Load) -> str:
     """System and load of a stretch in words."""
-    system = next((word.partition("=")[2] for word in load.cell.split() if word.startswith("system=")), "")
+    system = combination_key.parse(load.cell)[1].get("system", "")
     return ", ".join(part for part in (system, load_words(load.cell)) if part)
 
 

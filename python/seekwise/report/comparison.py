@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from seekwise.judge import compare as comparing
 from seekwise.judge.decision.runs import Change as LiveChange
@@ -15,6 +16,7 @@ from seekwise.report.metric_words import both_texts
 from seekwise.report.rows import OPERATION_NAMES
 from seekwise.report.tune_answer import columns, joined, metric_name, wrapped
 from seekwise.store.database import Run
+from seekwise.workload.study import combination_key
 
 METRIC_WORDS = {
     "rate": "throughput",
@@ -104,12 +106,8 @@ class Pairing:
     """Runs of different backends: how well one predicts the other."""
     note: str = NOT_INTERLEAVED
     """What else may have made the difference."""
-    facts: dict[str, object] = field(default_factory=dict)
-    """What the document says beside the headline."""
-
-    def document(self) -> dict[str, object]:
-        """For `--json`."""
-        return {**self.facts, "headline": self.headline}
+    document: Any = None
+    """What `--json` prints."""
 
     def of(self, outcome: str) -> list[ChangeRow]:
         """Rows of that outcome, the greatest difference first."""
@@ -260,7 +258,7 @@ def of_studies(found: comparing.Comparison, pairs: Sequence[comparing.Pair] = ()
 
 def cell_words(cell: str) -> str:
     """`seq_read system=disk threads=8` as `sequential read, 8 threads`."""
-    operation, _, rest = cell.partition(" ")
-    words = load_words(rest)
+    operation, _ = combination_key.parse(cell)
+    words = load_words(cell)
     name = OPERATION_NAMES.get(operation, operation).lower()
     return f"{name}, {words}" if words else name

@@ -1,98 +1,170 @@
-"""What came out of a run as one JSON document."""
+"""What came out of a run, as `--json` prints it."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
 
 from seekwise.judge.decision import document as decision
 from seekwise.judge.decision import seen
-from seekwise.judge.document import document as verdict_document
+from seekwise.judge.decision.choose import Choice
+from seekwise.judge.decision.document import PurposeDecision, Use
+from seekwise.judge.observation import Verdict
 from seekwise.judge.outcome import LiveOutcome, no_verdict, notes
 from seekwise.judge.rule import RULE_VERSION
 from seekwise.judge.study_outcome import StudyOutcome
 from seekwise.report import tune_answer
-from seekwise.report.answered import Question
-from seekwise.report.content import ReportContent
-from seekwise.store import codec
+from seekwise.report.arrays import ArrayRow
+from seekwise.report.content import Advice, ReportContent, WinnerRow
+from seekwise.report.insights.finding import Finding
+from seekwise.store.record import Record
+from seekwise.workload.live_plan import Stage
 
-STUDY_SCHEMA = "seekwise.results/1"
+
+@dataclass(frozen=True)
+class Tune:
+    """`tune --json`, and `results RUN --json` of such a run (with `records`)."""
+
+    SCHEMA: ClassVar = "seekwise.tune/1"
+
+    run_id: str
+    name: str | None
+    target: str
+    provenance: str
+    """measured, virtual or simulated."""
+    outcome: str | None
+    created_at: str
+    rule_version: str
+    seconds: float
+    budget_seconds: float
+    no_verdict: str | None
+    """Why there is no verdict; null when there is one."""
+    in_force: str
+    candidates: tuple[str, ...]
+    headline: str
+    """The answer in words."""
+    decision: Choice | None
+    purposes: Sequence[PurposeDecision]
+    by_group: Mapping[str, Choice | None]
+    """{group of uses: decision for it alone}."""
+    uses: Sequence[Use]
+    seen: Sequence[seen.Seen]
+    """Figures that decide nothing: p99.9 latency, CPU time per operation, fairness among equal processes."""
+    stages: Sequence[Stage]
+    """With `--also`; else empty."""
+    left_out: Sequence[str]
+    """Uses that did not fit the budget."""
+    set: Sequence[str]
+    """Shell lines that set the decision."""
+    undo: Sequence[str]
+    notes: Sequence[str]
+    report: str | None
+    records: Sequence[Record]
 
 
-def of_tune(found: LiveOutcome, *, records: bool = False, report: str | None = None) -> dict[str, object]:
+@dataclass(frozen=True)
+class Results:
+    """`results RUN --json`, `run --json`, `demo --json`, `lab --json`, `import --json`: verdicts and records of a study's run."""
+
+    SCHEMA: ClassVar = "seekwise.results/1"
+
+    run_id: str
+    study: str
+    backend: str
+    badge: str
+    """Provenance: measured, virtual or simulated."""
+    target: str | None
+    seed: int
+    outcome: str | None
+    """complete, or why not."""
+    created_at: str
+    ended_at: str | None
+    plan: dict[str, Any]
+    """What was planned, schema seekwise.plan/1."""
+    winners: Sequence[WinnerRow]
+    arrays: Sequence[ArrayRow]
+    printed: dict[str, Any] | None
+    """Tables in the form of the publication that the study repeats."""
+    findings: Sequence[Finding]
+    """Insights, strongest first."""
+    advice: Advice
+    control: str
+    """Result of the A/A check, a sentence."""
+    rule: str
+    decision: Choice | None
+    """Of a study whose settings compete on one system; else null, and `advice.choices` or `arrays` answer."""
+    purposes: Sequence[PurposeDecision]
+    uses: Sequence[Use]
+    """Operations, in the shape of `tune --json`."""
+    notes: Sequence[str]
+    verdicts: Sequence[Verdict]
+    records: Sequence[Record]
+    report: str | None
+    """Path of the page that was written."""
+
+
+def of_tune(found: LiveOutcome, *, records: bool = False, report: str | None = None) -> Tune:
     """`tune --json` and `results --json` of a live-switched run."""
-    made: dict[str, object] = {
-        "schema": decision.SCHEMA,
-        "run_id": found.run.run_id,
-        "name": found.plan.name,
-        "target": found.plan.target,
-        "provenance": found.plan.provenance,
-        "outcome": found.run.outcome,
-        "created_at": found.run.created_at,
-        "rule_version": RULE_VERSION,
-        "seconds": round(found.seconds, 1),
-        "budget_seconds": found.plan.budget_s,
-        "no_verdict": no_verdict(found),
-        "in_force": found.plan.in_force.label,
-        "candidates": [each.label for each in found.plan.candidates],
-        "headline": tune_answer.headline(found),
-        "decision": decision.decision_document(found.choice),
-        "purposes": decision.purpose_documents(
-            found.found.by_purpose if found.choice is not None else {},
-            found.choice if found.plan.group is not None else None,
-        ),
-        "by_group": {group: decision.decision_document(choice) for group, choice in found.found.by_group.items()},
-        "uses": decision.use_documents(found.found.judged),
-        "seen": seen.documents(found.records, found.plan),
-        "left_out": list(found.plan.left_out),
-        "set": list(found.lines.set),
-        "undo": list(found.lines.undo),
-        "notes": notes(found),
-        "stages": list(found.plan.stages),
-        "report": report,
-    }
-    if records:
-        made["records"] = [codec.to_document(record) for record in found.records]
-    return made
+    plan, judged, is_asked = found.plan, found.found, found.plan.group is not None
+    return Tune(
+        run_id=found.run.run_id,
+        name=plan.name,
+        target=plan.target,
+        provenance=plan.provenance,
+        outcome=found.run.outcome,
+        created_at=found.run.created_at,
+        rule_version=RULE_VERSION,
+        seconds=round(found.seconds, 1),
+        budget_seconds=plan.budget_s,
+        no_verdict=no_verdict(found),
+        in_force=plan.in_force.label,
+        candidates=plan.labels,
+        headline=tune_answer.headline(found),
+        decision=found.choice,
+        purposes=decision.purposes(judged.by_purpose, found.choice if is_asked else None) if found.choice else (),
+        by_group=judged.by_group,
+        uses=decision.uses(judged.judged),
+        seen=seen.figures(found.records, plan),
+        stages=plan.stages,
+        left_out=plan.left_out,
+        set=found.lines.set,
+        undo=found.lines.undo,
+        notes=notes(found),
+        report=report,
+        records=found.records if records else (),
+    )
 
 
-def of_study(found: StudyOutcome, content: ReportContent, *, report: str | None = None) -> dict[str, object]:
+def of_study(found: StudyOutcome, content: ReportContent, *, report: str | None = None) -> Results:
     """`results --json` of a run of a study."""
-    return {
-        "schema": STUDY_SCHEMA,
-        "run_id": found.run.run_id,
-        "study": found.run.study_name,
-        "backend": found.run.backend,
-        "badge": content.provenance,
-        "target": found.run.target,
-        "seed": found.run.seed,
-        "outcome": found.run.outcome,
-        "created_at": found.run.created_at,
-        "ended_at": found.run.ended_at,
-        "plan": found.plan.to_document(),
-        "winners": [asdict(row) for row in content.winners],
-        "arrays": [asdict(row) for row in content.arrays],
-        "printed": _printed(content),
-        "findings": [asdict(finding) for finding in content.findings],
-        "advice": asdict(content.advice),
-        "control": content.control,
-        "rule": content.rule,
-        **_decision(content.question),
-        "notes": list(content.notes),
-        "verdicts": [verdict_document(verdict) for verdict in found.verdicts],
-        "records": [codec.to_document(record) for record in found.records],
-        "report": report,
-    }
-
-
-def _decision(asked: Question | None) -> dict[str, object]:
-    """In the shape of `tune --json`."""
-    if asked is None:
-        return {"decision": None, "purposes": [], "uses": []}
-    return {
-        "decision": decision.decision_document(asked.choice),
-        "purposes": decision.purpose_documents(asked.by_purpose, None),
-        "uses": decision.use_documents(asked.judged),
-    }
+    asked = content.question
+    return Results(
+        run_id=found.run.run_id,
+        study=found.run.study_name,
+        backend=found.run.backend,
+        badge=content.provenance,
+        target=found.run.target,
+        seed=found.run.seed,
+        outcome=found.run.outcome,
+        created_at=found.run.created_at,
+        ended_at=found.run.ended_at,
+        plan=found.plan.to_document(),
+        winners=content.winners,
+        arrays=content.arrays,
+        printed=_printed(content),
+        findings=content.findings,
+        advice=content.advice,
+        control=content.control,
+        rule=content.rule,
+        decision=asked.choice if asked else None,
+        purposes=decision.purposes(asked.by_purpose, None) if asked else (),
+        uses=decision.uses(asked.judged) if asked else (),
+        notes=content.notes,
+        verdicts=found.verdicts,
+        records=found.records,
+        report=report,
+    )
 
 
 def _printed(content: ReportContent) -> dict[str, object] | None:

@@ -107,7 +107,7 @@ def for_workload(found: StudyOutcome, workload: Workload, chosen: Competition | 
         )
         return Weighing(said, None, weighed)
     if reference in weighed.best:
-        said = Advice(f"Keep {reference}: for {workload.name} no tested setting is better.", caution=tuple(warnings))
+        said = Advice(f"Keep {reference}: {_where(workload)} no tested setting is better.", caution=tuple(warnings))
         return Weighing(said, None, weighed)
     label = weighed.best[0]
     # The chunk of a family of arrays is no setting of the plan: nothing to write into a file of the kernel.
@@ -170,3 +170,7 @@ def per_drive(
         names = ", ".join(answer.system for answer in answers)
         raise UsageError(f"run {found.run.run_id} has no system `{system}`", f"systems of this run: {names}")
     return chosen
+
+
+def _where(workload: Workload) -> str:
+    return "over all its operations" if workload.name == choices.OVERALL.name else f"for {workload.name}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from markupsafe import Markup
@@ -15,13 +15,14 @@ from seekwise.judge.decision.verdicts import Judged, Standing
 from seekwise.judge.outcome import LiveOutcome, notes
 from seekwise.report import close_up, site, stages, terms, tested, tune_answer
 from seekwise.report.charts import files, live_svg, panels
+from seekwise.report.charts.live_svg import Distance, distances, factor_of
 from seekwise.report.looks import Look, Looks
+from seekwise.report.losses import LossBlock
 from seekwise.report.metric_words import loss_cell
-from seekwise.report.number_text import one_line
 from seekwise.store.record import Record
 from seekwise.trace import excerpt
 from seekwise.workload.study import load_words
-from seekwise.workload.study.quantity import bytes_text, time_text
+from seekwise.workload.study.quantity import time_text
 
 USES_IN_FULL = 3
 """With more uses the first screen has one row for each, with what decides there."""
@@ -29,30 +30,8 @@ BANDS_MAX = 48
 """Periods shown of each use: what a screen holds."""
 
 
-@dataclass(frozen=True)
-class CandidateRow:
-    """One candidate by one metric: words, numbers and its picture."""
-
-    look: Look
-    standing: Standing
-    words: str
-    picture: Markup
-    chosen: bool
-    in_force: bool
-
-
 STRETCHES_MOST = 3
 """Uses of which a stretch is drawn request by request: 60 kB each."""
-
-
-@dataclass(frozen=True)
-class Block:
-    """One metric of one use."""
-
-    judged: Judged
-    name: str
-    rows: tuple[CandidateRow, ...]
-    best: str
 
 
 def write(path: Path, found: LiveOutcome) -> Path:
@@ -87,11 +66,12 @@ def html(found: LiveOutcome) -> str:
         compact=len(measured) > USES_IN_FULL,
         chosen=found.choice.setting if found.choice is not None else found.plan.in_force.label,
         axis=live_svg.loss_axis(),
-        provenance=PROVENANCE[found.plan.provenance],
-        tested=tested_text(found),
-        devices=devices_text(found),
+        provenance=tested.PROVENANCE[found.plan.provenance],
+        tested=tested.line_of_tune(found),
+        devices=tested.devices_of_tune(found),
         facts=tested.facts(environment_seen),
         swatch=panels.swatch,
+        distribution=panels.distribution,
         percent=loss_cell,
         time_text=time_text,
         invalid=invalid,
@@ -100,7 +80,9 @@ def html(found: LiveOutcome) -> str:
     )
 
 
-def _stretches(found: LiveOutcome, uses, blocks: dict[str, list[Block]], looks: Looks) -> dict[str, close_up.Stretch]:
+def _stretches(
+    found: LiveOutcome, uses, blocks: dict[str, list[LossBlock]], looks: Looks
+) -> dict[str, close_up.Stretch]:
     """By use, why the settings differ: of a simulated run where a setting is shown to lose, of a measured one where requests were recorded."""
     if found.plan.provenance == "measured":
         return {
@@ -118,7 +100,7 @@ def _stretches(found: LiveOutcome, uses, blocks: dict[str, list[Block]], looks: 
     made: dict[str, close_up.Stretch] = {}
     for use in uses:
         if len(made) == STRETCHES_MOST or not any(
-            row.standing.verdict == "worse" for b in blocks[use.name] for row in b.rows
+            each.verdict == "worse" for b in blocks[use.name] if b.judged for each in b.judged.standings
         ):
             continue
         mine = [record for record in found.records if record.valid and record.factors.get("use") == use.name]
@@ -157,9 +139,9 @@ def pictures(found: LiveOutcome) -> list[tuple[str, str]]:
             ("time-series", f"{use.title}: throughput over time", drawn["timeline"], ""),
             ("latency", f"{use.title}: latency by the share of faster requests", drawn["nines"], ""),
         ]
-        if isinstance(deciding, Deciding):
+        if isinstance(deciding, LossBlock):
             axis = str(live_svg.loss_axis())
-            parts.append(("losses", f"{use.title}: {deciding.name}, distance to the best", deciding.picture, axis))
+            parts.append(("losses", f"{use.title}: {deciding.metric}, distance to the best", deciding.picture, axis))
         made += [
             (f"{use.name}-{name}", files.framed(str(picture), title, list(known.values()), below))
             for name, title, picture, below in parts
@@ -168,45 +150,11 @@ def pictures(found: LiveOutcome) -> list[tuple[str, str]]:
     return made
 
 
-def devices_text(found: LiveOutcome) -> str:
-    """`vda (virtio, 256 GiB), Linux 6.18, fio-3.33`."""
-    environment_seen = next((dict(record.environment) for record in found.records if record.environment), {})
-    parts = []
-    devices = environment_seen.get("devices")
-    for each in devices if isinstance(devices, list) else ():
-        model = " ".join(str(each[key]) for key in ("model", "kind") if each.get(key))
-        size = f", {bytes_text(int(each['size_bytes']))}" if each.get("size_bytes") else ""
-        parts.append(f"{each.get('name')} ({model}{size})")
-    if environment_seen.get("kernel"):
-        parts.append(f"Linux {one_line(environment_seen['kernel'])}")
-    if environment_seen.get("fio"):
-        parts.append(one_line(environment_seen["fio"]))
-    return ", ".join(parts)
-
-
-PROVENANCE = {
-    "measured": "Measured on this machine, with real requests to the real device.",
-    "virtual": "Measured with the real kernel on virtual drives.",
-    "simulated": "Simulated: a model of host and drive, no request reached a device.",
-}
-
-
-def tested_text(found: LiveOutcome) -> str:
-    """What was tested, on what, for how long, in one line."""
-    names = ", ".join(each.label for each in found.plan.candidates)
-    where = found.plan.target + (f" on {', '.join(found.plan.leaves)}" if found.plan.leaves else "")
-    uses = len({record.factors.get("use") for record in found.records})
-    return (
-        f"{len(found.plan.candidates)} settings ({names}) under {uses} use{'' if uses == 1 else 's'} on {where}, "
-        f"{len(found.records)} periods in {time_text(found.seconds)}"
-    )
-
-
-def _blocks(found: LiveOutcome, use, looks: dict[str, Look]) -> list[Block]:
+def _blocks(found: LiveOutcome, use, looks: dict[str, Look]) -> list[LossBlock]:
     return [_block(found, each, looks) for each in found.found.judged if each.use == use.name]
 
 
-def _use(found: LiveOutcome, use, looks: dict[str, Look], blocks: list[Block]) -> dict[str, object]:
+def _use(found: LiveOutcome, use, looks: dict[str, Look], blocks: list[LossBlock]) -> dict[str, object]:
     mine = [record for record in found.records if record.factors.get("use") == use.name]
     return {
         "use": use,
@@ -220,71 +168,37 @@ def _use(found: LiveOutcome, use, looks: dict[str, Look], blocks: list[Block]) -
     }
 
 
-@dataclass(frozen=True)
-class Deciding:
-    """The metric by which a use decides, all candidates in one picture."""
-
-    name: str
-    best: str
-    words: str
-    picture: Markup
-
-
-def _deciding(found: LiveOutcome, blocks: Sequence[Block]) -> Deciding | None:
+def _deciding(found: LiveOutcome, blocks: Sequence[LossBlock]) -> LossBlock | None:
+    """The metric by which a use decides, with what the setting loses that is recommended or stays."""
     if not blocks:
         return None
     now = found.plan.in_force.label
     chosen = found.choice.setting if found.choice is not None else now
-    judged = tune_answer.deciding([each.judged for each in blocks], (chosen, now))
+    judged = tune_answer.deciding([each.judged for each in blocks if each.judged is not None], (chosen, now))
     block = next(each for each in blocks if each.judged is judged)
+    return replace(block, words=tune_answer.loss_text(judged.of(chosen), judged))
+
+
+def _block(found: LiveOutcome, judged: Judged, looks: dict[str, Look]) -> LossBlock:
+    chosen = found.choice.setting if found.choice is not None else None
     rows = [
-        live_svg.Interval(
-            live_svg.factor_of(row.standing.low, judged.more_is_better),
-            None if row.standing.loss is None else live_svg.factor_of(row.standing.loss, judged.more_is_better),
-            live_svg.factor_of(row.standing.high, judged.more_is_better),
-            row.look.mark,
-            row.look.css,
-            f"{row.look.label}: {row.words}",
-            row.chosen,
-        )
-        for row in sorted(block.rows, key=lambda row: row.look.css)
+        _row(standing, judged, looks[standing.setting], chosen, found.plan.in_force.label)
+        for standing in sorted(judged.standings, key=lambda each: each.loss if each.loss is not None else math.inf)
     ]
-    words = tune_answer.loss_text(judged.of(chosen), judged)
-    limit = live_svg.factor_of(judged.threshold, judged.more_is_better)
-    return Deciding(
-        block.name, "" if words == "best" else block.best, words, live_svg.loss_rows(rows, limit, block.name)
+    name = tune_answer.metric_name(judged)
+    picture = distances(sorted(rows, key=lambda row: row.look.css), name)
+    return LossBlock(judged.use, name, tune_answer.best_text(judged), tuple(rows), picture, "", judged=judged)
+
+
+def _row(standing: Standing, judged: Judged, look: Look, chosen: str | None, in_force: str) -> Distance:
+    low, middle, high, limit = (
+        factor_of(each, judged.more_is_better)
+        for each in (standing.low, standing.loss, standing.high, judged.threshold)
     )
-
-
-def _block(found: LiveOutcome, judged: Judged, looks: dict[str, Look]) -> Block:
-    choice = found.choice
-    chosen = choice.setting if choice is not None else None
-    limit = live_svg.factor_of(judged.threshold, judged.more_is_better)
-    rows = []
-    for standing in sorted(judged.standings, key=lambda each: each.loss if each.loss is not None else math.inf):
-        look = looks[standing.setting]
-        middle = None if standing.loss is None else live_svg.factor_of(standing.loss, judged.more_is_better)
-        words = tune_answer.loss_text(standing, judged)
-        rows.append(
-            CandidateRow(
-                look,
-                standing,
-                words,
-                live_svg.loss_interval(
-                    live_svg.factor_of(standing.low, judged.more_is_better),
-                    middle,
-                    live_svg.factor_of(standing.high, judged.more_is_better),
-                    limit,
-                    look.mark,
-                    look.css,
-                    f"{standing.setting}: {words}",
-                    strong=standing.setting == chosen,
-                ),
-                standing.setting == chosen,
-                standing.setting == found.plan.in_force.label,
-            )
-        )
-    return Block(judged, tune_answer.metric_name(judged), tuple(rows), tune_answer.best_text(judged))
+    return Distance(
+        look, None if standing.loss is None else middle, low, high, tune_answer.loss_text(standing, judged), limit,
+        chosen=standing.setting == chosen, in_force=standing.setting == in_force,
+    )  # fmt: skip
 
 
 def _timeline(mine: Sequence[Record], use, looks: dict[str, Look]) -> Markup | None:

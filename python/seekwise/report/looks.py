@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from seekwise.report.charts.live_svg import MARKS
 from seekwise.report.charts.style import SCHEDULER_STYLE
 
 # Okabe and Ito (2008), then two of Tol's (2021): distinguishable with the common colour deficiencies.
@@ -20,6 +19,19 @@ ORDERED = ("#440154", "#3B528B", "#21918C", "#5EC962", "#C8A415")
 DASHES = ("", "6 3", "2 2", "8 3 2 3", "4 2 1 2", "1 3", "10 3", "3 1")
 LIGHT_PAGE, DARK_PAGE = "#ffffff", "#12161a"
 CONTRAST_MIN = 3.2
+
+MARKS = {
+    "circle": "M5 0A5 5 0 1 1 -5 0A5 5 0 1 1 5 0Z",
+    "square": "M-4.5-4.5H4.5V4.5H-4.5Z",
+    "triangle-up": "M0-5.5L5.5 4.5H-5.5Z",
+    "diamond": "M0-6L6 0L0 6L-6 0Z",
+    "cross": "M-5-2H-2V-5H2V-2H5V2H2V5H-2V2H-5Z",
+    "triangle-down": "M0 5.5L5.5-4.5H-5.5Z",
+    "stroke": "M-6-2H6V2H-6Z",
+    "triangle-right": "M5.5 0L-4.5 5.5V-5.5Z",
+    "triangle-left": "M-5.5 0L4.5 5.5V-5.5Z",
+}
+"""Shapes of points, as paths around their middle."""
 
 
 @dataclass(frozen=True)

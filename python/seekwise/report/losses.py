@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from seekwise.errors import UsageError
+from seekwise.judge.decision.verdicts import Judged
 from seekwise.judge.rule import CONTROL_SUFFIX, THRESHOLD_SHARE, more_is_better
 from seekwise.judge.workloads import Standing, Weighed, Workload, weigh
-from seekwise.report.charts import live_svg
 from seekwise.report.charts.figures import panel_title
+from seekwise.report.charts.live_svg import Distance, distances
 from seekwise.report.content import ReportContent
 from seekwise.report.insights.choices import OVERALL, competitions
 from seekwise.report.looks import Look, Looks
@@ -31,33 +32,22 @@ METRIC_NAMES = {"rate": "throughput", "p99": "p99 latency"}
 
 
 @dataclass(frozen=True)
-class LossRow:
-    look: Look
-    factor: float | None
-    """Times behind the best; None: not measured."""
-    low: float
-    high: float
-    """95 % interval of it; infinite where nothing bounds it."""
-    words: str
-    picture: Markup
-    is_best: bool
-    chosen: bool
-    in_force: bool
-
-
-@dataclass(frozen=True)
 class LossBlock:
-    """One operation of one system by one metric."""
+    """One operation of one system, or one use, by one metric."""
 
-    system: str
-    operation: str
+    place: str
+    """The operation, or the use."""
     metric: str
     best: str
-    rows: tuple[LossRow, ...]
+    rows: tuple[Distance, ...]
+    """The nearest to the best first."""
     picture: Markup
     """All candidates in one."""
     words: str
     """What the recommended ones lose."""
+    system: str = ""
+    judged: Judged | None = None
+    """What it was made from, of a live-switched run."""
 
     @property
     def first(self) -> str:
@@ -109,7 +99,7 @@ def price(found: Sequence[LossBlock]) -> str:
     if not shown:
         return ""
     row, block = max(shown, key=lambda pair: pair[0].factor or 1.0)
-    where = f"{block.system}, {block.operation.lower()}" if block.system else block.operation.lower()
+    where = f"{block.system}, {block.place.lower()}" if block.system else block.place.lower()
     what = "" if block.metric == METRIC_NAMES["rate"] else f"{block.metric} "
     return f"{row.look.label} costs most in {where}: {what}{row.words} than {block.first}"
 
@@ -175,26 +165,23 @@ def _block(
         for standing in weighed.standings
     ]  # fmt: skip
     rows.sort(key=lambda row: row.factor if row.factor is not None else math.inf)
-    intervals = [
-        live_svg.Interval(row.low, row.factor, row.high, row.look.mark, row.look.css, f"{row.look.label}: {row.words}", row.chosen)
-        for row in sorted(rows, key=lambda row: labels.index(row.look.label))
-    ]  # fmt: skip
+    ordered_rows = sorted(rows, key=lambda row: labels.index(row.look.label))
     name = OPERATION_NAMES.get(operation or "", "all operations")
     title = ", ".join(part for part in (system, name, METRIC_NAMES[metric]) if part)
     return LossBlock(
-        panel_title(system, content.systems),
         name,
         METRIC_NAMES[metric],
         _best_text(rows, weighed, metric),
         tuple(rows),
-        live_svg.loss_rows(intervals, limit, title),
+        distances(ordered_rows, title),
         "; ".join(f"{row.look.label} {row.words}" for row in rows if row.chosen),
+        panel_title(system, content.systems),
     )
 
 
 def _row(
     standing: Standing, metric: str, limit: float, look: Look, reference: str, chosen: bool, now: str | None
-) -> LossRow:
+) -> Distance:
     is_best = standing.setting == reference
     ratio, low, high = standing.ratios.get(metric, (math.nan,) * 3) if not is_best else (1.0, 1.0, 1.0)
     if more_is_better(metric):
@@ -208,23 +195,11 @@ def _row(
     # 2 repeats say next to nothing: an interval beyond the page has no end.
     high = max(high, 1.0) if math.isfinite(high) else math.inf
     words = _words(factor, low, high, limit, metric, is_best=is_best)
-    picture = live_svg.loss_interval(
-        low, factor, high, limit, look.mark, look.css, f"{look.label}: {words}", strong=chosen
-    )
-    return LossRow(
-        look,
-        factor,
-        low,
-        high,
-        words,
-        picture,
-        is_best,
-        chosen,
-        now is not None and shown_setting(standing.setting) == now,
-    )
+    in_force = now is not None and shown_setting(standing.setting) == now
+    return Distance(look, factor, low, high, words, limit, chosen, in_force, is_best)
 
 
-def _best_text(rows: Sequence[LossRow], weighed: Weighed, metric: str) -> str:
+def _best_text(rows: Sequence[Distance], weighed: Weighed, metric: str) -> str:
     """Names of those that the best does not beat."""
     if metric == "rate":
         best = [shown_setting(name) for name in weighed.best]

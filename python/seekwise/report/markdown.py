@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from seekwise.judge.outcome import LiveOutcome, notes
 from seekwise.report import arrays, losses, tested, tune_answer
 from seekwise.report.content import METRIC_TITLES, ReportContent
-from seekwise.report.live_page import PROVENANCE, devices_text, tested_text
 from seekwise.report.looks import Looks
 from seekwise.report.number_text import one_line, three
 from seekwise.report.rows import OPERATION_NAMES
@@ -47,7 +46,10 @@ def of_live(found: LiveOutcome) -> str:
     cells = ((row.use, row.subject, row.now, row.other, row.other_value, row.words) for row in tune_answer.rows(found))
     lines += table(heads, cells)
     lines += _code("Set it", found.lines.set) + _code("Undo it", found.lines.undo)
-    lines += [f"{text(tested_text(found))}. {text(devices_text(found))}. {PROVENANCE[found.plan.provenance]}", ""]
+    lines += [
+        f"{text(tested.line_of_tune(found))}. {text(tested.devices_of_tune(found))}. {tested.PROVENANCE[found.plan.provenance]}",
+        "",
+    ]
     lines += [f"- {text(each)}" for each in notes(found)]
     lines += ["", f"Run {found.run.run_id}, {found.run.created_at[:10]}, seekwise {text(found.run.seekwise_version)}."]
     return "\n".join(lines)
@@ -70,7 +72,7 @@ def of_study(content: ReportContent) -> str:
     if blocks:
         rows = [
             [
-                f"{block.system}: {block.operation}" if block.system else block.operation,
+                f"{block.system}: {block.place}" if block.system else block.place,
                 block.metric,
                 block.best,
                 _told(block),

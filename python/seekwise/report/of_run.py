@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
+from seekwise.document import printed
 from seekwise.judge import outcome
 from seekwise.judge.decision.choose import Choice
 from seekwise.judge.observation import Verdict
@@ -164,7 +165,7 @@ class StudyReport(Report):
 
         told = []
         for block in blocks(self.content, Looks()):
-            where = f"{block.system}: {block.operation}" if block.system else block.operation
+            where = f"{block.system}: {block.place}" if block.system else block.place
             rows = [f"{row.look.label} {row.words}" for row in block.rows[:ROWS_MOST]]
             told.append((f"{where}, {block.metric}", "; ".join(rows)))
         return told
@@ -175,7 +176,7 @@ class StudyReport(Report):
         return advised.of_study(self.outcome, self.content, purpose, system)
 
     def document(self, *, records: bool = True, report: str | None = None) -> dict[str, object]:
-        return documents.of_study(self.outcome, self.content, report=report)
+        return printed(documents.of_study(self.outcome, self.content, report=report))
 
     def show(
         self, console: Console, *, everything: bool = False, figures: bool = False, told: Sequence[str] = ()
@@ -237,7 +238,7 @@ class TuneReport(Report):
         return advised.of_tune(self.outcome, purpose, system)
 
     def document(self, *, records: bool = True, report: str | None = None) -> dict[str, object]:
-        return documents.of_tune(self.outcome, records=records, report=report)
+        return printed(documents.of_tune(self.outcome, records=records, report=report))
 
     def show(
         self, console: Console, *, everything: bool = False, figures: bool = False, told: Sequence[str] = ()

@@ -21,6 +21,7 @@ from seekwise.report.insights.means import listed
 from seekwise.report.rows import apart
 from seekwise.store.database import Run
 from seekwise.store.record import Record
+from seekwise.workload.study import combination_key
 from seekwise.workload.study.plan import Plan, SystemFacts
 from seekwise.workload.study.study import Study
 
@@ -122,7 +123,7 @@ def winner_rows(verdicts: Sequence[Verdict], plan: Plan) -> list[WinnerRow]:
     """The table of `verdict.tables` in the report's shape: rows over all threads, then those of single thread counts."""
     found: list[WinnerRow] = []
     for table in tables.winner_tables(verdicts, single_threads=True):
-        for row in sorted(table.rows, key=lambda row: _row_order(row)):
+        for row in sorted(table.rows, key=lambda row: _row_order(row, plan)):
             cells = {metric: _cell(entry) for metric, entry in row.cells.items() if entry.candidates is not None}
             if cells:
                 found.append(WinnerRow(row.operation, condition_text(row.conditions, plan), cells))
@@ -132,11 +133,14 @@ def winner_rows(verdicts: Sequence[Verdict], plan: Plan) -> list[WinnerRow]:
 OPERATION_ORDER = [name for name, _ in tables.OPERATIONS]
 
 
-def _row_order(row: tables.WinnerRow) -> tuple[int, tuple[str | int, ...]]:
+def _row_order(row: tables.WinnerRow, plan: Plan) -> tuple[object, ...]:
     place = OPERATION_ORDER.index(row.operation) if row.operation in OPERATION_ORDER else len(OPERATION_ORDER)
-    # Numbers as numbers: 8 threads before 16; a row over all threads has fewer words and comes first.
-    words = [int(word) if word.isdigit() else 0 for word in re.findall(r"\d+|\D+", row.conditions)]
-    return place, (len(row.conditions.split()), *words)
+    names = [facts.name for facts in plan.systems]
+    system = row.conditions.get("system")
+    # Numbers as numbers: 8 threads before 16; a row over all threads has fewer conditions and comes first.
+    others = [value for name, value in row.conditions.items() if name != "system"]
+    words = [(int(word) if word.isdigit() else 0, word) for each in others for word in re.findall(r"\d+|\D+", each)]
+    return place, names.index(system) if system in names else -1, len(others), words
 
 
 def _cell(entry: tables.WinnerCell) -> WinnerCell:
@@ -259,7 +263,7 @@ METRIC_WORDS = {
 
 
 def _win_text(verdict: Verdict, label: str, plan: Plan) -> str:
-    operation, _, conditions = verdict.cell.partition(" ")
+    operation, conditions = combination_key.parse(verdict.cell)
     name = dict(tables.OPERATIONS).get(operation, operation).lower()
     metric, sign = METRIC_WORDS.get(verdict.metric, (verdict.metric, 1))
     low, high = verdict.ratio_low, verdict.ratio_high

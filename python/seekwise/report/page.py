@@ -234,21 +234,10 @@ def _nines(content: ReportContent, table: Frame, at: Axes, looks: Looks) -> Mark
     if not drawn:
         return None
     keys = {name: look for _, _, each in drawn for name, look in each.items() if not name.endswith("(control)")}
-    legend = Markup("").join(
-        Markup('<button type="button" class="key" aria-pressed="true" data-s="{}">{}{}</button>').format(
-            look.css, panels.swatch(look), name
-        )
-        for name, look in keys.items()
+    pictures = [(name, picture) for name, picture, _ in drawn]
+    return panels.distribution(
+        pictures, list(keys.values()), why.held_words(held), " Drawn as far as 20 requests took longer."
     )
-    boxes = Markup("").join(
-        Markup('<div class="panel"><h4>{}</h4>{}</div>').format(name, svg_) for name, svg_, _ in drawn
-    )
-    words = why.held_words(held)
-    caption = "Read: at 99 %, one request in a hundred took longer. Drawn as far as 20 requests took longer."
-    return Markup(
-        '<figure class="chart" id="latency-distribution"><h3>Latency distribution{} <small>logarithmic axis, lower is better</small></h3>'
-        '<div class="legend">{}</div><div class="panels">{}</div><figcaption>{}</figcaption></figure>'
-    ).format(f", {words}" if words else "", legend if len(keys) > 1 else "", boxes, caption)
 
 
 def _sheets(content: ReportContent) -> list[tuple[str, str, Markup]]:

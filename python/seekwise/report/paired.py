@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, replace
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, ClassVar, Literal
 
 from seekwise.errors import RefusedError
 from seekwise.judge import compare as comparing
@@ -14,8 +13,9 @@ from seekwise.judge import outcome
 from seekwise.judge.compare import Side
 from seekwise.judge.decision.records import entries
 from seekwise.judge.decision.runs import Change, changes, over_pairs
-from seekwise.judge.document import document
+from seekwise.judge.observation import Verdict
 from seekwise.judge.outcome import LiveOutcome
+from seekwise.judge.quantiles import QuantileRatio
 from seekwise.judge.rule import RULE_VERSION
 from seekwise.report.comparison import NOT_INTERLEAVED, Pairing, of_live, of_studies
 from seekwise.store import damage
@@ -23,12 +23,80 @@ from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
 from seekwise.workload.study.plan import Plan
 
-SCHEMA = "seekwise.compare/1"
-TUNE_SCHEMA = "seekwise.compare-live/1"
 IMPORTED = "imported"
 WORDS = ("regression", "improvement", "unconfirmed", "small", "tie", "undecided")
 FACTS = ("kernel", "fio", "filesystem", "mount_options", "memory_bytes", "cpu_model", "host")
 """Of the machine, which two runs should have in common."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One of two compared runs."""
+
+    run_id: str
+    badge: str
+    """Provenance."""
+
+    @classmethod
+    def of(cls, side: Side) -> Compared:
+        """As a comparison names it."""
+        return cls(side.run_id, side.provenance)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparedSetting(Verdict):
+    """The second run against the first, for one setting in one combination by one metric."""
+
+    setting: str
+    outcome: str
+    """regression, improvement, unconfirmed (shown by some pairs of runs only), small, tie or undecided."""
+    pair: str = "new / base"
+
+
+@dataclass(frozen=True)
+class Quantiles:
+    """Access time by percentile, second run over first."""
+
+    cell: str
+    setting: str
+    operation: str
+    access_time: Sequence[QuantileRatio]
+
+
+@dataclass(frozen=True)
+class Compare:
+    """`compare RUN RUN --json`. `mode` is judged (one backend; `changes`) or agreement (two backends; `agreement`)."""
+
+    SCHEMA: ClassVar = "seekwise.compare/1"
+
+    mode: Literal["judged", "agreement"]
+    base: Compared
+    new: Compared
+    notes: Sequence[str]
+    headline: str = ""
+    rule: str = ""
+    counts: dict[str, int] = field(default_factory=dict)
+    changes: Sequence[ComparedSetting] = ()
+    quantiles: Sequence[Quantiles] = ()
+    agreement: Sequence[comparing.Agreement] = ()
+    pairs: Sequence[comparing.Pair] = ()
+    pairs_of_runs: int = 1
+    """Pairs of runs with these names that a judged comparison rests on; `base` and `new` are the newest."""
+
+
+@dataclass(frozen=True)
+class TuneCompare:
+    """`compare RUN RUN --json` of two runs of `tune`."""
+
+    SCHEMA: ClassVar = "seekwise.compare-live/1"
+
+    base: str
+    new: str
+    pairs: Sequence[tuple[str, str]]
+    """All runs that were compared, oldest first: several where the names are those of several runs."""
+    counts: dict[str, int]
+    changes: Sequence[Change]
+    headline: str = ""
 
 
 def pairs_of(store: Store, base: str, new: str) -> list[tuple[Run, Run]]:
@@ -63,9 +131,9 @@ def _of_studies(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
     if sides[0].provenance != sides[1].provenance:
         return _agreement(pairs[-1], sides, together)
     found = _judged([*reversed(earlier), sides])
-    facts = {**_document(found, sides), "pairs_of_runs": found.pairs}
+    facts = _document(found, sides)
     rows = of_studies(found, together)
-    return Pairing(*pairs[-1], rows, tuple(found.notes[1:]), pairs_of_runs=found.pairs, facts=facts)
+    return Pairing(*pairs[-1], rows, tuple(found.notes[1:]), pairs_of_runs=found.pairs, document=facts)
 
 
 def check(sides: Sequence[Side], *, same_devices: bool = True) -> None:
@@ -81,16 +149,8 @@ def check(sides: Sequence[Side], *, same_devices: bool = True) -> None:
 def _agreement(runs: tuple[Run, Run], sides: Sequence[Side], pairs: Sequence[comparing.Pair]) -> Pairing:
     """Runs of different backends: how well one predicts the other."""
     found, notes = comparing.agreement(pairs), comparing.notes(*sides)[1:]
-    facts = {
-        "schema": SCHEMA,
-        "mode": "agreement",
-        "base": {"run_id": sides[0].run_id, "badge": sides[0].provenance},
-        "new": {"run_id": sides[1].run_id, "badge": sides[1].provenance},
-        "agreement": [asdict(row) for row in found],
-        "pairs": [{**asdict(pair), "error": pair.error} for pair in pairs],
-        "notes": notes,
-    }
-    return Pairing(*runs, (), tuple(notes), tuple(found), tuple(pairs), is_prediction=True, facts=facts)
+    facts = Compare("agreement", *map(Compared.of, sides), notes=notes, agreement=found, pairs=pairs)
+    return Pairing(*runs, (), tuple(notes), tuple(found), tuple(pairs), is_prediction=True, document=facts)
 
 
 def _of_tune(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
@@ -102,19 +162,15 @@ def _of_tune(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
         for name in FACTS
         if environments[0].get(name) != environments[1].get(name)
     ]
-    facts = {
-        "schema": TUNE_SCHEMA,
-        "base": base.run_id,
-        "new": new.run_id,
-        "pairs": [[each.run_id for each in pair] for pair in pairs],
-        "counts": dict(Counter(each.outcome for each in found)),
-        "changes": [{name: getattr(each, name) for name in SHOWN} for each in found],
-    }
+    facts = TuneCompare(
+        base.run_id,
+        new.run_id,
+        [(one.run_id, other.run_id) for one, other in pairs],
+        dict(Counter(each.outcome for each in found)),
+        found,
+    )
     rows = of_live(found)
-    return Pairing(base, new, rows, tuple(notes), pairs_of_runs=len(pairs), note=_between(sides), facts=facts)
-
-
-SHOWN = ("use", "metric", "setting", "outcome", "unit", "before", "after", "ratio", "low", "high")
+    return Pairing(base, new, rows, tuple(notes), pairs_of_runs=len(pairs), note=_between(sides), document=facts)
 
 
 def _switched(store: Store, run: Run) -> LiveOutcome:
@@ -229,31 +285,17 @@ def _device(facts: dict[str, Any]) -> str:
     return f"{model} {facts.get('name')} ({facts.get('size_bytes')} bytes, no serial)"
 
 
-def _document(found: comparing.Comparison, sides: Sequence[Side]) -> dict[str, object]:
-    return {
-        "schema": SCHEMA,
-        "mode": "judged",
-        "base": {"run_id": sides[0].run_id, "badge": sides[0].provenance},
-        "new": {"run_id": sides[1].run_id, "badge": sides[1].provenance},
-        "rule": RULE_VERSION,
-        "counts": {word: found.count(word) for word in WORDS},
-        "changes": [
-            {"cell": c.cell, "setting": c.setting, "outcome": c.outcome, **document(c.verdict), "pair": "new / base"}
-            | {"cell": c.cell}
+def _document(found: comparing.Comparison, sides: Sequence[Side]) -> Compare:
+    return Compare(
+        "judged",
+        *map(Compared.of, sides),
+        notes=found.notes,
+        rule=RULE_VERSION,
+        counts={word: found.count(word) for word in WORDS},
+        changes=[
+            ComparedSetting(**{**vars(c.verdict), "cell": c.cell}, setting=c.setting, outcome=c.outcome)
             for c in found.changes
         ],
-        "quantiles": [
-            {
-                "cell": cell,
-                "setting": setting,
-                "operation": operation,
-                "access_time": [_shown_quantile(q) for q in rows],
-            }
-            for (cell, setting, operation), rows in found.quantiles.items()
-        ],
-        "notes": list(found.notes),
-    }
-
-
-def _shown_quantile(row: comparing.QuantileRatio) -> dict[str, float | int | None]:
-    return {name: value if math.isfinite(value) else None for name, value in asdict(row).items()}
+        quantiles=[Quantiles(*place, rows) for place, rows in found.quantiles.items()],
+        pairs_of_runs=found.pairs,
+    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from seekwise.judge.percentiles import percentile_ns
 from seekwise.report.content import Advice
@@ -27,16 +26,6 @@ class WhatIfRow:
     rate_bytes_per_s: float
     iops: float
     elapsed_s: float
-
-    def document(self) -> dict[str, Any]:
-        return {
-            "p50_ms": self.p50_ns / 1e6,
-            "p99_ms": self.p99_ns / 1e6,
-            "mean_ms": self.mean_ns / 1e6,
-            "rate_mb_per_s": self.rate_bytes_per_s / 1e6,
-            "iops": self.iops,
-            "elapsed_s": self.elapsed_s,
-        }
 
 
 def rows(records: Sequence[Record]) -> dict[tuple[str, str], WhatIfRow]:

@@ -67,7 +67,7 @@ def trial_row(record: Record, phase: Phase) -> dict[str, object]:
         "rate_mb_s": phase.rate_bytes_per_s / 1e6,
         "iops": phase.iops,
         "access_ms": phase.latency_mean_ns / 1e6 if phase.latency_mean_ns > 0 else None,
-        **{name: _percentile_ms(phase, share, key) for name, (share, key) in PERCENTILE_NAMES.items()},
+        **{name: percentile_ms(phase, share, key) for name, (share, key) in PERCENTILE_NAMES.items()},
         "max_ms": phase.latency_max_ns / 1e6,
         "cpu_efficiency": phase.cpu_efficiency,
         "cpu_us": 1e6 * phase.cpu.system_cpu / phase.ios if phase.ios and phase.cpu.system_cpu > 0 else None,
@@ -82,8 +82,8 @@ BEYOND_MIN = 20
 """Requests that must lie beyond a percentile for it to be a number."""
 
 
-def _percentile_ms(phase: Phase, share: float, key: str) -> float | None:
-    """From the histogram, else as the tool reported it."""
+def percentile_ms(phase: Phase, share: float, key: str) -> float | None:
+    """A percentile in ms; `share` and `key` as in `PERCENTILE_NAMES`. From the histogram, else as the tool reported it."""
     found = percentile_ns(phase.latency_bins, share)
     if not phase.latency_bins and phase.ios * (1 - share) >= BEYOND_MIN:
         reported = phase.reported_percentiles_ns

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from seekwise.judge.outcome import LiveOutcome
 from seekwise.report.metric_words import amount, metric_name, percent
+from seekwise.workload.live_plan import Pruned
 
 NAMED_MOST = 3
 
@@ -16,52 +17,53 @@ def sentences(found: LiveOutcome) -> list[str]:
     if len(found.plan.stages) < 2:
         return []
     first, second = found.plan.stages[:2]
-    said = [f"Of {_count(first['tried'], 'scheduler')} {_and(first['kept'])} went on{_why(first['pruned'], found)}"]
-    text = f"With {'it' if len(first['kept']) == 1 else 'them'} {_count(second['tried'], 'further value')}"
-    if second.get("combinations"):
-        text += f" ({second['combinations']} combinations in all)"
-    text += f" in {_count(range(second['periods']), 'period')}: "
+    said = [f"Of {_count(first.tried, 'scheduler')} {_and(first.kept)} went on{_why(first.pruned, found)}"]
+    text = f"With {'it' if len(first.kept) == 1 else 'them'} {_count(second.tried, 'further value')}"
+    if second.combinations:
+        text += f" ({second.combinations} combinations in all)"
+    text += f" in {_count(range(second.periods or 0), 'period')}: "
     text += (
-        f"{_and(second['kept'])} gained, and the last stage compared {_and(second['kept'], 'it', 'them')} directly"
-        if second["kept"]
+        f"{_and(second.kept)} gained, and the last stage compared {_and(second.kept, 'it', 'them')} directly"
+        if second.kept
         else "none gained"
     )
-    if not second["periods"]:
-        text = f"There was no time for the {_count(second['tried'], 'further value')}"
-    said.append(text + _why([each for each in second["pruned"] if each["why"] == "worse"], found))
-    late = [each for each in second["pruned"] if each["why"] in ("no time", "open")]
+    if not second.periods:
+        text = f"There was no time for the {_count(second.tried, 'further value')}"
+    said.append(text + _why([each for each in second.pruned if each.why == "worse"], found))
+    late = [each for each in second.pruned if each.why in ("no time", "open")]
     if late:
-        wanted = float(second["seconds_wanted"]) / 0.3
+        wanted = (second.seconds_wanted or 0.0) / 0.3
         said.append(
             f"{_count(late, 'value')} could not be told in this time; --budget {max(2, math.ceil(wanted / 60))}m is about enough"
         )
-    refused = [each["setting"] for each in second["pruned"] if each["why"] == "refused"]
+    refused = [each.setting for each in second.pruned if each.why == "refused"]
     if refused:
         said.append(f"The kernel refuses {_and(refused[:NAMED_MOST])}{_more(refused)}")
     return said
 
 
-def reason(pruned: Mapping[str, object], found: LiveOutcome) -> str:
+def reason(pruned: Pruned, found: LiveOutcome) -> str:
     """Why one setting was pruned, in a few words."""
-    match pruned["why"]:
+    match pruned.why:
         case "worse":
-            metric = str(pruned["metric"])
-            more = any(each.name == metric and each.more_is_better for use in found.plan.uses for each in use.metrics)
-            return f"{amount(float(str(pruned['share'])), more)} {metric_name(metric)} in {pruned['use']}"
+            more = any(
+                each.name == pruned.metric and each.more_is_better for use in found.plan.uses for each in use.metrics
+            )
+            return f"{amount(pruned.share or 0.0, more)} {metric_name(pruned.metric or '')} in {pruned.use}"
         case "less":
-            return f"{pruned['than']} gains more"
+            return f"{pruned.than} gains more"
         case "alike":
-            return f"no gain; within {percent(float(str(pruned['share'])))} of the kernel's own value"
+            return f"no gain; within {percent(pruned.share or 0.0)} of the kernel's own value"
         case "refused":
-            return str(pruned["said"])
+            return pruned.said or ""
         case _:
             return "not enough time to tell"
 
 
-def _why(pruned: Sequence[Mapping[str, object]], found: LiveOutcome) -> str:
+def _why(pruned: Sequence[Pruned], found: LiveOutcome) -> str:
     if not pruned:
         return ""
-    parts = [f"{each['setting']}: {reason(each, found)}" for each in pruned[:NAMED_MOST]]
+    parts = [f"{each.setting}: {reason(each, found)}" for each in pruned[:NAMED_MOST]]
     return f". Pruned: {'; '.join(parts)}{_more(pruned)}"
 
 

@@ -13,10 +13,12 @@ from rich.text import Text
 
 from seekwise.judge.printed import MEANS, Cell, GridCell, PrintedGrid, PrintedTable
 from seekwise.judge.published_rule import RULE
-from seekwise.report import arrays, tune_answer
+from seekwise.report import arrays, by_system, tune_answer
+from seekwise.report.by_system import SystemRow
 from seekwise.report.content import METRIC_TITLES, ReportContent
+from seekwise.report.insights import choices
 from seekwise.report.number_text import plain_settings, three
-from seekwise.report.rows import OPERATION_NAMES, apart, summary_rows, trial_rows
+from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER, apart, summary_rows, trial_rows
 from seekwise.workload.study.quantity import size_word
 from seekwise.workload.study.shown import RESERVED
 
@@ -24,20 +26,17 @@ from seekwise.workload.study.shown import RESERVED
 def print_winners(content: ReportContent, console: Console) -> None:
     """The winner table in the articles' shape: operation by rate, access time, CPU efficiency."""
     metrics = [name for name in METRIC_TITLES if any(name in row.cells for row in content.winners)]
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("Operation", no_wrap=True)
-    for metric in metrics:
-        table.add_column(METRIC_TITLES[metric])
+    heads = ["Operation", *(METRIC_TITLES[metric] for metric in metrics)]
+    body = []
     for row in content.winners:
         name = OPERATION_NAMES.get(row.operation, row.operation)
         cells = [row.cells[metric].text if metric in row.cells else "–" for metric in metrics]
-        table.add_row(f"{name}{', ' + row.condition if row.condition else ''}", *cells)
-    console.print(table)
-    console.print(
-        f"= shown to be equal; undecided: too few repetitions to say. {content.rule}", style="dim", highlight=False
-    )
-    if content.control:
-        console.print(content.control, style="dim", highlight=False)
+        body.append([f"{name}{', ' + row.condition if row.condition else ''}", *cells])
+    for block in tune_answer.columns(heads, body, WIDTH):
+        for line in block:
+            console.print(line, highlight=False, markup=False)
+    words = (f"= shown to be equal; undecided: too few repetitions to say. {content.rule}", content.control)
+    print_lines([each for each in words if each], console, style="dim")
 
 
 def print_printed(content: ReportContent, console: Console) -> None:
@@ -153,6 +152,28 @@ def _common_words(names: Sequence[str]) -> list[str]:
     return [word for word in first[1:] if all(word in other for other in others)]
 
 
+def print_systems(
+    rows: Sequence[SystemRow], settings: Sequence[str], console: Console, *, everything: bool = False
+) -> None:
+    """The value of every setting: a block for each operation, a row for each system."""
+    shown = rows if everything else rows[:ROWS_MOST]
+    body: list[list[str]] = []
+    for what in dict.fromkeys(row.what for row in shown):
+        body.append([what, *("" for _ in settings)])
+        body += [[f"{INDENT}{row.system}", *(row.text(each) for each in settings)] for row in shown if row.what == what]
+    heads = ["", *(plain_settings(each) for each in settings)]
+    console.print()
+    for block in tune_answer.columns(heads, body, WIDTH, numbers_from=1):
+        for line in block:
+            console.print(line, highlight=False, markup=False)
+    if len(rows) > len(shown):
+        print_lines([f"{len(rows) - len(shown)} more rows with `--all`."], console, style="dim")
+
+
+INDENT = "\N{NO-BREAK SPACE}" * 2
+"""Kept where lines are wrapped."""
+
+
 ARRAY_HEADS = {
     "seq_read": "Seq. read",
     "seq_write": "Seq. write",
@@ -194,7 +215,13 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
         for line in rows:
             console.print(line, highlight=False, markup=False)
     shown = advice.reasons if everything or not content.question else ()
-    if content.arrays:
+    systems = by_system.of(content)
+    if systems:
+        rows = [""]
+        print_systems(systems, by_system.settings_of(content), console, everything=everything)
+        said = choices.shares(advice.choices)
+        shown = [each for each in shown if everything or each not in said]
+    if content.arrays and (everything or len(content.arrays) >= len(content.systems)):
         print_arrays(content, console, everything=everything)
         rows = [""]
     if rows and (shown or advice.caution or advice.set_lines):
@@ -302,11 +329,12 @@ def print_figures(content: ReportContent, console: Console, *, everything: bool 
     dimensions = apart(content.records)
     records = [each for each in content.records if everything or each.setting not in _controls(content)]
     rows = summary_rows(trial_rows(records), by=(*dimensions, "operation", "setting", "threads"))
-    rows.sort(key=lambda row: [_ordered(row[name]) for name in (*dimensions, "threads")])
+    systems = [each.name for each in content.systems]
+    rows.sort(key=lambda row: [_ordered(row[name], systems) for name in (*dimensions, "threads")])
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in dimensions:
         table.add_column(DIMENSION_TITLES.get(name, name), overflow="fold")
-    operations = list(dict.fromkeys(str(row["operation"]) for row in rows))
+    operations = sorted({str(row["operation"]) for row in rows}, key=_operation_order)
     if everything or len(rows) <= ROWS_MOST or len(operations) < 2:
         left = _figure_rows(table, rows, dimensions, everything=everything)
     else:
@@ -357,10 +385,15 @@ def _controls(content: ReportContent) -> set[str]:
     return {each.label for each in content.plan.settings if each.control} if content.plan else set()
 
 
-def _ordered(value: object) -> tuple[bool, float, str]:
-    """Numbers as numbers, before names; names in the order of the alphabet."""
-    is_number = isinstance(value, int | float)
-    return not is_number, float(value) if isinstance(value, int | float) else 0.0, "" if is_number else str(value)
+def _ordered(value: object, systems: Sequence[str]) -> tuple[bool, float, str]:
+    """Numbers as numbers, before names; systems in the order of their study, other names in that of the alphabet."""
+    if isinstance(value, int | float):
+        return False, float(value), ""
+    return True, float(systems.index(str(value))) if value in systems else float(len(systems)), str(value)
+
+
+def _operation_order(name: str) -> int:
+    return OPERATION_ORDER.index(name) if name in OPERATION_ORDER else len(OPERATION_ORDER)
 
 
 def _rate_interval(row: dict[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from seekwise.judge.outcome import LiveOutcome
 from seekwise.report.content import ReportContent
 from seekwise.report.insights.choices import kind_of
 from seekwise.report.number_text import one_line
@@ -141,6 +142,33 @@ def line(content: ReportContent) -> str:
     elif content.records:
         parts.append(content.records[0].started_at[:10])
     return "; ".join(part for part in parts if part)
+
+
+def line_of_tune(found: LiveOutcome) -> str:
+    """What was tested, on what, for how long, in one line."""
+    names = ", ".join(each.label for each in found.plan.candidates)
+    where = found.plan.target + (f" on {', '.join(found.plan.leaves)}" if found.plan.leaves else "")
+    uses = len({record.factors.get("use") for record in found.records})
+    return (
+        f"{len(found.plan.candidates)} settings ({names}) under {uses} use{'' if uses == 1 else 's'} on {where}, "
+        f"{len(found.records)} periods in {time_text(found.seconds)}"
+    )
+
+
+def devices_of_tune(found: LiveOutcome) -> str:
+    """`vda (virtio, 256 GiB), Linux 6.18, fio-3.33`."""
+    environment_seen = next((dict(record.environment) for record in found.records if record.environment), {})
+    parts = []
+    devices = environment_seen.get("devices")
+    for each in devices if isinstance(devices, list) else ():
+        model = " ".join(str(each[key]) for key in ("model", "kind") if each.get(key))
+        size = f", {bytes_text(int(each['size_bytes']))}" if each.get("size_bytes") else ""
+        parts.append(f"{each.get('name')} ({model}{size})")
+    if environment_seen.get("kernel"):
+        parts.append(f"Linux {one_line(environment_seen['kernel'])}")
+    if environment_seen.get("fio"):
+        parts.append(one_line(environment_seen["fio"]))
+    return ", ".join(parts)
 
 
 SKIPPED = ("stack", "raid_levels", "devices", "file", "machine_id", "boot_id")

@@ -199,7 +199,9 @@ def columns(
 ) -> list[list[str]]:
     """Lines of each row, the head first. Numbers keep their width; names give way by wrapping. `numbers_from`: columns set to the right."""
     sizes = [max(len(row[i]) for row in body) for i in range(len(heads))]
-    sizes = [max(size, max(len(word) for word in head.split())) for size, head in zip(sizes, heads, strict=True)]
+    sizes = [
+        max(size, max((len(word) for word in head.split()), default=0)) for size, head in zip(sizes, heads, strict=True)
+    ]
     room = width - GAP * (len(heads) - 1)
     words = [max(len(word) for row in (heads, *body) for word in row[i].split(" ")) for i in range(len(heads))]
     order = ((1, SUBJECT_MOST), (0, USE_MOST), (3, 12), (2, 10), (1, 10), (0, 10), (4, 10))

@@ -17,35 +17,21 @@ from seekwise.settings.forms.udev import PATH as UDEV_PATH
 
 
 @dataclass(frozen=True)
-class Conflict:
-    """`loses`: the other one acts later, so our value would not stay."""
+class Conflict(Setter):
+    """Another program or file that sets the same attribute."""
 
-    setter: Setter
-    ours: str
-    loses: bool
+    ours: str = ""
+    overrides_ours: bool = False
+    """It acts later, so our value would not stay."""
 
     @property
     def text(self) -> str:
-        setter = self.setter
-        what = f"sets {setter.attribute} of {setter.device} to {setter.value}"
-        doubt = "" if setter.certain else " (if it acts at all: seekwise cannot tell)"
-        if self.loses:
-            when = "at each change of the device" if setter.on_change else "after us"
-            return f"{setter.text} {what}, {when}{doubt}: {self.ours} would not stay"
-        return f"{setter.text} {what}, before us{doubt}: it is overridden by {self.ours}"
-
-    def document(self) -> dict[str, object]:
-        return {
-            "kind": self.setter.kind,
-            "file": self.setter.file,
-            "line": self.setter.line,
-            "device": self.setter.device,
-            "attribute": self.setter.attribute,
-            "value": self.setter.value,
-            "ours": self.ours,
-            "certain": self.setter.certain,
-            "overrides_ours": self.loses,
-        }
+        what = f"{super().text} sets {self.attribute} of {self.device} to {self.value}"
+        doubt = "" if self.certain else " (if it acts at all: seekwise cannot tell)"
+        if self.overrides_ours:
+            when = "at each change of the device" if self.on_change else "after us"
+            return f"{what}, {when}{doubt}: {self.ours} would not stay"
+        return f"{what}, before us{doubt}: it is overridden by {self.ours}"
 
 
 def rank_of(way: str, tree: Tree) -> tuple[object, ...] | None:
@@ -73,13 +59,13 @@ def find(wanted: Wanted, ways: Iterable[str], tree: Tree, stack: Stack) -> list[
         value = wanted.get(setter.device, {}).get(setter.attribute)
         if value is None or setter.gives(value):
             continue
-        if setter.ours and setter.kind in ways:
+        if setter.is_ours and setter.kind in ways:
             continue  # written anew; what an earlier call has written in another way stays, and may act later
         if setter.kind == "tuned" and ours[0] == assignment.TUNED:
             continue  # our profile stands in its place
         # Our rule acts at a change too, where another one does (`forms.udev`).
         comes_back = setter.on_change and "udev" not in ways
-        found.append(Conflict(setter, value, comes_back or _after(setter, ours)))
+        found.append(Conflict(**vars(setter), ours=value, overrides_ours=comes_back or _after(setter, ours)))
     return found
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
+from typing import ClassVar
 
 from seekwise.linux.block_device import BlockDevice
 from seekwise.linux.describe import KIND_NAMES, TRANSPORT_NAMES
@@ -77,19 +78,37 @@ def lock_caps(device: BlockDevice) -> list[str]:
     return [said for name in device.schedulers_offered if (said := caps.sentence(name, known))]
 
 
-def document(device: BlockDevice, target: str) -> dict[str, object]:
-    """For `--json`."""
+@dataclass(frozen=True)
+class ClassAdvice:
+    """What suits the class of one drive; nulls where no evidence ships."""
+
+    device: str
+    class_: str | None
+    scheduler: str | None
+    sentence: str
+    caps: list[str]
+    purposes: dict[str, str] = field(default_factory=dict)
+    setting: str | None = None
+    provenance: str | None = None
+    model: str | None = None
+    headline: str | None = None
+
+
+@dataclass(frozen=True)
+class ClassAdvices:
+    """`advise --device PATH --json`."""
+
+    SCHEMA: ClassVar = "seekwise.advice-class/1"
+
+    drives: list[ClassAdvice]
+
+
+def advice(device: BlockDevice, target: str) -> ClassAdvice:
+    """What suits a drive by its class. `target`: as it was named."""
     name = class_of(device)
-    known = evidence().get(name or "")
-    return {
-        "device": device.name,
-        "class": name,
-        "scheduler": device.scheduler,
-        "sentence": sentence(device, target),
-        "purposes": known.purposes if known else {},
-        "setting": known.setting if known else None,
-        "provenance": known.provenance if known else None,
-        "model": known.model if known else None,
-        "headline": known.headline if known else None,
-        "caps": lock_caps(device),
-    }
+    made = ClassAdvice(device.name, name, device.scheduler, sentence(device, target), lock_caps(device))
+    if (known := evidence().get(name or "")) is None:
+        return made
+    return replace(
+        made, **{each: getattr(known, each) for each in ("purposes", "setting", "provenance", "model", "headline")}
+    )

@@ -12,7 +12,7 @@ import time
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from seekwise.control.process import boot_id
 from seekwise.control.state import SYSTEM_STATE, state_folder
@@ -41,6 +41,8 @@ class Evidence:
 @dataclass(frozen=True)
 class Application:
     """One `apply`. `wanted` and `before`: {device: {attribute: value}}; `drives`: {device: what names the drive}."""
+
+    HIDDEN: ClassVar = ("boot", "wanted", "before", "drives")
 
     at: str
     boot: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import ClassVar
 
 from seekwise.control.process import boot_id
 from seekwise.linux.block_device import BlockDevice, Stack
@@ -13,6 +14,7 @@ from seekwise.linux.setters import Setter, find_setters, owner
 from seekwise.linux.setters.assignment import same_value
 from seekwise.linux.tree import Tree
 from seekwise.settings import history
+from seekwise.settings.controllers import State
 from seekwise.settings.history import Application, Expected
 from seekwise.settings.values import as_shown, in_flight, kernel_default, read_ahead_reason, settings_of
 
@@ -30,49 +32,98 @@ SHOWN = (
 
 @dataclass(frozen=True)
 class Value:
-    """`set_by`: who left this value, in words; `source`: seekwise, a kind of setter, kernel, or unknown."""
+    """An attribute of a device, and who set it."""
+
+    HIDDEN: ClassVar = ("setter", "applied", "shown")
+    SHOWN: ClassVar = ("file", "line", "expected", "drift")
 
     attribute: str
-    current: str | None
+    value: str | None
     source: str
+    """seekwise, a kind of setter, kernel, or unknown."""
     set_by: str
+    """Who left this value, in words."""
     setter: Setter | None = None
     package: str | None = None
-    expected: Expected | None = None
+    applied: Expected | None = None
     others: tuple[Setter, ...] = ()
     """Others that set this attribute and did not win, or would win after the next start."""
 
     why: str = ""
-    """What the value means here: where the kernel's own comes from, or what bounds the requests in flight."""
+    """Where the kernel's own read-ahead comes from; what bounds the requests in flight."""
     shown: str | None = None
-    """What the kernel shows where the expected value is set."""
+    """What the kernel shows where the applied value is set."""
+
+    @property
+    def file(self) -> str | None:
+        return self.setter.file if self.setter else None
+
+    @property
+    def line(self) -> int | None:
+        return self.setter.line if self.setter else None
+
+    @property
+    def expected(self) -> str | None:
+        """What seekwise applied; null when nothing."""
+        return self.applied.value if self.applied else None
 
     @property
     def drift(self) -> bool:
-        return self.shown is not None and (self.current is None or not same_value(self.shown, self.current))
+        return self.shown is not None and (self.value is None or not same_value(self.shown, self.value))
 
 
 @dataclass(frozen=True)
 class DeviceStatus:
+    """A device with settings."""
+
+    HIDDEN: ClassVar = ("device",)
+    SHOWN: ClassVar = ("name", "model", "serial", "firmware", "drift")
+
     device: BlockDevice
-    values: tuple[Value, ...]
+    settings: tuple[Value, ...]
     stale: tuple[str, ...] = ()
-    """What has changed since the evidence was measured."""
-    applications: tuple[Application, ...] = field(default=())
+    """Why the evidence behind an applied setting is out of date."""
+    applied: tuple[Application, ...] = ()
+    """Every `apply` that is in force."""
+    controller: State | None = None
+    """What the tool of its RAID controller says of it."""
+
+    @property
+    def name(self) -> str:
+        return self.device.name
+
+    @property
+    def model(self) -> str | None:
+        return self.device.model
+
+    @property
+    def serial(self) -> str | None:
+        return self.device.serial
+
+    @property
+    def firmware(self) -> str | None:
+        return self.device.firmware
 
     @property
     def drift(self) -> bool:
-        return any(value.drift for value in self.values)
+        return any(value.drift for value in self.settings)
 
 
 @dataclass(frozen=True)
 class Status:
+    """`status --json`."""
+
+    SCHEMA: ClassVar = "seekwise.status/1"
+    SHOWN: ClassVar = ("drift",)
+
     devices: tuple[DeviceStatus, ...]
     missing: tuple[str, ...] = ()
-    """Drives that seekwise set and that are not here now."""
+    """Devices that seekwise set and that are not here now."""
+    guards: list[dict[str, object]] = field(default_factory=list)
 
     @property
     def drift(self) -> bool:
+        """Something that seekwise applied is no longer set; the exit status is then 5."""
         return any(device.drift for device in self.devices)
 
 
@@ -157,14 +208,14 @@ def _value(
     """Attributes the present value: seekwise, then the last line that would leave it, then the kernel."""
     giving = [each for each in setters if replace(each, value=as_shown(device, name, each.value)).gives(current)]
     best = max(giving, key=lambda each: (each.certain, each.rank), default=None)
-    others = tuple(each for each in setters if each not in giving and not each.ours)
+    others = tuple(each for each in setters if each not in giving and not each.is_ours)
     value = Value(name, current, "unknown", "", best, None, expected, others, _why(device, name, current, stack))
     if expected is not None:
         value = replace(value, shown=as_shown(device, name, expected.value))
         if not value.drift:
             return replace(value, source="seekwise", set_by=f"seekwise, {expected.application.at[:10]}")
     if best is not None:
-        if best.ours:
+        if best.is_ours:
             return replace(value, source="seekwise", set_by=f"seekwise's own {best.text}")
         if best.file not in packages:
             packages[best.file] = None if best.file.startswith(("/etc/", "/proc/")) else owner(tree, best.file)

@@ -1,10 +1,9 @@
-"""The results database: runs and their records in one SQLite file, exported, and imported from other tools.
+"""The results database: runs and their records in one SQLite file, and their export.
 
 database.py   runs, records, names; old files open, newer ones are refused     record.py   what one trial did, whatever measured it
 codec.py      records as JSON and back: the border where documented names stay  damage.py  one bad run is an error about that run
-export.py     CSV, JSON, the study of a run                                     fio_result.py   fio's own figures
-foreign/      other tools' results; one module per format, one row each in its `registry.py`
+export.py     CSV, JSON, the study of a run
 
-Uses: workload.
+Uses: no other room.
 Start: `database.Store`, `record.Record`.
 """

@@ -11,28 +11,23 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from seekwise.store import typed
-from seekwise.store.record import RECORD_SCHEMA, CpuSeconds, Phase, Record
+from seekwise.store.record import CpuSeconds, Derived, Phase, Record
 
 
 def to_document(record: Record) -> dict[str, object]:
     """The record as plain data, ready for JSON; derived figures are added under `derived` for readers without our code."""
     document = _plain(record)
     document["badge"] = document.pop("provenance")
-    document["schema"] = RECORD_SCHEMA
+    document["schema"] = Record.SCHEMA
     document["phases"] = tuple(_plain(phase) for phase in record.phases)
     for phase, plain in zip(record.phases, document["phases"], strict=True):
         plain["cpu"] = _plain(phase.cpu)
         plain["latency_bins"] = {str(upper): count for upper, count in sorted(phase.latency_bins.items())}
-        plain["derived"] = {
-            "rate_bytes_per_s": phase.rate_bytes_per_s,
-            "iops": phase.iops,
-            "cpu_efficiency_mb_per_system_cpu_s": phase.cpu_efficiency,
-            "latency_percentiles_ns": percentiles_of(phase),
-        }
+        plain["derived"] = _plain(phase.derived)
     return document
 
 
-def _plain(value: Record | Phase | CpuSeconds) -> dict[str, object]:
+def _plain(value: Record | Phase | CpuSeconds | Derived) -> dict[str, object]:
     """Fields by name, the values as they are: nothing is copied that is only read."""
     return {each.name: getattr(value, each.name) for each in fields(value)}
 
@@ -134,35 +129,3 @@ class Brief:
     def _shared(self, value: dict[str, Any]) -> dict[str, Any]:
         found: dict[str, Any] = self._kept.setdefault(repr(value), value)
         return found
-
-
-def percentiles_of(phase: Phase) -> dict[str, int]:
-    """Percentiles of the histogram; where another tool gave none, those that it reports."""
-    return percentiles(phase.latency_bins) if phase.latency_bins else dict(phase.reported_percentiles_ns)
-
-
-PERCENTILES = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99)
-
-
-def percentiles(bins: dict[int, int], wanted: tuple[float, ...] = PERCENTILES) -> dict[str, int]:
-    """Percentiles of a histogram: the upper bound of the bin that holds the request of that rank.
-
-    A percentile p is given only where at least 20 requests lie beyond it (N (1 - p) >= 20), the median always: with
-    fewer, the figure is one request's luck.
-    """
-    total = sum(bins.values())
-    found: dict[str, int] = {}
-    if total == 0:
-        return found
-    ranked = sorted(bins.items())
-    for percent in wanted:
-        if percent != 50.0 and total * min(percent, 100.0 - percent) / 100.0 < 20.0:
-            continue
-        rank = max(1, -(-int(total * percent * 100) // 10_000))
-        seen = 0
-        for upper, count in ranked:
-            seen += count
-            if seen >= rank:
-                found[f"{percent:g}"] = upper
-                break
-    return found

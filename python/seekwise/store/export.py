@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable
-from dataclasses import asdict
-from typing import TextIO
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, TextIO
 
-from seekwise.store import codec
+from seekwise.document import printed
 from seekwise.store.database import Run
 from seekwise.store.record import Record
 
-EXPORT_SCHEMA = "seekwise.export/1"
 COLUMNS = (
     "run_id",
     "trial",
@@ -44,14 +43,19 @@ COLUMNS = (
 )
 
 
+@dataclass(frozen=True)
+class Export:
+    """`export RUN --format json`: everything that is kept of a run."""
+
+    SCHEMA: ClassVar = "seekwise.export/1"
+
+    run: Run
+    records: Sequence[Record]
+
+
 def write_json(run: Run, records: Iterable[Record], out: TextIO) -> None:
     """One document, schema `seekwise.export/1`."""
-    document = {
-        "schema": EXPORT_SCHEMA,
-        "run": asdict(run),
-        "records": [codec.to_document(record) for record in records],
-    }
-    json.dump(document, out, indent=1)
+    json.dump(printed(Export(run, list(records))), out, indent=1)
     out.write("\n")
 
 
@@ -63,7 +67,7 @@ def write_csv(run: Run, records: Iterable[Record], out: TextIO) -> None:
     writer.writeheader()
     for record in records:
         for phase in record.phases:
-            percentiles = codec.percentiles_of(phase)
+            percentiles = phase.percentiles_ns
             writer.writerow({
                 **{name: record.factors.get(name) for name in factors},
                 "run_id": record.run_id,

@@ -6,12 +6,10 @@ The same shape comes from every backend. Units: seconds, bytes, nanoseconds (his
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 Provenance = Literal["measured", "virtual", "simulated"]
 Operation = Literal["seq_read", "seq_write", "rand_read", "rand_write", "mixed"]
-
-RECORD_SCHEMA = "seekwise.record/1"
 
 
 @dataclass(frozen=True)
@@ -45,24 +43,66 @@ class CpuSeconds:
         return max(system_wide, self.submitter_system)
 
 
+PERCENTILES = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99)
+
+
+def percentiles(bins: dict[int, int], wanted: tuple[float, ...] = PERCENTILES) -> dict[str, int]:
+    """Percentiles of a histogram: the upper bound of the bin that holds the request of that rank.
+
+    A percentile p is given only where at least 20 requests lie beyond it (N (1 - p) >= 20), the median always: with
+    fewer, the figure is one request's luck.
+    """
+    total = sum(bins.values())
+    found: dict[str, int] = {}
+    if total == 0:
+        return found
+    ranked = sorted(bins.items())
+    for percent in wanted:
+        if percent != 50.0 and total * min(percent, 100.0 - percent) / 100.0 < 20.0:
+            continue
+        rank = max(1, -(-int(total * percent * 100) // 10_000))
+        seen = 0
+        for upper, count in ranked:
+            seen += count
+            if seen >= rank:
+                found[f"{percent:g}"] = upper
+                break
+    return found
+
+
+@dataclass(frozen=True)
+class Derived:
+    """Figures computed from the phase, for readers without this program."""
+
+    rate_bytes_per_s: float
+    iops: float
+    cpu_efficiency_mb_per_system_cpu_s: float | None
+    latency_percentiles_ns: dict[str, int]
+    """{percent: nanoseconds}."""
+
+
 @dataclass(frozen=True)
 class Phase:
     """One operation within a trial.
 
-    `latency_bins`: access time of one request, {upper bound of bin in ns: count}.
     `ios` and `latency_mean_ns` are 0 where an imported result does not have them; then nothing is judged by them.
-    `device_bytes`: bytes that the leaf devices moved meanwhile (proof that no cache answered).
+    `device_bytes` proves that no cache answered.
     """
+
+    SHOWN: ClassVar = ("derived",)
 
     operation: Operation
     elapsed_s: float
     bytes: int
     ios: int
+    """Requests completed; 0 where an imported result does not say."""
     latency_bins: dict[int, int]
+    """Latency histogram: {upper bound of the bin in ns: requests}."""
     latency_mean_ns: float
     latency_max_ns: int
     cpu: CpuSeconds
     device_bytes: int | None = None
+    """Bytes that the physical devices moved meanwhile."""
     windows: tuple[tuple[float, float], ...] = ()
     """(rate in bytes/s, mean latency in ns) over equal windows, for steady-state checks."""
     details: dict[str, object] = field(default_factory=dict)
@@ -83,14 +123,28 @@ class Phase:
         seconds = self.cpu.system_cpu
         return self.bytes / 1e6 / seconds if seconds > 0 else None
 
+    @property
+    def percentiles_ns(self) -> dict[str, int]:
+        """Percentiles of the histogram; where another tool gave none, those that it reports."""
+        return percentiles(self.latency_bins) if self.latency_bins else dict(self.reported_percentiles_ns)
+
+    @property
+    def derived(self) -> Derived:
+        return Derived(self.rate_bytes_per_s, self.iops, self.cpu_efficiency, self.percentiles_ns)
+
 
 @dataclass(frozen=True)
 class Record:
-    """One trial: one cell, once, in one block."""
+    """What one trial, or one period of a live-switched run, measured."""
+
+    SCHEMA: ClassVar = "seekwise.record/1"
+    HIDDEN: ClassVar = ("provenance",)
+    SHOWN: ClassVar = ("badge",)
 
     run_id: str
     trial: int
     block: int
+    """Repetition, from 1."""
     cell: str
     """Key of the combination without the compared setting, e.g. `disk=vda threads=8`."""
     setting: str
@@ -110,3 +164,8 @@ class Record:
     valid: bool = True
     invalid_reason: str | None = None
     attempt: int = 1
+
+    @property
+    def badge(self) -> Provenance:
+        """Provenance."""
+        return self.provenance

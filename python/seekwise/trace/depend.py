@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import special
@@ -90,11 +89,6 @@ class Process:
     """None with too few requests, or without completion times."""
     flushes: Flushes | None
     waits: tuple[Wait, ...]
-
-    def document(self) -> dict[str, Any]:
-        from dataclasses import asdict
-
-        return asdict(self)
 
 
 def understand(chunks: Iterable[np.ndarray], notes: Notes) -> list[Process]:

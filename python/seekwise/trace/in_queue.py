@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -35,25 +36,29 @@ ROWS = ("read", "read-ahead", "write", "flush", "discard")
 
 @dataclass(frozen=True)
 class Times:
-    """Of one kind of request, in seconds."""
+    """Requests of one kind; times in seconds, each median and 99th percentile."""
 
     kind: str
+    """read, read-ahead, write, flush or discard."""
     count: int
     queue: tuple[float, float] | None
-    """Median and 99th percentile; None where only bios are seen (md, device mapper)."""
+    """From arrival in the block layer to the driver; null where only bios are seen (md, device mapper)."""
     device: tuple[float, float]
-    """Of bios from arrival to the end, everything below included."""
+    """From the driver, or of a bio from arrival, to completion; everything below included."""
 
 
 @dataclass(frozen=True)
 class Level:
     """One device of the stack."""
 
+    HIDDEN: ClassVar = ("bytes_mean",)
+    SHOWN: ClassVar = ("verdict", "in_device")
+
     name: str
     medium: str
     """Key of MEDIA."""
     has_requests: bool
-    times: tuple[Times, ...]
+    requests: tuple[Times, ...]
     queue_s: float
     """Means over all requests with data."""
     device_s: float
@@ -68,7 +73,7 @@ class Level:
 
     @property
     def count(self) -> int:
-        return sum(each.count for each in self.times)
+        return sum(each.count for each in self.requests)
 
     @property
     def in_device(self) -> float:
@@ -82,7 +87,7 @@ class Level:
         return base + self.bytes_mean / rate
 
     @property
-    def verdict(self) -> str:
+    def verdict(self) -> Literal["idle", "stalls", "slow", "queue", "own queue", "quick", "bios"]:
         """`idle`, `stalls`, `slow`, `queue`, `own queue`, `quick`; `bios` for md and device mapper."""
         if not self.count and not self.unfinished:
             return "idle"
@@ -100,7 +105,7 @@ class Level:
 
     @property
     def _slow_flush(self) -> bool:
-        return any(each.kind == "flush" and each.device[0] > FLUSH_S[self.medium] for each in self.times)
+        return any(each.kind == "flush" and each.device[0] > FLUSH_S[self.medium] for each in self.requests)
 
 
 def level(name: str, medium: str, rows: np.ndarray, *, has_requests: bool, seconds: float) -> Level:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -57,29 +56,50 @@ class Summary:
         place = int(np.searchsorted(np.cumsum(counts), share * total))
         return float(2 ** ((place + 0.5) / PER_OCTAVE) / 1e6)
 
-    def document(self, notes: Notes) -> dict[str, Any]:
-        """For `--json`."""
-        return {
-            "requests": self.requests,
-            "seconds": round(self.seconds, 6),
-            "reads": int(self.kinds[Kind.READ]),
-            "writes": int(self.kinds[Kind.WRITE]),
-            "flushes": int(self.kinds[Kind.FLUSH]),
-            "discards": int(self.kinds[Kind.DISCARD]),
-            "bytes_read": int(self.bytes[Kind.READ]),
-            "bytes_written": int(self.bytes[Kind.WRITE]),
-            "sequential_share": round(self.sequential / max(self.requests, 1), 4),
-            "latency_ms": {
+    def figures(self, notes: Notes) -> Figures:
+        """As plain figures."""
+        kinds, moved = [int(each) for each in self.kinds], [int(each) for each in self.bytes]
+        many = sorted(self.by_process.items(), key=lambda item: -item[1][0])[:50]
+        return Figures(
+            requests=self.requests,
+            seconds=round(self.seconds, 6),
+            reads=kinds[Kind.READ],
+            writes=kinds[Kind.WRITE],
+            flushes=kinds[Kind.FLUSH],
+            discards=kinds[Kind.DISCARD],
+            bytes_read=moved[Kind.READ],
+            bytes_written=moved[Kind.WRITE],
+            sequential_share=round(self.sequential / max(self.requests, 1), 4),
+            latency_ms={
                 name: {f"p{share * 100:g}": self.percentile_ms(kind, share) for share in (0.5, 0.99, 0.999)}
                 for kind, name in enumerate(KINDS)
             },
-            "processes": {
+            processes={
                 notes.processes[place]: dict(
                     zip(("requests", "reads", "writes", "bytes"), map(int, counts), strict=True)
                 )
-                for place, counts in sorted(self.by_process.items(), key=lambda item: -item[1][0])[:50]
+                for place, counts in many
             },
-        }
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures:
+    """What a trace holds, in numbers."""
+
+    requests: int
+    seconds: float
+    reads: int
+    writes: int
+    flushes: int
+    discards: int
+    bytes_read: int
+    bytes_written: int
+    sequential_share: float
+    latency_ms: dict[str, dict[str, float | None]]
+    """{kind: {percentile: ms}}."""
+    processes: dict[str, dict[str, int]]
+    """{process: requests, reads, writes, bytes}."""
 
 
 def of(chunks: Iterable[np.ndarray]) -> Summary:

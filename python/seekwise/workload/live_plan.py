@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Literal
 
 from pydantic import TypeAdapter
 
@@ -43,6 +44,37 @@ class Candidate:
 
 
 @dataclass(frozen=True)
+class Pruned:
+    """A setting that a stage left behind, and why. `use`, `metric`, `share`: where it is worse and by how much."""
+
+    setting: str
+    why: Literal["worse", "less", "alike", "refused", "no time", "open"]
+    use: str | None = None
+    metric: str | None = None
+    share: float | None = None
+    than: str | None = None
+    """The value of the same setting that gains more."""
+    said: str | None = None
+    """What the kernel said."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage of `tune --also`."""
+
+    stage: Literal["schedulers", "further settings", "combinations"]
+    tried: list[str]
+    kept: list[str] = field(default_factory=list)
+    pruned: list[Pruned] = field(default_factory=list)
+    uses: list[str] = field(default_factory=list)
+    periods: int | None = None
+    combinations: int | None = None
+    """How many combinations of all these values there are."""
+    seconds_wanted: float | None = None
+    """Measuring time in which the values could be told apart."""
+
+
+@dataclass(frozen=True)
 class LivePlan:
     """What a live-switched run compares, under which uses, on which devices."""
 
@@ -66,7 +98,7 @@ class LivePlan:
     provenance: str = "measured"
     levels: tuple[Candidate, ...] = ()
     """With `--also`: each further value to try, alone under each scheduler that has it."""
-    stages: tuple[dict[str, object], ...] = ()
+    stages: tuple[Stage, ...] = ()
     """With `--also`: what was tried in turn, what was kept, and what was pruned and why."""
     extra: dict[str, object] = field(default_factory=dict)
 

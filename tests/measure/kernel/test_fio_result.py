@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from seekwise.store import fio_result
+from seekwise.measure.kernel import fio_result
 
 needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 

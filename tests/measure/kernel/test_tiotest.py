@@ -10,9 +10,9 @@ import pytest
 
 from cli.conftest import STUDY, loop, mounted, needs_fio, needs_root, seekwise, study  # noqa: F401 (fixtures)
 from seekwise.errors import UsageError
+from seekwise.measure.foreign.result import MIB
+from seekwise.measure.foreign.tiotest import FORMAT
 from seekwise.measure.kernel import tiotest
-from seekwise.store.foreign.result import MIB
-from seekwise.store.foreign.tiotest import FORMAT
 from seekwise.workload.study.plan import Cell, Load, Phase
 
 FAKE = Path(__file__).parent / "fake_tiotest.py"

@@ -6,7 +6,7 @@ import pytest
 
 from seekwise.measure.kernel import validity
 from seekwise.measure.kernel.disk import DiskCounters, Program
-from seekwise.store.fio_result import FioPhase
+from seekwise.measure.kernel.fio_result import FioPhase
 from seekwise.workload.study.plan import Load, Phase
 
 MB = 1_000_000

@@ -10,6 +10,7 @@ may change their words.
 from __future__ import annotations
 
 import json
+from dataclasses import is_dataclass
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
@@ -18,13 +19,48 @@ from typing import Any
 from seekwise import suggestion
 from seekwise.errors import UsageError
 
-MODULES = ("runs", "live", "machine", "tools", "validation", "fleet")
+MODULES = ("tools", "validation")
+DOCUMENTS: tuple[str, ...] = (
+    "cli._captures",
+    "cli._dry_run",
+    "cli._job",
+    "cli._progress",
+    "cli._request_times",
+    "cli._vary",
+    "cli._whatif",
+    "cli.advise",
+    "cli.apply",
+    "cli.bench",
+    "cli.config",
+    "cli.devices",
+    "cli.doctor",
+    "cli.import_",
+    "cli.record",
+    "cli.report",
+    "cli.results",
+    "cli.revert",
+    "cli.system",
+    "judge.raid_kind",
+    "measure.probe.characterize",
+    "report.advised",
+    "report.documents",
+    "report.explain.explanation",
+    "report.fleet.fleet_answer",
+    "report.paired",
+    "settings.design.array_answer",
+    "settings.drive_class",
+    "settings.status",
+    "store.export",
+    "store.record",
+    "trace.document",
+)
+"""Modules below `seekwise` with dataclasses that are printed as they stand (`seekwise.document`)."""
 WRITTEN = ("devices",)
 """Schemas kept as JSON: names of files in this folder, `NAME.schema.json`."""
 
 
 @cache
-def _models() -> dict[str, type]:
+def _models() -> dict[str, Any]:
     """{schema: model}"""
     from typing import get_args
 
@@ -36,6 +72,9 @@ def _models() -> dict[str, type]:
         for model in vars(module).values():
             if isinstance(model, type) and issubclass(model, Part) and "schema_" in model.model_fields:
                 found[get_args(model.model_fields["schema_"].annotation)[0]] = model
+    for name in DOCUMENTS:
+        module = import_module(f"seekwise.{name}")
+        found |= {kind.SCHEMA: kind for kind in vars(module).values() if is_dataclass(kind) and hasattr(kind, "SCHEMA")}
     return found
 
 
@@ -47,6 +86,8 @@ def names() -> list[str]:
 def load(name: str) -> dict[str, Any]:
     """The JSON schema of `seekwise.results/1`, `results/1` or `results`."""
     wanted = name if name.startswith("seekwise.") else f"seekwise.{name}"
+    from pydantic import TypeAdapter
+
     from seekwise.cli.schemas import base
 
     known = names()
@@ -60,7 +101,9 @@ def load(name: str) -> dict[str, Any]:
     if short in WRITTEN:
         return json.loads((files("seekwise.cli.schemas") / f"{short}.schema.json").read_text(encoding="utf-8"))
     model = _models()[wanted]
-    schema = model.model_json_schema(by_alias=True, schema_generator=base.Described)
+    schema = TypeAdapter(model).json_schema(by_alias=True, schema_generator=base.Described)
+    if is_dataclass(model):
+        _as_printed(schema)
     for definition in schema.get("$defs", {}).values():
         # Definitions of models say so themselves (`Part`); the others are of dataclasses.
         if not definition.pop("model", False) and "properties" in definition:

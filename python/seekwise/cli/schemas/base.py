@@ -9,9 +9,11 @@ from dataclasses import MISSING, fields
 from functools import cache
 from typing import Any, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
+
+from seekwise import document
 
 Number = float | None
 """A number; null where it is not finite or not known: JSON has no word for either."""
@@ -55,10 +57,17 @@ class Described(GenerateJsonSchema):
     """Fields of dataclasses are described by the text below them, as those of parts are."""
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
-        made = super().dataclass_schema(schema)
-        for name, text in attribute_docs(schema["cls"]).items():
-            if name in made.get("properties", {}):
-                made["properties"][name].setdefault("description", text)
+        made, kind = super().dataclass_schema(schema), schema["cls"]
+        properties, docs = made.get("properties", {}), attribute_docs(kind)
+        for name in getattr(kind, "SHOWN", ()):
+            shown = inspect.getattr_static(kind, name).fget
+            properties[name] = self.generate_inner(TypeAdapter(get_type_hints(shown)["return"]).core_schema)
+            docs[name] = " ".join((shown.__doc__ or "").split())
+        for name, text in docs.items():
+            if name in properties and text:
+                properties[name].setdefault("description", text)
+        named = {"schema": {"const": kind.SCHEMA, "type": "string"}} if hasattr(kind, "SCHEMA") else {}
+        made["properties"] = named | {name.rstrip("_"): properties[name] for name in document.keys(kind)}
         return made
 
 

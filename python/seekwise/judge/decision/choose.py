@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from scipy import special
 
@@ -50,29 +50,32 @@ Basis = Literal["safe", "least-loss", "kept", "inconclusive"]
 
 @dataclass(frozen=True)
 class Loss:
-    """One loss of one setting: where, how much, and at most how much (shares)."""
+    """Loss against the best setting of a use: 0.35 is a rate 35 % lower, or a latency 35 % longer."""
+
+    HIDDEN: ClassVar = ("title",)
 
     use: str
     title: str
     metric: str
     share: float
+    """Estimate."""
     high: float | None
+    """Upper end of the 95 % interval."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What to set.
-
-    `basis`: safe (within the threshold of the best everywhere), least-loss (gains more than it loses), kept (no other setting gains
-    more than it loses), inconclusive (no difference is shown).
-    """
+    """What to set."""
 
     setting: str
     changes: bool
+    """Whether it differs from what is in force."""
     basis: Basis
-    worst: Loss | None
+    """safe: within the threshold of the best everywhere; least-loss: gains more than it loses; kept: no other gains more than it loses;
+    inconclusive: no difference is shown."""
+    worst_loss: Loss | None
     """Where the chosen setting loses most against the best."""
-    in_force_worst: Loss | None
+    in_force_worst_loss: Loss | None
     """Where the setting in force loses most against the best."""
     gains: tuple[Loss, ...] = ()
     """Where the setting in force is shown to be worse than the chosen one, and by how much; the largest first."""

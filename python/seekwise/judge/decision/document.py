@@ -1,81 +1,64 @@
-"""The documented JSON of a decision: `tune --json`, `results --json` of a live-switched run, `verify judgement FILE --json`."""
+"""What was decided and why, as it is printed: the same shape for live-switched runs and for studies."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from seekwise.judge.decision.choose import Choice, Loss
 from seekwise.judge.decision.verdicts import Judged, Standing
 from seekwise.workload.study.uses import Purpose
 
-SCHEMA = "seekwise.tune/1"
 REQUEST = "request"
 """The unit of work of fio."""
 
 
-def decision_document(choice: Choice | None) -> dict[str, object] | None:
-    """{"setting", "changes", "basis", "worst_loss"}; None when nothing was measured."""
-    if choice is None:
-        return None
-    return {
-        "setting": choice.setting,
-        "changes": choice.changes,
-        "basis": choice.basis,
-        "worst_loss": _loss(choice.worst),
-        "in_force_worst_loss": _loss(choice.in_force_worst),
-        "gains": [_loss(each) for each in choice.gains],
-        "costs": [_loss(each) for each in choice.costs],
-    }
+@dataclass(frozen=True)
+class PurposeDecision:
+    """What to set for one purpose."""
+
+    purpose: Literal["responsive", "throughput", "asked"]
+    """responsive: times of starts, commits, pages while something competes; throughput: how much gets done; asked: the uses of `--for`."""
+    setting: str
+    changes: bool
+    worst_loss: Loss | None
 
 
-def purpose_documents(by_purpose: Mapping[Purpose, Choice], asked: Choice | None) -> list[dict[str, object]]:
-    """[{"purpose", "setting", "changes", "worst_loss"}]; `asked`: for the uses that were named, if any were."""
-    found: list[tuple[str, Choice]] = [*by_purpose.items(), *([("asked", asked)] if asked is not None else [])]
+@dataclass(frozen=True)
+class Use:
+    """One metric of one use. Losses are shares against the best of that use and metric."""
+
+    use: str
+    metric: str
+    unit: str
+    """What one unit of work is called: start, transaction, …; request for fio."""
+    value_unit: str
+    """Of `value`: ms, MB/s, /s (units per second), µs."""
+    purpose: Purpose
+    group: str
+    role: str
+    """foreground or background."""
+    threshold: float
+    """Losses up to this share count as equal."""
+    rounds: int
+    candidates: tuple[Standing, ...]
+
+
+def purposes(by_purpose: Mapping[Purpose, Choice], asked: Choice | None) -> list[PurposeDecision]:
+    """`asked`: for the uses that were named, if any were."""
+    found = [PurposeDecision(name, each.setting, each.changes, each.worst_loss) for name, each in by_purpose.items()]
+    if asked is not None:
+        found.append(PurposeDecision("asked", asked.setting, asked.changes, asked.worst_loss))
+    return found
+
+
+def uses(judged: Sequence[Judged]) -> list[Use]:
+    """One for each judged metric of a use."""
     return [
-        {"purpose": name, "setting": each.setting, "changes": each.changes, "worst_loss": _loss(each.worst)}
-        for name, each in found
-    ]
-
-
-def _loss(loss: Loss | None) -> dict[str, object] | None:
-    if loss is None:
-        return None
-    return {"use": loss.use, "metric": loss.metric, "share": _number(loss.share), "high": _number(loss.high)}
-
-
-def use_documents(judged: Sequence[Judged]) -> list[dict[str, object]]:
-    """One document per judged metric of a use; losses are shares against the best of that use and metric.
-
-    For a rate 0.35 means 35 % less than the best; for a latency, 35 % more than the best.
-    """
-    return [
-        {
-            "use": each.use,
-            "metric": each.metric,
-            "unit": each.work or REQUEST,
-            "value_unit": each.unit,
-            "purpose": each.purpose,
-            "group": each.group,
-            "role": each.role,
-            "threshold": each.threshold,
-            "rounds": each.rounds,
-            "candidates": [_candidate(standing) for standing in each.standings],
-        }
+        Use(
+            each.use, each.metric, each.work or REQUEST, each.unit, each.purpose, each.group, each.role, each.threshold,
+            each.rounds, each.standings,
+        )
         for each in judged
-    ]
-
-
-def _candidate(standing: Standing) -> dict[str, object]:
-    return {
-        "setting": standing.setting,
-        "verdict": standing.verdict,
-        "value": _number(standing.value),
-        "loss": _number(standing.loss),
-        "low": _number(standing.low),
-        "high": _number(standing.high),
-    }
-
-
-def _number(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else value
+    ]  # fmt: skip

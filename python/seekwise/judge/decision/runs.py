@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from scipy import special
@@ -27,7 +28,9 @@ PAIRS_LEAST = 2
 
 @dataclass(frozen=True)
 class Change:
-    """One metric of one use under one setting. `ratio`: new / base, with its 95 % interval."""
+    """The second run against the first, under one setting, in one use by one metric. `ratio`: new / base, with its 95 % interval."""
+
+    HIDDEN: ClassVar = ("more_is_better", "threshold")
 
     use: str
     metric: str

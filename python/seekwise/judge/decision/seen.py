@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from seekwise.judge.decision.periods import Merged
 from seekwise.judge.decision.records import job_of, period_of
@@ -16,9 +17,28 @@ TAIL_OPERATIONS_MIN = 10_000
 KINDS: tuple[Judged, ...] = ("p999", "cpu", "fairness")
 
 
-def documents(records: Sequence[Record], plan: LivePlan) -> list[dict[str, object]]:
-    """One document per use and figure that has values: {"use", "metric", "unit", "candidates": [{"setting", "value"}]}."""
-    found: list[dict[str, object]] = []
+@dataclass(frozen=True)
+class SeenValue:
+    """A figure of one setting."""
+
+    setting: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A figure that was seen and decides nothing."""
+
+    use: str
+    metric: str
+    """p999, cpu or fairness."""
+    unit: str
+    candidates: list[SeenValue]
+
+
+def figures(records: Sequence[Record], plan: LivePlan) -> list[Seen]:
+    """One for each use and figure that has values."""
+    found: list[Seen] = []
     for use in plan.uses:
         mine = [each for each in records if each.valid and each.factors.get("use") == use.name]
         job = use.foreground[0]
@@ -27,11 +47,9 @@ def documents(records: Sequence[Record], plan: LivePlan) -> list[dict[str, objec
                 continue
             metric = UseMetric(kind, job.name, kind, "foreground")
             values = {name: _value(mine, name, metric) for name in plan.labels}
-            known = [
-                {"setting": name, "value": float(f"{value:.4g}")} for name, value in values.items() if value is not None
-            ]
+            known = [SeenValue(name, float(f"{value:.4g}")) for name, value in values.items() if value is not None]
             if known:
-                found.append({"use": use.name, "metric": kind, "unit": metric.unit, "candidates": known})
+                found.append(Seen(use.name, kind, metric.unit, known))
     return found
 
 

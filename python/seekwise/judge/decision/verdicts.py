@@ -25,7 +25,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy import special
@@ -49,15 +49,18 @@ BOUND_FACTOR = 3.0
 
 @dataclass(frozen=True)
 class Standing:
-    """One candidate by one metric of one use. Losses are shares against the best (0.35 = 35 % behind)."""
+    """A setting in one use by one metric. Losses are shares against the best: 0.35 is 35 % behind."""
+
+    HIDDEN: ClassVar = ("rounds", "_factor")
 
     setting: str
     verdict: Word
     value: float | None
+    """In `value_unit`."""
     loss: float | None
     low: float
     high: float | None
-    """None: nothing bounds it yet."""
+    """95 % interval of the loss: from low to high; null: nothing bounds it yet."""
     rounds: int
 
     @property

@@ -20,11 +20,11 @@ from seekwise.lab.testbed import filesystem, image, kernels, machine, script
 from seekwise.lab.testbed.cpio import Entry
 from seekwise.lab.testbed.image import Image
 from seekwise.lab.testbed.script import Storage
+from seekwise.measure.kernel import fio_result
 from seekwise.simulate import arrays, room
 from seekwise.simulate.options import drive_parameters
 from seekwise.simulate.protocol import Options, Say, origin
 from seekwise.simulate.trial_spec import HOST_OPTIONS, QUEUE_OPTIONS, REGION_OPTIONS, REGIONS_OWN
-from seekwise.store import fio_result
 from seekwise.store.database import now
 from seekwise.store.record import Phase, Record
 from seekwise.workload.study.factors import Value

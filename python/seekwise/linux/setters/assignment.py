@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 BOOT, UDEV, SYSFS, TUNED, SCRIPT = range(5)
 """Order in which the kinds act after a start."""
@@ -27,7 +28,9 @@ OUR_FILES = (
 
 @dataclass(frozen=True)
 class Setter:
-    """`attribute` is relative to the device's folder in sysfs (`queue/scheduler`); `value` as it would be written."""
+    """A file that sets an attribute. `attribute` is relative to the device's folder in sysfs (`queue/scheduler`); `value` as it would be written."""
+
+    HIDDEN: ClassVar = ("rank", "at_least", "on_change")
 
     kind: str
     file: str
@@ -53,7 +56,7 @@ class Setter:
         return f"{KIND_NAMES[self.kind]} {self.place}"
 
     @property
-    def ours(self) -> bool:
+    def is_ours(self) -> bool:
         return any(part in self.file for part in OUR_FILES)
 
     def gives(self, current: str | None) -> bool:

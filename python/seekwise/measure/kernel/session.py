@@ -17,6 +17,7 @@ from seekwise.measure.kernel import (
     environment,
     fio,
     fio_job,
+    fio_result,
     memory,
     prepared_target,
     tiotest,
@@ -26,7 +27,6 @@ from seekwise.measure.kernel import (
 )
 from seekwise.measure.kernel.target import Target
 from seekwise.simulate.protocol import Say, origin
-from seekwise.store import fio_result
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.workload.study import plan as plans

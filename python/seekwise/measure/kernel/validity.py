@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seekwise.measure.kernel.disk import DiskCounters, Program
-from seekwise.store.fio_result import FioPhase
+from seekwise.measure.kernel.fio_result import FioPhase
 from seekwise.workload.study.plan import Load, Phase
 
 # Bytes that the devices must have moved for every byte asked. Direct: all, but for rounding at the borders of the phase.

@@ -20,7 +20,7 @@ from seekwise.judge.decision.verdicts import log_of_share
 from seekwise.measure.live import also, progress, race, screen
 from seekwise.measure.live.session import Session
 from seekwise.store.record import Record
-from seekwise.workload.live_plan import Candidate
+from seekwise.workload.live_plan import Candidate, Pruned, Stage
 from seekwise.workload.study.factors import ISCHED_PREFIX, Value
 from seekwise.workload.study.uses import Use
 
@@ -45,19 +45,12 @@ def measure(session: Session) -> Decided:
     states = race.states_of(session)
     race.first_pass(session, states, session.left_s * SCHEDULERS_SHARE)
     kept, pruned = _kept_schedulers(session)
-    stages: list[dict[str, object]] = [
-        {
-            "stage": "schedulers",
-            "tried": [each.label for each in session.plan.candidates],
-            "kept": kept,
-            "pruned": pruned,
-        }
-    ]
+    first = Stage("schedulers", [each.label for each in session.plan.candidates], kept, pruned)
     chosen, screened = _screened(session, states, kept, levels)
-    stages.append({**screened, "pruned": [*refused, *screened["pruned"]]})
+    screened = replace(screened, pruned=[*refused, *screened.pruned])
     final = _final(session, kept, chosen)
-    stages.append({"stage": "combinations", "tried": [each.label for each in final]})
-    session.plan = replace(session.plan, candidates=tuple(final), stages=tuple(stages))
+    last = Stage("combinations", [each.label for each in final])
+    session.plan = replace(session.plan, candidates=tuple(final), stages=(first, screened, last))
     session.store.change_plan(session.run.run_id, session.plan.to_document())
     for each in states:
         each.candidates = tuple(final)
@@ -65,7 +58,7 @@ def measure(session: Session) -> Decided:
     return race.to_the_end(session, states)
 
 
-def _accepted(session: Session) -> tuple[list[Candidate], list[dict[str, object]]]:
+def _accepted(session: Session) -> tuple[list[Candidate], list[Pruned]]:
     """(values that the kernel takes and that differ from its own, those that it refuses): tried without load."""
     found, refused = [], []
     plain: dict[str, dict[str, dict[str, str]]] = {}
@@ -86,7 +79,7 @@ def _accepted(session: Session) -> tuple[list[Candidate], list[dict[str, object]
             session.switch.to(level.changes)
             found.append(level)
         except SeekwiseError as error:
-            refused.append({"setting": level.label, "why": "refused", "said": error.message})
+            refused.append(Pruned(level.label, "refused", said=error.message))
     session.switch.to_original()
     return found, refused
 
@@ -96,7 +89,7 @@ def _plain_changes(session: Session, scheduler: str) -> dict[str, dict[str, str]
     return candidate.changes if candidate is not None else {}
 
 
-def _kept_schedulers(session: Session) -> tuple[list[str], list[dict[str, object]]]:
+def _kept_schedulers(session: Session) -> tuple[list[str], list[Pruned]]:
     """The two whose worst loss is least, and why the others go."""
     found = decided(session.records, session.plan, final=False)
     labels = [each.label for each in session.plan.candidates]
@@ -110,14 +103,13 @@ def _kept_schedulers(session: Session) -> tuple[list[str], list[dict[str, object
     for label in labels:
         loss = scores[label][1]
         if label not in kept and loss is not None:
-            why = {"use": loss.use, "metric": loss.metric, "share": loss.share}
-            pruned.append({"setting": label, "why": "worse", **why})
+            pruned.append(Pruned(label, "worse", loss.use, loss.metric, loss.share))
     return kept, pruned
 
 
 def _screened(
     session: Session, states: Sequence[progress.UseState], kept: Sequence[str], levels: Sequence[Candidate]
-) -> tuple[dict[str, dict[str, Value]], dict[str, object]]:
+) -> tuple[dict[str, dict[str, Value]], Stage]:
     """({scheduler label: values that gain}, what is written down of this stage)."""
     by_scheduler = {
         label: [each for each in levels if also.scheduler_of(each) == _name(session, label)] for label in kept
@@ -158,20 +150,19 @@ def _screened(
         for label, each in noticed.items():
             found[label] += _effects(session, state.use, label, records, each)
     chosen = {label: screen.best_values(each) for label, each in found.items()}
-    return chosen, {
-        "stage": "further settings",
-        "tried": [each.label for label in labels for each in by_scheduler[label]],
-        "uses": measured,
-        "periods": periods,
-        "combinations": session.plan.extra.get("combinations"),
-        "seconds_wanted": round(needed_s),
-        "kept": [
-            f"{label} {_said(name)}={value}" for label, values in chosen.items() for name, value in values.items()
-        ],
-        "pruned": [
+    combinations = session.plan.extra.get("combinations")
+    return chosen, Stage(
+        "further settings",
+        tried=[each.label for label in labels for each in by_scheduler[label]],
+        kept=[f"{label} {_said(name)}={value}" for label, values in chosen.items() for name, value in values.items()],
+        pruned=[
             why for label in kept for why in _pruned(found[label], chosen[label], by_scheduler[label], label in labels)
         ],
-    }
+        uses=measured,
+        periods=periods,
+        combinations=combinations if isinstance(combinations, int) else None,
+        seconds_wanted=round(needed_s),
+    )
 
 
 def _period_s(session: Session, state: progress.UseState, noticed: Iterable[str]) -> float:
@@ -259,9 +250,9 @@ def _log(record: Record, metric) -> float:
 
 def _pruned(
     found: Sequence[screen.Effect], chosen: dict[str, Value], tried: Sequence[Candidate], in_time: bool
-) -> list[dict[str, object]]:
+) -> list[Pruned]:
     """Why each further value goes: worse (with where and how much), less (than another value), alike (within), or open."""
-    reasons: list[dict[str, object]] = []
+    reasons: list[Pruned] = []
     for candidate in tried:
         name, value = also.further(candidate)
         if chosen.get(name) == value:
@@ -269,16 +260,17 @@ def _pruned(
         mine = [each for each in found if (each.setting, each.value) == (name, value)]
         harm = max((each for each in mine if each.is_harm), key=lambda each: each.size / each.threshold, default=None)
         if not in_time or not mine:
-            why: dict[str, object] = {"why": "no time"}
+            why = Pruned(candidate.label, "no time")
         elif harm is not None:
             share = math.expm1(harm.size) if not harm.more_is_better else -math.expm1(-harm.size)
-            why = {"why": "worse", "use": harm.use, "metric": harm.metric, "share": share}
+            why = Pruned(candidate.label, "worse", harm.use, harm.metric, share)
         elif name in chosen and any(each.is_gain for each in mine):
-            why = {"why": "less", "than": f"{_said(name)}={chosen[name]}"}
+            why = Pruned(candidate.label, "less", than=f"{_said(name)}={chosen[name]}")
         else:
             bound = math.expm1(max(abs(each.size) + screen.SURE * each.error for each in mine))
-            why = {"why": "alike", "share": bound} if bound < OPEN_SHARE else {"why": "open"}
-        reasons.append({"setting": candidate.label, **why})
+            is_alike = bound < OPEN_SHARE
+            why = Pruned(candidate.label, "alike", share=bound) if is_alike else Pruned(candidate.label, "open")
+        reasons.append(why)
     return reasons
 
 

@@ -7,8 +7,8 @@ how many surfaces a disk has: the model file says which numbers are assumed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 from seekwise.linux.buses import BUS_BYTES_PER_S, FASTEST
 from seekwise.measure.probe import measure
@@ -26,42 +26,66 @@ UNSEEN = (
 )
 
 
+@dataclass(frozen=True)
+class Zone:
+    """Sequential rate at a place."""
+
+    place: float
+    """0 at the start of the drive, 1 at its end."""
+    rate: Figure
+
+
+@dataclass(frozen=True)
+class Seek:
+    """Time of a seek."""
+
+    stroke: float
+    """Share of the full stroke."""
+    time: Figure
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Median latency."""
+
+    kib: int
+    depth: int
+    median: Figure
+
+
+@dataclass(frozen=True)
+class Iops:
+    """Random reads of 4 KiB at a queue depth."""
+
+    depth: int
+    rate: Figure
+
+
 @dataclass
 class Found:
-    """Everything that was measured."""
+    """`characterize DEVICE --json`."""
+
+    SCHEMA: ClassVar = "seekwise.characterize/1"
+    SHOWN: ClassVar = ("rpm",)
 
     capacity_sectors: int
     rotational: bool
     turn_ms: Figure
-    zones: list[tuple[float, Figure]]
-    seek: list[tuple[float, Figure]] = field(default_factory=list)
+    zones: list[Zone]
+    seek: list[Seek] = field(default_factory=list)
     read_ahead: Figure | None = None
-    segments: Figure | None = None
-    latency: list[tuple[int, int, Figure]] = field(default_factory=list)
-    """KiB, depth, median."""
-    iops: list[tuple[int, Figure]] = field(default_factory=list)
+    cache_segments: Figure | None = None
+    latency: list[Latency] = field(default_factory=list)
+    iops: list[Iops] = field(default_factory=list)
     unseen: tuple[str, ...] = UNSEEN
+    """What reading cannot show."""
     doubts: tuple[str, ...] = ()
     """What of it cannot be."""
+    device: str = ""
 
-    def document(self) -> dict[str, Any]:
-        """For `--json` and the file."""
-        rpm = 60e3 / self.turn_ms.value if self.turn_ms.value else None
-        return {
-            "schema": "seekwise.characterize/1",
-            "capacity_sectors": self.capacity_sectors,
-            "rotational": self.rotational,
-            "turn_ms": asdict(self.turn_ms),
-            "rpm": rpm,
-            "zones": [{"place": round(part, 4), "rate": asdict(figure)} for part, figure in self.zones],
-            "seek": [{"stroke": part, "time": asdict(figure)} for part, figure in self.seek],
-            "read_ahead": asdict(self.read_ahead) if self.read_ahead else None,
-            "cache_segments": asdict(self.segments) if self.segments else None,
-            "latency": [{"kib": kib, "depth": depth, "median": asdict(figure)} for kib, depth, figure in self.latency],
-            "iops": [{"depth": depth, "rate": asdict(figure)} for depth, figure in self.iops],
-            "unseen": list(self.unseen),
-            "doubts": list(self.doubts),
-        }
+    @property
+    def rpm(self) -> float | None:
+        return 60e3 / self.turn_ms.value if self.turn_ms.value else None
 
 
 def characterize(drive: Probed, tell: Callable[[str], None] = lambda what: None) -> Found:
@@ -70,24 +94,24 @@ def characterize(drive: Probed, tell: Callable[[str], None] = lambda what: None)
     turn = measure.turn_ms(drive)
     tell("zones")
     zones = measure.zone_rates(drive)
-    found = Found(drive.capacity, turn.value is not None, turn, zones)
+    found = Found(drive.capacity, turn.value is not None, turn, [Zone(round(part, 4), rate) for part, rate in zones])
     if turn.value is not None:
         tell("read-ahead and cache")
         found.read_ahead = measure.read_ahead_sectors(drive, turn.value)
-        found.segments = measure.cache_segments(drive, turn.value)
+        found.cache_segments = measure.cache_segments(drive, turn.value)
         for part in STROKES:
             tell(f"seeks over {part:.0%} of the stroke")
-            found.seek.append((part, measure.seek_ms(drive, part, turn.value, zones)))
+            found.seek.append(Seek(part, measure.seek_ms(drive, part, turn.value, zones)))
     else:
         found.unseen = (*UNSEEN, f"rotation, seeks: {turn.why}")
     tell("latency")
     for kib in SIZES_KIB:
-        found.latency.append((kib, 1, measure.latency_us(drive, kib * 2, 1)))
+        found.latency.append(Latency(kib, 1, measure.latency_us(drive, kib * 2, 1)))
     for depth in DEPTHS:
         if depth > 1:
-            found.latency.append((4, depth, measure.latency_us(drive, 8, depth)))
-        found.iops.append((depth, measure.iops(drive, depth)))
-    if drive.rate_max and any((figure.value or 0) > drive.rate_max for _, figure in found.iops):
+            found.latency.append(Latency(4, depth, measure.latency_us(drive, 8, depth)))
+        found.iops.append(Iops(depth, measure.iops(drive, depth)))
+    if drive.rate_max and any((each.rate.value or 0) > drive.rate_max for each in found.iops):
         found.unseen = (
             *found.unseen,
             f"rates and latencies beyond {drive.rate_max:,.0f} IOPS: this program asks no faster; fio does",
@@ -103,19 +127,16 @@ def doubts(found: Found, transport: str | None = None, *, is_partition: bool = F
         else []
     )
     limit, bus = BUS_BYTES_PER_S.get(transport or "", FASTEST)
-    rates = [(figure.value or 0) * 1e6 for _, figure in found.zones]
-    rates += [(figure.value or 0) * 4096 for _, figure in found.iops]
+    rates = [(each.rate.value or 0) * 1e6 for each in found.zones]
+    rates += [(each.rate.value or 0) * 4096 for each in found.iops]
     if max(rates, default=0.0) > limit:
         said.append(f"{max(rates) / 1e6:,.0f} MB/s are above what the bus carries ({bus}): memory answered")
-    latencies = {depth: figure.value for kib, depth, figure in found.latency if kib == 4 and figure.value}
-    for depth, figure in found.iops:
-        if (
-            figure.value
-            and depth in latencies
-            and (held := figure.value * latencies[depth] / 1e6) > LITTLE_MOST * depth
-        ):
+    latencies = {each.depth: each.median.value for each in found.latency if each.kib == 4 and each.median.value}
+    for each in found.iops:
+        rate, depth = each.rate.value, each.depth
+        if rate and depth in latencies and (held := rate * latencies[depth] / 1e6) > LITTLE_MOST * depth:
             said.append(
-                f"at depth {depth} {figure.value:,.0f} reads/s of {latencies[depth]:.3g} µs are {held:.3g} at once (Little's law): "
+                f"at depth {depth} {rate:,.0f} reads/s of {latencies[depth]:.3g} µs are {held:.3g} at once (Little's law): "
                 "something else used the drive between the two measurements"
             )
     return tuple(said)
@@ -127,18 +148,18 @@ def lines(found: Found) -> list[str]:
     said = [f"{gb:.4g} GB, {'rotating' if found.rotational else 'not rotating, as far as reads show'}"]
     if found.turn_ms.value:
         said.append(f"turn        {found.turn_ms.value:.4f} ms, {60e3 / found.turn_ms.value:.1f} rpm")
-    rates = [figure.value for _, figure in found.zones if figure.value]
+    rates = [each.rate.value for each in found.zones if each.rate.value]
     said.append(f"sequential  {rates[0]:.4g} MB/s at the start, {rates[-1]:.4g} MB/s at the end")
-    for part, figure in found.seek:
-        said.append(f"seek        {part:4.0%} of the stroke {_with_range(figure)}")
+    for seek in found.seek:
+        said.append(f"seek        {seek.stroke:4.0%} of the stroke {_with_range(seek.time)}")
     if found.read_ahead:
         said.append(f"read-ahead  {_with_range(found.read_ahead)}")
-    if found.segments:
-        said.append(f"cache       {_with_range(found.segments)}")
-    for kib, depth, figure in found.latency:
-        said.append(f"latency     {kib:3} KiB, depth {depth:2}  {_with_range(figure)}")
-    for depth, figure in found.iops:
-        said.append(f"rate        4 KiB, depth {depth:2}   {_with_range(figure)}")
+    if found.cache_segments:
+        said.append(f"cache       {_with_range(found.cache_segments)}")
+    for each in found.latency:
+        said.append(f"latency     {each.kib:3} KiB, depth {each.depth:2}  {_with_range(each.median)}")
+    for point in found.iops:
+        said.append(f"rate        4 KiB, depth {point.depth:2}   {_with_range(point.rate)}")
     said += ["", "Not seen:", *(f"  {what}" for what in found.unseen)]
     if found.doubts:
         said += ["", "Not believable:", *(f"  {what}" for what in found.doubts)]

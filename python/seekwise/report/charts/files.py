@@ -12,9 +12,8 @@ import vl_convert
 from markupsafe import escape
 
 from seekwise.files import make_folders, write_product
-from seekwise.report.charts.live_svg import MARKS
 from seekwise.report.charts.panels import TOTAL, Figure, is_wide, parts
-from seekwise.report.looks import Look
+from seekwise.report.looks import MARKS, Look
 
 PANEL_WIDTH, AXIS_WIDTH, GAP = 250, 52, 18
 COLUMNS_MOST = 4

@@ -12,23 +12,12 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+from seekwise.report.looks import MARKS, Look
 from seekwise.report.number_text import three
 
 AXIS_FACTOR_MAX = 100.0
 LOSS_TICKS = ((1.0, "best"), (1.05, "5 %"), (1.25, "25 %"), (2.0, "2×"), (5.0, "5×"), (20.0, "20×"), (100.0, "100×"))
 LEFT, RIGHT = 3.0, 97.0
-
-MARKS = {
-    "circle": "M5 0A5 5 0 1 1 -5 0A5 5 0 1 1 5 0Z",
-    "square": "M-4.5-4.5H4.5V4.5H-4.5Z",
-    "triangle-up": "M0-5.5L5.5 4.5H-5.5Z",
-    "diamond": "M0-6L6 0L0 6L-6 0Z",
-    "cross": "M-5-2H-2V-5H2V-2H5V2H2V5H-2V2H-5Z",
-    "triangle-down": "M0 5.5L5.5-4.5H-5.5Z",
-    "stroke": "M-6-2H6V2H-6Z",
-    "triangle-right": "M5.5 0L-4.5 5.5V-5.5Z",
-    "triangle-left": "M-5.5 0L4.5 5.5V-5.5Z",
-}
 
 
 def _place(factor: float) -> float:
@@ -61,70 +50,74 @@ def behind(low: float, high: float) -> str:
     return f"; 95 % interval: {three(100 * (low - 1)) if low > 1.0005 else 0} to {three(100 * (high - 1)) if high > 1.0005 else 0} % behind the best"
 
 
-def loss_interval(
-    low: float, middle: float | None, high: float, limit: float, mark: str, css: str, title: str, *, strong: bool
-) -> Markup:
-    """One candidate's loss: a dot, its interval, the threshold behind it. All as factors behind the best."""
-    parts = [f'<rect class="limit" x="{LEFT}%" y="0" width="{_place(limit) - LEFT:.2f}%" height="18"/>']
-    end = "M-5-4L1 0L-5 4" if high > AXIS_FACTOR_MAX else "M0-3V3"
-    if middle is None:
-        parts.append(f'<line class="open" x1="{LEFT}%" x2="{RIGHT}%" y1="9" y2="9"/>')
-    else:
-        wide = " strong" if strong else ""
-        parts.append(f'<line class="bar{wide}" x1="{_place(low):.2f}%" x2="{_place(high):.2f}%" y1="9" y2="9"/>')
-        parts.append(f'<svg x="{_place(high):.2f}%" y="9" overflow="visible"><path class="cap" d="{end}"/></svg>')
-        parts.append(
-            f'<svg x="{_place(middle):.2f}%" y="9" overflow="visible"><path class="dot" d="{MARKS[mark]}"/></svg>'
-        )
-    words = f"{title}{behind(low, high)}" if middle is not None else title
-    reading = tips([(_place(middle) if middle is not None else LEFT, 9, words)])
-    return Markup(
-        f'<svg class="loss tips {css}" role="img" {reading} width="100%" height="18"><title>{escape(title)}</title>{"".join(parts)}</svg>'
-    )
-
-
 @dataclass(frozen=True)
-class Interval:
-    """One candidate's loss as factors behind the best; `middle` None: nothing is known."""
+class Distance:
+    """How far one setting is behind the best by one metric, as factors with their 95 % interval."""
 
+    look: Look
+    factor: float | None
+    """None: not measured."""
     low: float
-    middle: float | None
     high: float
-    mark: str
-    css: str
-    title: str
-    strong: bool
+    """Infinite where nothing bounds it."""
+    words: str
+    limit: float
+    """Up to this factor settings count as equal."""
+    chosen: bool = False
+    in_force: bool = False
+    is_best: bool = False
+
+    @property
+    def title(self) -> str:
+        """`bfq: 12 % slower`."""
+        return f"{self.look.label}: {self.words}"
+
+    @property
+    def picture(self) -> Markup:
+        """A dot, its interval with what ends it, and the threshold behind both."""
+        reading = tips([
+            (_place(self.factor), 9, f"{self.title}{behind(self.low, self.high)}") if self.factor is not None else (LEFT, 9, self.title)
+        ])  # fmt: skip
+        return Markup(
+            f'<svg class="loss tips {self.look.css}" role="img" {reading} width="100%" height="18"><title>{escape(self.title)}</title>'
+            f"{_threshold(self.limit, 18)}{_interval(self, 9, ends=True)}</svg>"
+        )
 
 
-def loss_rows(rows: Sequence[Interval], limit: float, title: str) -> Markup:
-    """All candidates of one use below each other in one picture."""
+def distances(rows: Sequence[Distance], title: str) -> Markup:
+    """Several settings below each other in one picture."""
     step = 11
     height = step * len(rows) + 6
-    parts = [f'<rect class="limit" x="{LEFT}%" y="0" width="{_place(limit) - LEFT:.2f}%" height="{height}"/>']
-    for number, row in enumerate(rows):
-        y = 8 + step * number
-        parts.append(f'<g class="{row.css}"><title>{escape(row.title)}</title>')
-        if row.middle is None:
-            parts.append(f'<line class="open" x1="{LEFT}%" x2="{RIGHT}%" y1="{y}" y2="{y}"/>')
-        else:
-            wide = " strong" if row.strong else ""
-            parts.append(
-                f'<line class="bar{wide}" x1="{_place(row.low):.2f}%" x2="{_place(row.high):.2f}%" y1="{y}" y2="{y}"/>'
-            )
-            mark = MARKS[row.mark]
-            parts.append(
-                f'<svg x="{_place(row.middle):.2f}%" y="{y}" overflow="visible"><path class="dot" d="{mark}"/></svg>'
-            )
-        parts.append("</g>")
+    places = [(8 + step * number, row) for number, row in enumerate(rows)]
+    drawn = "".join(
+        f'<g class="{row.look.css}"><title>{escape(row.title)}</title>{_interval(row, y, ends=False)}</g>'
+        for y, row in places
+    )
     words = "; ".join(row.title for row in rows)
     reading = tips([
-        (_place(row.middle), 8 + step * number, f"{row.title}{behind(row.low, row.high)}")
-        for number, row in enumerate(rows)
-        if row.middle is not None
+        (_place(row.factor), y, f"{row.title}{behind(row.low, row.high)}") for y, row in places if row.factor is not None
     ])  # fmt: skip
     return Markup(
-        f'<svg class="loss tips" role="img" {reading} width="100%" height="{height}"><title>{escape(title)}. {escape(words)}</title>{"".join(parts)}</svg>'
+        f'<svg class="loss tips" role="img" {reading} width="100%" height="{height}"><title>{escape(title)}. {escape(words)}</title>'
+        f"{_threshold(rows[0].limit, height)}{drawn}</svg>"
     )
+
+
+def _threshold(limit: float, height: int) -> str:
+    return f'<rect class="limit" x="{LEFT}%" y="0" width="{_place(limit) - LEFT:.2f}%" height="{height}"/>'
+
+
+def _interval(row: Distance, y: int, *, ends: bool) -> str:
+    if row.factor is None:
+        return f'<line class="open" x1="{LEFT}%" x2="{RIGHT}%" y1="{y}" y2="{y}"/>'
+    low, middle, high = _place(row.low), _place(row.factor), _place(row.high)
+    parts = [f'<line class="bar{" strong" if row.chosen else ""}" x1="{low:.2f}%" x2="{high:.2f}%" y1="{y}" y2="{y}"/>']
+    if ends:
+        end = "M-5-4L1 0L-5 4" if row.high > AXIS_FACTOR_MAX else "M0-3V3"
+        parts.append(f'<svg x="{high:.2f}%" y="{y}" overflow="visible"><path class="cap" d="{end}"/></svg>')
+    dot = MARKS[row.look.mark]
+    parts.append(f'<svg x="{middle:.2f}%" y="{y}" overflow="visible"><path class="dot" d="{dot}"/></svg>')
+    return "".join(parts)
 
 
 def loss_axis() -> Markup:

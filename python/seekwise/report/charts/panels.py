@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from markupsafe import Markup, escape
 
-from seekwise.report.charts.live_svg import MARKS
-from seekwise.report.looks import Look
+from seekwise.report.looks import MARKS, Look
 from seekwise.report.number_text import three
 
 HEIGHT = 150
@@ -91,22 +90,37 @@ def figure(drawn: Figure) -> Markup:
     words = ", ".join(each for each in (drawn.unit, better) if each)
     heading = f"<h3>{escape(drawn.title)} <small>{escape(words)}</small></h3>"
     return Markup(
-        f'<figure class="chart" id="{escape(drawn.name)}">{heading}{legend(drawn)}'
+        f'<figure class="chart" id="{escape(drawn.name)}">{heading}{legend(drawn.looks, drawn.colour_title)}'
         f'<div class="panels">{panels}</div>'
         f"<figcaption>{escape(drawn.caption)}</figcaption>{table(drawn)}</figure>"
     )
 
 
-def legend(drawn: Figure) -> Markup:
+def distribution(pictures: Sequence[tuple[str, Markup]], looks: Sequence[Look], words: str, caption: str) -> Markup:
+    """Latency on a scale of nines: (heading, picture) of each panel; one without heading stands alone."""
+    boxes = Markup("").join(
+        Markup('<div class="panel"><h4>{}</h4>{}</div>').format(name, picture) if name else picture
+        for name, picture in pictures
+    )
+    heading = Markup("<h3>Latency distribution{} <small>logarithmic axis, lower is better</small></h3>").format(
+        f", {words}" if words else ""
+    )
+    body = Markup('<div class="panels">{}</div>').format(boxes) if pictures[0][0] else boxes
+    anchor = Markup(' id="latency-distribution"') if pictures[0][0] else ""
+    return Markup('<figure class="chart"{}>{}{}{}<figcaption>{}</figcaption></figure>').format(
+        anchor, heading, legend(looks), body, f"Read: at 99 %, one request in a hundred took longer.{caption}"
+    )
+
+
+def legend(looks: Sequence[Look], colour_title: str = "") -> Markup:
     """A button per candidate: the script lets it hide the line."""
-    looks = drawn.looks
     if len(looks) < 2:
         return Markup("")
     parts = [
         f'<button type="button" class="key" aria-pressed="true" data-s="{look.css}">{swatch(look)}{escape(look.label)}</button>'
         for look in looks
     ]
-    title = f"<span>{escape(drawn.colour_title)}:</span>" if drawn.colour_title else ""
+    title = f"<span>{escape(colour_title)}:</span>" if colour_title else ""
     return Markup(f'<div class="legend">{title}{"".join(parts)}</div>')
 
 

@@ -9,46 +9,22 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from seekwise import _core, controllers, schedulers, suggestion
+from seekwise import _core, schedulers, suggestion
 from seekwise.errors import UsageError
 from seekwise.linux.stack import read_stack
-from seekwise.report.explain import caps, hosts, program
+from seekwise.report.explain import caps, cards, hosts, program
+from seekwise.report.explain.explanation import Explanation, Parameter, Tunable
 
 UNITS = Path(__file__).parent / "units"
 # Kernels whose defaults are shown: the last with the single queue, and a recent one.
 KERNELS = ("2.6.24", "4.4", "6.1", "6.12")
 # Drives of five decades, by the year of their market.
 GENERATIONS = ((1984, "st225"), (2006, "wd2500ys"), (2009, "st31000340sv"), (2020, "exos_x18"))
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """What is known of a word."""
-
-    word: str
-    kind: str
-    """`term`, `scheduler`, `model`, or `program` for a word of the command line."""
-    title: str
-    text: str
-    see: tuple[str, ...] = ()
-    tables: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
-
-    def document(self) -> dict[str, Any]:
-        return {
-            "schema": "seekwise.explain/1",
-            "word": self.word,
-            "kind": self.kind,
-            "title": self.title,
-            "text": self.text,
-            "see": list(self.see),
-            **self.tables,
-        }
 
 
 def explain(word: str) -> Explanation:
@@ -66,10 +42,10 @@ def explain(word: str) -> Explanation:
     if scheduler := schedulers.known().get(word.lower()):
         # Without a text of its own: what its file says.
         return Explanation(
-            scheduler.name, "scheduler", scheduler.name, scheduler.summary, (), {"tunables": _tunables(scheduler.name)}
+            scheduler.name, "scheduler", scheduler.name, scheduler.summary, (), _tunables(scheduler.name)
         )
-    if found := controllers.explained(word) or hosts.explained(word):
-        return Explanation(word, "model", *found)
+    if found := cards.explained(word) or hosts.explained(word):
+        return found
     try:
         return _model(word)
     except ValueError as error:
@@ -185,7 +161,7 @@ def _unit(name: str) -> Explanation:
             text = text.replace(f"{{{table.__name__}}}", table())
     tunables = _tunables(name)
     if tunables:
-        return Explanation(name, "scheduler", title, text, see, {"tunables": tunables})
+        return Explanation(name, "scheduler", title, text, see, tunables)
     return Explanation(name, "term", title, text, see)
 
 
@@ -197,22 +173,18 @@ def _registry() -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def _tunables(scheduler: str) -> list[dict[str, Any]]:
+def _tunables(scheduler: str) -> list[Tunable]:
     """Tunables of a scheduler with their defaults by kernel."""
-    rows: dict[str, dict[str, Any]] = {}
+    rows: dict[str, Tunable] = {}
     for kernel, rows_of_kernel in _registry().items():
         for one in rows_of_kernel:
             if one["name"] != scheduler or not one["available"]:
                 continue
             for tunable in one["tunables"]:
                 if tunable["available"]:
-                    row = rows.setdefault(tunable["name"], {**_described(tunable), "defaults": {}})
-                    row["defaults"][kernel] = tunable["default"]
+                    made = Tunable(tunable["name"], tunable["unit"], tunable["meaning"], {})
+                    rows.setdefault(made.name, made).defaults[kernel] = tunable["default"]
     return list(rows.values())
-
-
-def _described(tunable: Mapping[str, Any]) -> dict[str, Any]:
-    return {"name": tunable["name"], "unit": tunable["unit"], "meaning": tunable["meaning"]}
 
 
 def _tunable(word: str) -> Explanation | None:
@@ -220,9 +192,9 @@ def _tunable(word: str) -> Explanation | None:
     lines = []
     for scheduler in sorted({one["name"] for rows in _registry().values() for one in rows}):
         for tunable in _tunables(scheduler):
-            if tunable["name"] == word:
-                defaults = ", ".join(f"{value} on {kernel}" for kernel, value in tunable["defaults"].items())
-                lines.append(f"{scheduler}: {tunable['meaning']} ({tunable['unit']}; default {defaults})")
+            if tunable.name == word:
+                defaults = ", ".join(f"{value} on {kernel}" for kernel, value in tunable.defaults.items())
+                lines.append(f"{scheduler}: {tunable.meaning} ({tunable.unit}; default {defaults})")
     if not lines:
         return None
     see = tuple(line.split(":")[0] for line in lines)
@@ -237,25 +209,20 @@ def _model(word: str) -> Explanation:
         entry = stated.get(known["key"])
         if entry is None and known["default"] is None:
             continue
+        given = entry or {}
         rows.append(
-            {
-                "name": known["key"],
-                "value": entry["value"] if entry else known["default"],
-                "unit": (entry or {}).get("unit") or known["unit"],
-                "low": (entry or {}).get("lo"),
-                "high": (entry or {}).get("hi"),
-                "confidence": entry["confidence"] if entry else "default",
-                "source": entry["source"] if entry else "not stated by the model",
-            }
-        )
+            Parameter(
+                known["key"], entry["value"] if entry else known["default"], given.get("unit") or known["unit"],
+                given.get("lo"), given.get("hi"), given.get("confidence", "default"),
+                given.get("source", "not stated by the model"),
+            )
+        )  # fmt: skip
     text = " ".join(note if note.endswith(".") else f"{note}." for note in model["notes"])
     if variants := model.get("variants"):
         editions = ", ".join(f"{model['id']}/{name}" for name in variants)
         text = f"{text} Editions: {editions}.".strip()
     see = {"hdd": ("seek", "rotation", "zones", "ncq"), "ssd": ("ssd", "slc-cache", "garbage-collection")}
-    return Explanation(
-        word, "model", model["name"], text, (*see.get(model["kind"], ()), "confidence"), {"parameters": rows}
-    )
+    return Explanation(word, "model", model["name"], text, (*see.get(model["kind"], ()), "confidence"), parameters=rows)
 
 
 def _models() -> Explanation:

@@ -16,7 +16,6 @@ from seekwise.errors import MissingError, SeekwiseError, UsageError
 from seekwise.files import new_product, open_regular
 from seekwise.report.fleet import rows
 from seekwise.report.fleet.rows import Summary, Unit
-from seekwise.store import codec
 from seekwise.store.record import Record
 
 SCHEMA = "seekwise.parquet/1"
@@ -88,7 +87,7 @@ def _flat(records: Iterable[Record]) -> Iterator[dict[str, object]]:
         if unit is None or record.environment.get("devices"):
             unit = rows.unit_of(record.environment)
         for phase in record.phases:
-            percentiles = codec.percentiles_of(phase)
+            percentiles = phase.percentiles_ns
             job = str(phase.details.get("job", ""))
             yield {
                 **{name: getattr(unit, name) for name in NAMES[:6]},

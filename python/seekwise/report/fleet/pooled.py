@@ -16,6 +16,7 @@ import numpy as np
 from seekwise.errors import MissingError
 from seekwise.judge.rule import more_is_better
 from seekwise.report.fleet.rows import METRICS, Summary, Sums, Unit
+from seekwise.report.fleet.words import interval_text, kind_text, load_text, unlike_text
 
 UNITS_LEAST = 3
 THRESHOLD = 0.03
@@ -26,25 +27,40 @@ CONTROL = " (control)"
 
 @dataclass(frozen=True)
 class Pooled:
-    """Setting against reference on units of a kind, under one load, by one metric."""
+    """A setting against the most common one, with the host as a random effect."""
 
-    kind: tuple[str, str]
+    model: str
+    level: str
     load: str
     metric: str
+    """rate or p99."""
     setting: str
     reference: str
-    units: int
+    devices: int
     ratio: float
-    low: float
-    high: float
-    """95 % interval of the ratio, corrected for the comparisons of the fleet."""
+    ratio_low: float
+    ratio_high: float
+    """95 % interval of the mean ratio, corrected for all comparisons of the fleet."""
     host_spread: float
-    """Standard deviation of the ratio between hosts beyond repeats, as a share."""
+    """Standard deviation of the ratio between hosts, beyond that of repeats, as a share."""
     word: Literal["clear", "small", "tie", "undecided"]
 
     @property
     def is_better(self) -> bool:
         return (self.ratio > 1) == more_is_better(self.metric)
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """Of the devices."""
+        return (self.model, self.level)
+
+    @property
+    def sentence(self) -> str:
+        verb = "is" if self.metric == "rate" else "has"
+        return (
+            f"{kind_text(self.kind)}, {load_text(self.load)}: {self.setting} {verb} {unlike_text(self.ratio, self.metric)} than {self.reference} "
+            f"({interval_text(self.ratio_low, self.ratio_high)}, {self.devices} devices)."
+        )
 
 
 def pooled(summary: Summary) -> list[Pooled]:
@@ -83,7 +99,7 @@ def pooled(summary: Summary) -> list[Pooled]:
         mean, low, high = float(row["eff"]), float(row["ci_low"]), float(row["ci_upp"])
         found.append(
             Pooled(
-                kind, load, metric, setting, reference, len(both), math.exp(mean), math.exp(low), math.exp(high),
+                *kind, load, metric, setting, reference, len(both), math.exp(mean), math.exp(low), math.exp(high),
                 math.expm1(math.sqrt(max(float(result.tau2), 0.0))), _word(mean, low, high),
             )
         )  # fmt: skip

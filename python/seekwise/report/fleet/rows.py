@@ -12,6 +12,7 @@ from typing import Any
 
 from seekwise.judge.observe import values
 from seekwise.store.record import Record
+from seekwise.workload.study import combination_key
 
 METRICS = ("rate", "p99")
 LENGTH_MOST = 200
@@ -141,5 +142,4 @@ def of_records(records: Iterable[Record], unit: Unit | None = None) -> Iterator[
 
 def load_of(cell: str, operation: str, job: str) -> str:
     """`rand_read use=database queries`: without the device's name, which differs between hosts."""
-    words = [word for word in cell.split() if word.partition("=")[0] not in ("disk", "system")]
-    return " ".join([operation, *words, job]).strip()
+    return " ".join([operation, combination_key.without(cell, "disk", "system"), job]).strip()

@@ -13,7 +13,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from seekwise.report.fleet import two_groups
 from seekwise.report.fleet.figures import Figure, figures, over_loads
 from seekwise.report.fleet.rows import Summary, Unit
 from seekwise.report.fleet.two_groups import Floats
+from seekwise.report.fleet.words import MANY, interval_text, kind_text, load_text, unlike_text
 
 ALPHA = 0.05
 LEAST = 0.05
@@ -41,50 +42,87 @@ ONE_LOAD = 0.1
 """Share of unlike units that are so under one load alone."""
 MAD_EFFICIENCY = 0.37
 """Of the median absolute deviation against the standard deviation, for normal noise: so much less is known of the spread."""
-PARTS: tuple[Literal["kernel", "firmware"], ...] = ("kernel", "firmware")
-Column = tuple[Literal["kernel", "firmware"], str, str, int, str]
+Part = Literal["kernel", "firmware"]
+PARTS: tuple[Part, ...] = ("kernel", "firmware")
+Column = tuple[Part, str, str, int, str]
 """What a column stands for: part, value, the value that it is held against, its units, what always comes with it."""
 
 
 @dataclass(frozen=True)
-class Outlier:
-    """A unit unlike its twins."""
+class Outlier(Unit):
+    """A unit unlike its twins: those of the same model and level."""
 
-    unit: Unit
+    SHOWN: ClassVar = ("is_worse", "sentence")
+
     load: str
+    """The load where it differs most."""
     metric: str
+    """rate or p99."""
     ratio: float
     """Of its figure and its twins'."""
     twins: int
-    more: int = 0
-    """Further loads and metrics in which it is unlike them."""
+    further: int = 0
+    """Further loads and metrics in which it differs."""
 
     @property
     def is_worse(self) -> bool:
         return (self.ratio > 1) != more_is_better(self.metric)
+
+    @property
+    def sentence(self) -> str:
+        more = f", and differs in {self.further} more figure{'' if self.further == 1 else 's'}" if self.further else ""
+        return (
+            f"{self.host}'s {self.device} has {unlike_text(self.ratio, self.metric)} than its {self.twins} twins"
+            if self.metric == "p99" and self.ratio < MANY
+            else f"{self.host}'s {self.device} is {unlike_text(self.ratio, self.metric)} "
+            f"{'as' if self.ratio >= MANY else 'than'} its {self.twins} twins"
+        ) + f" ({kind_text(self.kind)}) in {load_text(self.load)}{more}."
 
 
 @dataclass(frozen=True)
 class Change:
     """What a kernel or firmware changes against the most common one."""
 
-    part: Literal["kernel", "firmware"]
+    SHOWN: ClassVar = ("is_worse", "sentence")
+
+    part: Part
     value: str
     against: str
-    kind: tuple[str, str]
+    model: str
+    level: str
     load: str
     metric: str
+    """rate or p99."""
     ratio: float
-    low: float
-    high: float
-    units: int
-    together: str = ""
-    """The other part, where the two came together and cannot be told apart."""
-    more: int = 0
+    ratio_low: float
+    ratio_high: float
+    """95 % interval of the ratio: from ratio_low to ratio_high."""
+    devices: int
+    """With `value`."""
+    together_with: str = ""
+    """The other part, if every device with `value` has it, too: the two cannot be told apart. Else empty."""
+    further: int = 0
 
     @property
     def is_worse(self) -> bool:
         return (self.ratio > 1) != more_is_better(self.metric)
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """Of the devices."""
+        return (self.model, self.level)
+
+    @property
+    def sentence(self) -> str:
+        verb = "is" if self.metric == "rate" else "has"
+        more = f"; also in {self.further} more figure{'' if self.further == 1 else 's'}" if self.further else ""
+        together = (
+            f" It always comes with {self.together_with}, so either may be the cause." if self.together_with else ""
+        )
+        return (
+            f"{self.part.capitalize()} {self.value} {verb} {unlike_text(self.ratio, self.metric)} than {self.against} on {kind_text(self.kind)} "
+            f"in {load_text(self.load)} ({interval_text(self.ratio_low, self.ratio_high)}, {self.devices} devices{more}).{together}"
+        )
 
 
 Told = TypeVar("Told", Outlier, Change)
@@ -117,7 +155,7 @@ def _once(groups: Iterable[list[Told]]) -> list[Told]:
     for same in groups:
         # A rate says more than a tail.
         first = max(same, key=lambda each: (each.metric == "rate", abs(math.log(each.ratio))))
-        found.append(replace(first, more=len(same) - 1))
+        found.append(replace(first, further=len(same) - 1))
     return sorted(found, key=lambda each: (not each.is_worse, -abs(math.log(each.ratio))))
 
 
@@ -137,7 +175,7 @@ def _fitted(sm: Any, figure: Figure) -> tuple[Figure, list[tuple[float, Change]]
             continue
         low, high = effect - quantile * error, effect + quantile * error
         change = Change(
-            part, value, against, figure.kind, figure.load, figure.metric,
+            part, value, against, *figure.kind, figure.load, figure.metric,
             math.exp(effect), math.exp(low), math.exp(high), count, together,
         )  # fmt: skip
         tests.append((2 * float(stats.t.sf(abs(effect) / error, freedom)), change))
@@ -190,7 +228,8 @@ def _probabilities(figure: Figure) -> Floats:
 
 
 def _outlier(figure: Figure, at: int) -> Outlier:
-    return Outlier(figure.units[at], figure.load, figure.metric, math.exp(figure.own[at]), len(figure.units) - 1)
+    ratio, twins = math.exp(figure.own[at]), len(figure.units) - 1
+    return Outlier(**vars(figure.units[at]), load=figure.load, metric=figure.metric, ratio=ratio, twins=twins)
 
 
 def _farthest(loads: Sequence[Figure], unit: Unit) -> Outlier:

@@ -11,11 +11,14 @@ What holds for several systems is one sentence. `find` keeps a dozen, the strong
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from seekwise.report.insights import controllers, loads, locks, pairs, protects, requests, schedulers
 from seekwise.report.insights.finding import Finding
 from seekwise.report.insights.means import Means
+from seekwise.report.number_text import natural
 from seekwise.store.record import Record
+from seekwise.workload.study import combination_key
 from seekwise.workload.study.study import System
 
 SHOWN_MOST = 12
@@ -25,16 +28,38 @@ OF_A_KIND_MOST = {"groups": 4, "lock": 6, "pair": 3}
 
 def everything(records: Sequence[Record], systems: Sequence[System]) -> list[Finding]:
     """Every insight, unordered."""
-    means = Means.of(loads.of_one(records), [system.name for system in systems])
     return [
+        *(finding for words, alike in _alike(records) for finding in _of_alike(words, alike, systems)),
+        *locks.find(records),
+        *protects.find(records),
+    ]
+
+
+COMPARED = ("system", "load", "job", "threads", "block")
+"""Conditions that insights set side by side. Whatever else a study varies (depth, memory) is never averaged over."""
+
+
+def _alike(records: Sequence[Record]) -> list[tuple[str, list[Record]]]:
+    """Records that differ in what is compared alone, each group with its conditions in words; no words where all are one."""
+    groups: dict[str, list[Record]] = {}
+    for record in records:
+        _, conditions = combination_key.parse(record.cell)
+        words = ", ".join(f"{name} {value}" for name, value in conditions.items() if name not in COMPARED)
+        groups.setdefault(words, []).append(record)
+    order = sorted(groups, key=natural)
+    return [(words if len(groups) > 1 else "", groups[words]) for words in order]
+
+
+def _of_alike(words: str, records: Sequence[Record], systems: Sequence[System]) -> list[Finding]:
+    means = Means.of(loads.of_one(records), [system.name for system in systems])
+    found = [
         *loads.find(records),
         *schedulers.find(means),
         *requests.find(means, systems),
         *pairs.find(means, systems),
         *controllers.find(means, systems),
-        *locks.find(records),
-        *protects.find(records),
     ]
+    return [replace(each, text=f"{words}: {each.text}") for each in found] if words else found
 
 
 def find(records: Sequence[Record], systems: Sequence[System]) -> list[Finding]:

@@ -11,12 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from seekwise.errors import UsageError
 from seekwise.judge.rule import ROUNDS_MIN, THRESHOLD_SHARE
 from seekwise.judge.workloads import Weighed, Workload, find, weigh
+from seekwise.report.insights import locks, protects
 from seekwise.report.insights.means import NAMES, listed
 from seekwise.store.record import Record
+from seekwise.workload.study import combination_key
 from seekwise.workload.study.shown import Answer
 from seekwise.workload.study.study import Study, System
 
@@ -40,6 +43,8 @@ SO_FAR = "(best so far)"
 @dataclass(frozen=True)
 class Choice:
     """What to set on one system for one kind of work."""
+
+    SHOWN: ClassVar = ("text",)
 
     system: str
     kind: str
@@ -113,7 +118,8 @@ def answer(study: Study | None, records: Sequence[Record]) -> Answered | None:
     if not overall:
         return None
     drives = {system.name for system in study.system if _is_single_drive(system)}
-    return Answered(known, _headline(overall, drives), tuple(_reasons(known, wanted)))
+    told = [each for each in (locks.summary(records), protects.summary(records)) if each]
+    return Answered(known, _headline(overall, drives), (*_reasons(known, wanted), *told))
 
 
 def competitions(study: Study, records: Sequence[Record]) -> Iterator[tuple[str, str, list[Record]]]:
@@ -150,7 +156,7 @@ def _as_chunks(systems: Mapping[str, System], records: Sequence[Record]) -> list
         label = f"{chunk} KiB"
         family = families.setdefault(key, {})
         # Cells are named by their system and by whatever else is varied; both are the same for every chunk of a family.
-        cell = " ".join(w for w in record.cell.split() if not w.startswith(("system=", f"{CHUNK}=")))
+        cell = combination_key.without(record.cell, "system", CHUNK)
         family.setdefault(label, []).append(replace(record, setting=label, cell=cell))
         schedulers.setdefault(key, set()).add(str(record.factors.get("scheduler")))
     found = []
@@ -245,6 +251,9 @@ def _headline(overall: Sequence[Choice], drives: Collection[str]) -> str:
     kinds: dict[str, list[Choice]] = {}
     for choice in overall:
         kinds.setdefault(choice.kind, []).append(choice)
+    first = overall[0]
+    if len(overall) > 2 and all(choice.text == first.text for choice in overall) and first.named:
+        return f"Best on each of the {len(overall)} systems: {first.text}"
     # Said once instead of after every name.
     once = len(overall) > 1 and all(choice.is_so_far for choice in overall)
     parts = []
@@ -275,9 +284,13 @@ def either(names: Iterable[str]) -> str:
     return listed(names).replace(" and ", " or ")
 
 
+def shares(choices: Sequence[Choice]) -> list[str]:
+    """What each setting loses against the choice of its system, over all operations: a sentence for each system."""
+    return [_why(choice) for choice in choices if choice.use == OVERALL.name and not choice.threads]
+
+
 def _reasons(choices: Sequence[Choice], wanted: Answer) -> Iterator[str]:
-    overall = [choice for choice in choices if choice.use == OVERALL.name and not choice.threads]
-    yield from (_why(choice) for choice in overall)
+    yield from shares(choices)
     for name in wanted.uses:
         said: dict[str, list[str]] = {}
         for choice in choices:
@@ -301,8 +314,8 @@ def _why(choice: Choice) -> str:
     if others:
         parts.append(", ".join(f"{_word(name)} {_percent(choice.rates[name])}" for name in others))
     if not choice.is_level and choice.loss > THRESHOLD_SHARE["rate"]:
-        operation, *_ = choice.loss_cell.split()
-        where = next((word.partition("=")[2] for word in choice.loss_cell.split() if word.startswith("threads=")), "")
+        operation, conditions = combination_key.parse(choice.loss_cell)
+        where = conditions.get("threads", "")
         at = f" at {_counts((int(where),))}" if where.isdigit() else ""
         parts.append(f"{_word(choice.named[0])} loses at most {100 * choice.loss:.0f} % ({NAMES[operation]}{at})")
     return "; ".join(parts)

@@ -9,11 +9,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from seekwise.judge.percentiles import percentile_ns
 from seekwise.report.explain.caps import WITHOUT
 from seekwise.report.insights.finding import Finding, means
-from seekwise.report.insights.means import number
+from seekwise.report.insights.means import listed, number
 from seekwise.report.number_text import thousands
+from seekwise.report.rows import PERCENTILE_NAMES, percentile_ms
 from seekwise.store.record import Phase, Record
 
 LEVEL = 0.10
@@ -42,10 +42,10 @@ def _cells(records: Sequence[Record]) -> dict[tuple[str, str], dict[str, Cell]]:
     grouped: dict[tuple[str, str], dict[str, list[Cell]]] = {}
     for record in records:
         pair = _readers_and_writers(record)
-        p99 = percentile_ns(pair[0].latency_bins, 99) if pair else None
+        p99 = percentile_ms(pair[0], *PERCENTILE_NAMES["p99_ms"]) if pair else None
         if pair and p99:
             place = (str(record.factors.get("system", "")), record.cell)
-            own = Cell(pair[0].iops, p99 / 1e6, pair[1].iops)
+            own = Cell(pair[0].iops, p99, pair[1].iops)
             grouped.setdefault(place, {}).setdefault(record.setting, []).append(own)
     return means(grouped)
 
@@ -57,6 +57,22 @@ def find(records: Sequence[Record]) -> list[Finding]:
         for (system, _), settings in sorted(_cells(records).items())
         if WITHOUT in settings and len(settings) > 1
     ]
+
+
+def summary(records: Sequence[Record]) -> str | None:
+    """Whether a scheduler protects readers from writers, and on which systems; None where nothing tells."""
+    known = find(records)
+    if not known:
+        return None
+    saved: dict[str, list[str]] = {}
+    for each in known:
+        if each.numbers["protects"]:
+            saved.setdefault(str(each.numbers["protects"]), []).append(str(each.numbers["system"]))
+    if not saved:
+        where = "on any system" if len(known) > 1 else "here"
+        return f"Readers next to writers: no scheduler shortens their p99 by {100 * LEVEL:.0f} % or more {where}"
+    said = (f"{setting} shortens their p99 on {listed(systems)}" for setting, systems in saved.items())
+    return f"Readers next to writers: {'; '.join(said)}"
 
 
 def _of(system: str, settings: Mapping[str, Cell]) -> Finding:

@@ -11,6 +11,7 @@ import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -22,7 +23,6 @@ from seekwise.settings.design.search import CPU, P99, RATE, Sweep, best_of, crit
 from seekwise.settings.design.space import Point, failures_text
 from seekwise.workload.study.quantity import time_text
 
-SCHEMA = "seekwise.design/1"
 WIDTH = 79
 ROWS_MOST = 9
 NAMES = {"raid0": "RAID 0", "raid1": "RAID 1", "raid10": "RAID 10", "raid5": "RAID 5", "raid6": "RAID 6"}
@@ -50,6 +50,65 @@ class ArrayResult:
     @property
     def rate_mb_s(self) -> float:
         return math.exp(sum(map(math.log, self.rates_mb_s)) / len(self.rates_mb_s))
+
+
+@dataclass(frozen=True)
+class DesignedArray:
+    """The best settings that were found for an array, and what they gave."""
+
+    name: str
+    level: str
+    """raid0, raid1, raid10, raid5 or raid6."""
+    drives: int
+    chunk_kib: int | None
+    scheduler: str
+    queue_depth: int
+    read_ahead_kib: int | None
+    """Null where no load reads through the page cache."""
+    capacity_bytes: int
+    """Usable."""
+    survives_failures: int
+    rebuild_s: float | None
+    """Time to rebuild one drive without other load."""
+    rates_mb_s: dict[str, float]
+    """{use: MB/s of its first foreground job}."""
+    p99_ms: float
+    cpu_us: float
+    """CPU time of the host per request."""
+    relative_rate: float
+    """Of the fastest array's; over several uses the geometric mean."""
+    seeds: int
+    on_front: bool
+    """On the Pareto front of rate, p99, CPU, usable capacity and number of drives."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """`design DRIVE --json`."""
+
+    SCHEMA: ClassVar = "seekwise.design/1"
+
+    drive: str
+    kernel: str
+    loads: list[str]
+    data_bytes: int
+    """How much of the array random requests reached."""
+    seed: int
+    sampling: str
+    """sobol or latin."""
+    combinations: int
+    simulated_combinations: int
+    trials: int
+    stages: dict[str, int]
+    """{stage: trials}."""
+    surrogate_error: dict[str, float] | None
+    """Median cross-validated error of the surrogate model as a share, by figure; null where there were too few points for one."""
+    wanted_rate_mb_s: float | None
+    recommended: DesignedArray
+    command: str
+    arrays: list[DesignedArray]
+    headline: str
+    provenance: Literal["simulated"] = "simulated"
 
 
 @dataclass(frozen=True)
@@ -202,49 +261,36 @@ def _wrapped(text: str) -> list[str]:
     return textwrap.wrap(text, WIDTH, break_on_hyphens=False)
 
 
-def document(answer: Answer, sweep: Sweep) -> dict[str, object]:
+def document(answer: Answer, sweep: Sweep) -> Design:
     """What `--json` prints."""
-    return {
-        "schema": SCHEMA,
-        "provenance": "simulated",
-        "drive": sweep.model.name,
-        "kernel": sweep.model.kernel,
-        "loads": [use.name for use in sweep.uses],
-        "data_bytes": sweep.data_bytes,
-        "seed": sweep.seed,
-        "sampling": sweep.sampling,
-        "combinations": sweep.space.size,
-        "simulated_combinations": len({point for point, _ in sweep.found}),
-        "trials": len(sweep.found),
-        "stages": sweep.stages,
-        "surrogate_error": None
-        if sweep.surrogate is None
-        else dict(zip(("rate", "p99", "cpu"), sweep.surrogate.error_share, strict=True)),
-        "wanted_rate_mb_s": answer.wanted_mb_s,
-        "recommended": _document(answer.chosen, sweep),
-        "command": mdadm(answer.chosen.point),
-        "arrays": [_document(row, sweep) for row in answer.rows],
-        "headline": " ".join(lines(answer, sweep)[: lines(answer, sweep).index("")]),
-    }
+    said = lines(answer, sweep)
+    errors = None
+    if sweep.surrogate is not None:
+        errors = dict(zip(("rate", "p99", "cpu"), sweep.surrogate.error_share, strict=True))
+    return Design(
+        drive=sweep.model.name,
+        kernel=sweep.model.kernel,
+        loads=[use.name for use in sweep.uses],
+        data_bytes=sweep.data_bytes,
+        seed=sweep.seed,
+        sampling=sweep.sampling,
+        combinations=sweep.space.size,
+        simulated_combinations=len({point for point, _ in sweep.found}),
+        trials=len(sweep.found),
+        stages=sweep.stages,
+        surrogate_error=errors,
+        wanted_rate_mb_s=answer.wanted_mb_s,
+        recommended=_array(answer.chosen, sweep),
+        command=mdadm(answer.chosen.point),
+        arrays=[_array(row, sweep) for row in answer.rows],
+        headline=" ".join(said[: said.index("")]),
+    )
 
 
-def _document(row: ArrayResult, sweep: Sweep) -> dict[str, object]:
-    point = row.point
-    return {
-        "name": row.name,
-        "level": point.array.level,
-        "drives": point.array.drives,
-        "chunk_kib": point.chunk_kib or None,
-        "scheduler": point.scheduler,
-        "queue_depth": point.depth,
-        "read_ahead_kib": point.read_ahead_kib or None,
-        "capacity_bytes": point.array.capacity_bytes,
-        "survives_failures": point.array.survives,
-        "rebuild_s": point.array.rebuild_s,
-        "rates_mb_s": {use.name: rate for use, rate in zip(sweep.uses, row.rates_mb_s, strict=True)},
-        "p99_ms": row.p99_ms,
-        "cpu_us": row.cpu_us,
-        "relative_rate": row.score,
-        "seeds": row.seeds,
-        "on_front": row.on_front,
-    }
+def _array(row: ArrayResult, sweep: Sweep) -> DesignedArray:
+    point, array = row.point, row.point.array
+    rates = {use.name: rate for use, rate in zip(sweep.uses, row.rates_mb_s, strict=True)}
+    return DesignedArray(
+        row.name, array.level, array.drives, point.chunk_kib or None, point.scheduler, point.depth, point.read_ahead_kib or None,
+        array.capacity_bytes, array.survives, array.rebuild_s, rates, row.p99_ms, row.cpu_us, row.score, row.seeds, row.on_front,
+    )  # fmt: skip

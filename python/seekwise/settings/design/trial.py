@@ -11,7 +11,7 @@ from seekwise.measure.live import simulated as played
 from seekwise.measure.live.simulated import Model, jobs_of, phase_of
 from seekwise.settings.design.space import Point
 from seekwise.simulate import trial_spec
-from seekwise.store.codec import percentiles
+from seekwise.store.record import percentiles
 from seekwise.workload.study.uses import Use
 
 Simulate = Callable[[Sequence[dict[str, Any]]], list[dict[str, Any]]]

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from seekwise.control import attributes, sysfs
 from seekwise.errors import UsageError
@@ -24,7 +25,9 @@ SAFE_VALUE = re.compile(r"[A-Za-z0-9_ .,:+-]+")
 
 @dataclass(frozen=True)
 class File:
-    """What goes where; `notes` say what else is needed; `merged_with`: what was there, None if nobody looked."""
+    """A configuration file. `notes` say what else is needed; `merged_with`: what was there, None if nobody looked."""
+
+    HIDDEN: ClassVar = ("merged_with",)
 
     path: Path
     text: str

@@ -34,7 +34,7 @@ def file(wanted: Wanted, stack: Stack) -> File:
 def rules_only(wanted: Wanted, stack: Stack) -> File:
     """The file without saying how it takes effect."""
     rules, notes = [], []
-    rivals = [setter for setter in udev_rules.read(tree_of(stack), stack) if setter.on_change and not setter.ours]
+    rivals = [setter for setter in udev_rules.read(tree_of(stack), stack) if setter.on_change and not setter.is_ours]
     for device, values in wanted.items():
         known = stack.devices.get(device)
         if known is not None and known.details.get("hidden_path"):

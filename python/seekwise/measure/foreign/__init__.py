@@ -6,6 +6,6 @@ A format says what its tool measured and nothing more: what it does not print is
 a note says so. What the user knows (`--given threads=8`) fills in what the tool left out.
 """
 
-from seekwise.store.foreign.build import read
+from seekwise.measure.foreign.build import read
 
 __all__ = ["read"]

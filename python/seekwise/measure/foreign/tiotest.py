@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from seekwise.store.foreign.result import MIB, Format, Given, Result, Source, phase
+from seekwise.measure.foreign.result import MIB, Format, Given, Result, Source, phase
 from seekwise.store.record import Operation, Phase
 
 HEAD = re.compile(r"Tiotest results for (\d+) concurrent io threads")

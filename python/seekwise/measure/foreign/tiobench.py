@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import re
 
-from seekwise.store.foreign.result import MIB, Format, Given, Result, Source, phase
-from seekwise.store.foreign.tiotest import counts_process_per_thread, version_of
+from seekwise.measure.foreign.result import MIB, Format, Given, Result, Source, phase
+from seekwise.measure.foreign.tiotest import counts_process_per_thread, version_of
 from seekwise.store.record import Operation
 
 TITLES: dict[str, Operation] = {

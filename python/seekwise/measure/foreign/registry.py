@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seekwise.store.foreign import (
+from seekwise.measure.foreign import (
     fio_json,
     fio_logs,
     fio_terse,
@@ -12,7 +12,7 @@ from seekwise.store.foreign import (
     tiobench,
     tiotest,
 )
-from seekwise.store.foreign.result import Format
+from seekwise.measure.foreign.result import Format
 
 FORMATS: tuple[Format, ...] = (
     gnome_disks.FORMAT,

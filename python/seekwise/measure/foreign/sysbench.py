@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from seekwise.store.foreign.result import MIB, Format, Given, Result, Source, phase
+from seekwise.measure.foreign.result import MIB, Format, Given, Result, Source, phase
 from seekwise.store.record import Operation
 from seekwise.workload.study.quantity import parse_bytes
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from seekwise.errors import UsageError
 from seekwise.files import read_regular
+from seekwise.measure.foreign import registry
+from seekwise.measure.foreign.result import ForeignError, Format, Given, Result, Source
 from seekwise.release import release
 from seekwise.store.database import Run, now
-from seekwise.store.foreign import registry
-from seekwise.store.foreign.result import ForeignError, Format, Given, Result, Source
 from seekwise.store.record import Record
 from seekwise.store.run_id import new_run_id
 from seekwise.workload.study.plan import Cell, Load, Phase, Plan, Setting, SystemFacts, Trial

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from seekwise.store.foreign.result import MIB, Format, Given, Result, Source, phase_of_rate
+from seekwise.measure.foreign.result import MIB, Format, Given, Result, Source, phase_of_rate
 from seekwise.store.record import Operation, Phase
 from seekwise.workload.study.quantity import parse_bytes
 
