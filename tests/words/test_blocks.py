@@ -104,7 +104,9 @@ CASES = [
     pytest.param(
         page,
         id=place(page),
-        marks=[pytest.mark.slow] if "engineering" in page.parts or any(SLOW.match(line) for _, line in typed(page)) else [],
+        marks=[pytest.mark.slow, pytest.mark.timeout(1800)]
+        if "engineering" in page.parts or any(SLOW.match(line) for _, line in typed(page))
+        else [],
     )
     for page in WITH_COMMANDS
 ]  # fmt: skip
