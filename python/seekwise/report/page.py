@@ -173,7 +173,7 @@ def reasons(content: ReportContent, loss_blocks: Sequence[losses.LossBlock]) -> 
         content.question is None
         and content.advice.recommended
         and not content.arrays
-        and (costs := losses.price(loss_blocks))
+        and (costs := losses.largest_loss(loss_blocks))
     ):
         found.insert(0, costs)
     return found
