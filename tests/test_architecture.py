@@ -30,7 +30,7 @@ SOURCE_FILE = re.compile(r"(?:crates|python/seekwise)/[\w/]+\.(?:rs|py)\b")
 def test_each_source_file_that_a_page_names_exists() -> None:
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     named = {(path, page.name) for page in pages for path in SOURCE_FILE.findall(page.read_text(encoding="utf-8"))}
-    assert named
+    assert len(named) > 5
     assert {each for each in named if not (ROOT / each[0]).exists()} == set()
 
 
