@@ -14,7 +14,7 @@ PLAN = SimpleNamespace(
     reference="old",
     backend="simulated",
     systems=[None],
-    cells=[],
+    combinations=[],
     settings=[
         SimpleNamespace(label="old", control=False, values={}),
         SimpleNamespace(label="new", control=False, values={}),

@@ -58,7 +58,7 @@ class Fake:
             if self.fail_after is not None and len(self.trials) >= self.fail_after:
                 raise SeekwiseError("power cut")
             self.trials.append(trial)
-            setting, cell = self.plan.settings[trial.setting], self.plan.cells[trial.cell]
+            setting, cell = self.plan.settings[trial.setting], self.plan.combinations[trial.combination]
             rng = np.random.default_rng(trial.seed)
             name = setting.label.removesuffix(" (control)")
             phases = []
@@ -102,7 +102,11 @@ def test_decided_cells_stop_while_open_ones_go_on(tmp_path: Path) -> None:
         return 0.0 if "threads=8" in cell else 0.4 * (setting == "b")
 
     fake, _, _ = carried_out(tmp_path, made, effect, noisy="threads=8")
-    late = {made.cells[trial.cell].key for trial in fake.trials if trial.repetition > 3 and trial.role != "sentinel"}
+    late = {
+        made.combinations[trial.combination].key
+        for trial in fake.trials
+        if trial.repetition > 3 and trial.role != "sentinel"
+    }
     assert late == {"system=disk threads=8"}
     assert any(trial.role == "control" for trial in fake.trials if trial.repetition > 3)
 
@@ -146,8 +150,8 @@ def test_a_resumed_run_decides_as_if_it_had_not_been_interrupted(tmp_path: Path)
         resumed = of_run.of(store, store.run(row.run_id))
     assert not {t.index for t in broken.trials} & {t.index for t in rest.trials}
     _, whole, _ = carried_out(tmp_path / "other", made, effect) if (tmp_path / "other").mkdir() is None else None
-    assert [(v.cell, v.winner, v.ratio) for v in resumed.verdicts] == [
-        (v.cell, v.winner, v.ratio) for v in whole.verdicts
+    assert [(v.combination, v.winner, v.ratio) for v in resumed.verdicts] == [
+        (v.combination, v.winner, v.ratio) for v in whole.verdicts
     ]
 
 

@@ -74,7 +74,7 @@ def made_records(
                         run_id=run_id,
                         trial=len(records),
                         repetition=block,
-                        cell=f"system=disk threads={threads}",
+                        combination=f"system=disk threads={threads}",
                         setting=setting,
                         factors={"scheduler": setting, "threads": threads},
                         provenance="measured",

@@ -31,7 +31,7 @@ RECORD = Record(
     run_id="r1",
     trial=0,
     repetition=1,
-    cell="system=disk threads=1",
+    combination="system=disk threads=1",
     setting="bfq",
     factors={"scheduler": "bfq", "threads": 1, "direct": True},
     provenance="measured",

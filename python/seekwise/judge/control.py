@@ -51,7 +51,7 @@ def judge_control(
         # Without the suffix the second label is a setting like any other.
         renamed = [
             Observation(
-                o.table, o.cell, o.repetition, "label A" if o.setting == first else "label B", o.metric, o.value
+                o.table, o.combination, o.repetition, "label A" if o.setting == first else "label B", o.metric, o.value
             )
             for o in observations
             if o.setting in (first, second)

@@ -32,7 +32,7 @@ class Outlier:
     """One trial's value that stands apart from what its setting and block would make expect."""
 
     table: str
-    cell: str
+    combination: str
     metric: str
     repetition: int
     setting: str

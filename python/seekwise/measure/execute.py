@@ -163,7 +163,7 @@ class Pace:
     def __init__(self, plan: Plan, todo: Sequence[Trial]) -> None:
         self._started = time.monotonic()
         self._total = len(plan.trials)
-        self._estimates = {trial.index: plan.trial_s[trial.cell] for trial in todo}
+        self._estimates = {trial.index: plan.trial_s[trial.combination] for trial in todo}
         """Of the trials still to be done, in their order."""
         self._left_s = self._all_s = sum(self._estimates.values())
 

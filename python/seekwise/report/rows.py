@@ -61,7 +61,7 @@ def trial_row(record: Record, phase: Phase) -> dict[str, object]:
         **({"threads": phase.details["group_threads"]} if "group_threads" in phase.details else {}),
         "operation": phase.operation,
         "setting": record.setting,
-        "cell": record.cell,
+        "cell": record.combination,
         "block": record.repetition,
         "trial": record.trial,
         "rate_mb_s": phase.rate_bytes_per_s / 1e6,

@@ -35,7 +35,7 @@ def loads(content: ReportContent) -> list[str]:
     if content.plan is None:
         return []
     groups: dict[str, list[Load]] = {}
-    for cell in content.plan.cells:
+    for cell in content.plan.combinations:
         groups.setdefault(cell.load.name, []).append(cell.load)
     return [_load(name, members) for name, members in groups.items()]
 

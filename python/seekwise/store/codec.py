@@ -66,7 +66,7 @@ class StoredRecord:
     trial: int
     attempt: int
     repetition: int
-    cell: str
+    combination: str
     setting: str
     provenance: str
     valid: bool

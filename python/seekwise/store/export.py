@@ -74,7 +74,7 @@ def write_csv(run: Run, records: Iterable[Record], out: TextIO) -> None:
                 "trial": record.trial,
                 "attempt": record.attempt,
                 "block": record.repetition,
-                "cell": record.cell,
+                "cell": record.combination,
                 "setting": record.setting,
                 "role": record.conditions.get("role"),
                 "badge": record.provenance,

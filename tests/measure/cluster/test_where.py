@@ -97,10 +97,10 @@ def test_an_excerpt_keeps_what_a_trial_means() -> None:
     chosen = whole.trials[3:6]
     part, moved = excerpt(whole, chosen)
     for before, after in zip(chosen, moved, strict=True):
-        assert whole.cells[before.cell] == part.cells[after.cell]
+        assert whole.combinations[before.combination] == part.combinations[after.combination]
         assert whole.settings[before.setting] == part.settings[after.setting]
         assert (before.index, before.seed, before.repetition) == (after.index, after.seed, after.repetition)
-    assert len(part.cells) <= 3 and not part.trials
+    assert len(part.combinations) <= 3 and not part.trials
 
 
 @pytest.mark.parametrize(

@@ -373,7 +373,7 @@ def _record(runs: Runs, candidate: Candidate, turn: int, began: float, elapsed: 
         run_id=runs.run_id,
         trial=runs.number,
         repetition=turn,
-        cell="use=command",
+        combination="use=command",
         setting=candidate.label,
         factors={**candidate.values, "use": "command"},
         provenance="measured",

@@ -269,7 +269,7 @@ def _record(
         run_id=run_id,
         trial=index,
         repetition=span.round,
-        cell=f"use={FOUND}",
+        combination=f"use={FOUND}",
         setting=span.label,
         factors={**candidate.values, "use": FOUND},
         provenance="measured",

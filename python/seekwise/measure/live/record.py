@@ -52,7 +52,7 @@ def of_period(
         run_id=run_id,
         trial=index,
         repetition=round_offset + period.round,
-        cell=f"use={use.name}",
+        combination=f"use={use.name}",
         setting=period.candidate,
         factors={**values, "use": use.name},
         provenance="measured",

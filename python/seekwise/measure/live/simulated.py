@@ -306,7 +306,7 @@ def _record(
         run_id=run_id,
         trial=index,
         repetition=number,
-        cell=f"use={use.name}",
+        combination=f"use={use.name}",
         setting=candidate.label,
         factors={**candidate.values, "use": use.name},
         provenance="simulated",

@@ -18,7 +18,7 @@ def check(record: Record) -> None:
     """Raises ValueError naming what is wrong."""
     if record.provenance not in PROVENANCES:
         raise ValueError(f"provenance {record.provenance!r:.40}")
-    texts = (record.cell, record.setting, record.started_at)
+    texts = (record.combination, record.setting, record.started_at)
     whole = (record.environment, record.factors, record.settings_seen, record.load, record.conditions)
     if not (
         all(isinstance(each, str) for each in texts)
