@@ -1,6 +1,4 @@
-"""JSON schemas of everything that `--json` prints, and the promise on them.
-
-A part that is printed as a dataclass stands has no second description: its schema is made from the dataclass. The others are models here.
+"""JSON schemas of everything that `--json` prints, made from the dataclasses that are printed, and the promise on them.
 
 A document names its schema, `seekwise.NAME/VERSION`. Within a version keys may be added; none is removed, renamed or given another
 meaning, type or unit. Anything else is a new version, announced in CHANGELOG.md. Texts made for reading (headlines, notes, reasons)
@@ -19,7 +17,6 @@ from typing import Any
 from seekwise import suggestion
 from seekwise.errors import UsageError
 
-MODULES = ("tools", "validation")
 DOCUMENTS: tuple[str, ...] = (
     "cli._captures",
     "cli._dry_run",
@@ -39,6 +36,8 @@ DOCUMENTS: tuple[str, ...] = (
     "cli.report",
     "cli.results",
     "cli.revert",
+    "cli.schemas.tools",
+    "cli.schemas.validation",
     "cli.system",
     "judge.raid_kind",
     "measure.probe.characterize",
@@ -60,27 +59,16 @@ WRITTEN = ("devices",)
 
 
 @cache
-def _models() -> dict[str, Any]:
-    """{schema: model}"""
-    from typing import get_args
-
-    from seekwise.cli.schemas.base import Part
-
-    found = {}
-    for name in MODULES:
-        module = import_module(f"seekwise.cli.schemas.{name}")
-        for model in vars(module).values():
-            if isinstance(model, type) and issubclass(model, Part) and "schema_" in model.model_fields:
-                found[get_args(model.model_fields["schema_"].annotation)[0]] = model
-    for name in DOCUMENTS:
-        module = import_module(f"seekwise.{name}")
-        found |= {kind.SCHEMA: kind for kind in vars(module).values() if is_dataclass(kind) and hasattr(kind, "SCHEMA")}
-    return found
+def _documents() -> dict[str, Any]:
+    """{schema: dataclass}"""
+    modules = [import_module(f"seekwise.{name}") for name in DOCUMENTS]
+    kinds = [kind for module in modules for kind in vars(module).values() if is_dataclass(kind)]
+    return {kind.SCHEMA: kind for kind in kinds if hasattr(kind, "SCHEMA")}
 
 
 def names() -> list[str]:
     """Every schema, as `seekwise.results/1`."""
-    return sorted([*_models(), *(f"seekwise.{name}/1" for name in WRITTEN)])
+    return sorted([*_documents(), *(f"seekwise.{name}/1" for name in WRITTEN)])
 
 
 def load(name: str) -> dict[str, Any]:
@@ -88,7 +76,7 @@ def load(name: str) -> dict[str, Any]:
     wanted = name if name.startswith("seekwise.") else f"seekwise.{name}"
     from pydantic import TypeAdapter
 
-    from seekwise.cli.schemas import base
+    from seekwise.cli.schemas.base import Described
 
     known = names()
     wanted = (
@@ -100,35 +88,6 @@ def load(name: str) -> dict[str, Any]:
     short = wanted.removeprefix("seekwise.").split("/")[0]
     if short in WRITTEN:
         return json.loads((files("seekwise.cli.schemas") / f"{short}.schema.json").read_text(encoding="utf-8"))
-    model = _models()[wanted]
-    schema = TypeAdapter(model).json_schema(by_alias=True, schema_generator=base.Described)
-    if is_dataclass(model):
-        _as_printed(schema)
-    for definition in schema.get("$defs", {}).values():
-        # Definitions of models say so themselves (`Part`); the others are of dataclasses.
-        if not definition.pop("model", False) and "properties" in definition:
-            _as_printed(definition)
-    schema.pop("model", None)
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **schema,
-        "title": wanted,
-        "description": " ".join((model.__doc__ or "").split()),
-    }
-
-
-def _as_printed(definition: dict[str, Any]) -> None:
-    """The schema of a dataclass as `asdict` prints it: every field, and null for numbers that are not finite."""
-    definition["required"] = list(definition["properties"])
-    definition["description"] = " ".join(definition.get("description", "").split())
-    todo: list[Any] = list(definition["properties"].values())
-    for field in todo:
-        field.pop("default", None)
-    while todo:
-        part = todo.pop()
-        if isinstance(part, list):
-            todo += part
-        elif isinstance(part, dict) and part.get("type") == "number":
-            part["type"] = ["number", "null"]
-        elif isinstance(part, dict):
-            todo += part.values()
+    kind = _documents()[wanted]
+    schema = TypeAdapter(kind).json_schema(schema_generator=Described)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": wanted}

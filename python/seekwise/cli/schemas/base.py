@@ -1,4 +1,4 @@
-"""What every document has in common."""
+"""JSON schemas of dataclasses as `seekwise.document` prints them."""
 
 from __future__ import annotations
 
@@ -9,34 +9,11 @@ from dataclasses import MISSING, fields
 from functools import cache
 from typing import Any, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
+from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from seekwise import document
-
-Number = float | None
-"""A number; null where it is not finite or not known: JSON has no word for either."""
-Map = dict[str, Any]
-
-
-class Part(BaseModel):
-    """An object in a document. New keys may be added under the same version of the schema; none is removed or changes its meaning."""
-
-    # `schema_` and `for_` stand for names that Python keeps to itself.
-    model_config = ConfigDict(
-        use_attribute_docstrings=True,
-        extra="allow",
-        alias_generator=lambda name: name.rstrip("_"),
-        json_schema_extra={"model": True},
-    )
-
-
-class Counted(Part):
-    """How many of how many points agree."""
-
-    passed: int
-    total: int
 
 
 @cache
@@ -54,7 +31,7 @@ def attribute_docs(kind: type) -> dict[str, str]:
 
 
 class Described(GenerateJsonSchema):
-    """Fields of dataclasses are described by the text below them, as those of parts are."""
+    """Fields are described by the text below them; every field is there."""
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
         made, kind = super().dataclass_schema(schema), schema["cls"]
@@ -69,17 +46,26 @@ class Described(GenerateJsonSchema):
         for name, text in docs.items():
             if name in properties and text:
                 properties[name].setdefault("description", text)
-        named = {"schema": {"const": kind.SCHEMA, "type": "string"}} if hasattr(kind, "SCHEMA") else {}
-        made["properties"] = named | {document.key(kind, name): properties[name] for name in document.keys(kind)}
+        named: dict[str, Any] = {"schema": {"const": kind.SCHEMA, "type": "string"}} if hasattr(kind, "SCHEMA") else {}
+        for name in document.keys(kind):
+            properties[name].pop("default", None)
+            named[document.key(kind, name)] = _with_null(properties[name])
+        # Of what another program writes, or several kinds share, keys with a default may be missing.
+        optional = [
+            each.name for each in fields(kind) if each.default is not MISSING or each.default_factory is not MISSING
+        ]
+        missing = {document.key(kind, name) for name in optional} if getattr(kind, "PARTIAL", False) else set()
+        made["properties"], made["required"] = named, [key for key in named if key not in missing]
+        made["description"] = " ".join(made.get("description", "").split())
         return made
 
 
-def part_of(kind: type, *names: str) -> Any:
-    """A part with fields of a dataclass (all, or those of `names`), for documents that print them among others."""
-    hints, docs = get_type_hints(kind), attribute_docs(kind)
-    made: dict[str, Any] = {}
-    for field in fields(kind):
-        if not names or field.name in names:
-            default = ... if field.default is MISSING else field.default
-            made[field.name] = (hints[field.name], Field(default, description=docs.get(field.name)))
-    return create_model(kind.__name__, __base__=Part, **made)
+def _with_null(part: Any) -> Any:
+    """The same with null for numbers: those that are not finite have no word in JSON."""
+    if isinstance(part, list):
+        return [_with_null(each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    if part.get("type") == "number":
+        return {**part, "type": ["number", "null"]}
+    return {key: _with_null(each) for key, each in part.items()}

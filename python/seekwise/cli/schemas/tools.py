@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
-from pydantic import Field
-
-from seekwise.cli.schemas.base import Map, Part
 from seekwise.settings.guard.compare import Comparison
 
 
-class Guard(Part):
+@dataclass(kw_only=True)
+class Guard:
     """`apply --guard --json`: what the guard saw and did."""
 
-    schema_: Literal["seekwise.guard/1"]
+    SCHEMA: ClassVar = "seekwise.guard/1"
+    PARTIAL: ClassVar = True
+
     id: str
     started_at: str
     ended_at: str | None = None
@@ -25,30 +26,33 @@ class Guard(Part):
     seconds: float
     limit: float
     reason: str
-    evidence: Map | None
+    evidence: dict[str, Any] | None
     outcome: str
     """starting, watching before, watching after, kept, rolled back, nothing to set or failed."""
     headline: str
     comparison: Comparison | None = None
-    restored: list[str] = Field(default_factory=list)
+    restored: list[str] = field(default_factory=list)
 
 
-class Drive(Part):
+@dataclass(kw_only=True)
+class Drive:
     """`drive MODEL --json`, first line: the drives are ready."""
 
-    schema_: Literal["seekwise.drive/1"]
+    SCHEMA: ClassVar = "seekwise.drive/1"
+
     model: str
     name: str
     bytes: int
     sockets: list[str]
     control: str
     store: str | None
-    transport: Map | None
+    transport: dict[str, Any] | None
     """Time between client and drive, in ns: `request_ns`, `answer_ns`."""
     devices: list[str]
 
 
-class Served(Part):
+@dataclass(kw_only=True)
+class Served:
     """What one drive did."""
 
     drive: int
@@ -70,10 +74,12 @@ class Served(Part):
     late_us_max: float
 
 
-class DriveReport(Part):
+@dataclass(kw_only=True)
+class DriveReport:
     """`drive MODEL --json`, last line: what the drives did."""
 
-    schema_: Literal["seekwise.drive-report/1"]
+    SCHEMA: ClassVar = "seekwise.drive-report/1"
+
     model: str
     seconds: float
     valid: bool

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
-from pydantic import Field
-
-from seekwise.cli.schemas.base import Counted, Map, Number, Part, part_of
 from seekwise.judge.calibration.score import Score
 from seekwise.judge.compare import Agreement
 
 
-class Basis(Part):
+@dataclass(kw_only=True)
+class Counted:
+    """How many of how many points agree."""
+
+    PARTIAL: ClassVar = True
+
+    passed: int
+    total: int
+
+
+@dataclass(kw_only=True)
+class Basis:
     """The points by what they are worth."""
 
     fitted: Counted
@@ -22,14 +31,16 @@ class Basis(Part):
     """Never looked at before the figure was printed."""
 
 
+@dataclass(kw_only=True)
 class File(Counted):
     """One file. What a kind counts besides stands under names of its own."""
 
     file: str
     basis: Basis
-    misses: list[str | Map]
+    misses: list[str | dict[str, Any]]
 
 
+@dataclass(kw_only=True)
 class Verified(Counted):
     """What every kind has."""
 
@@ -42,66 +53,82 @@ class Verified(Counted):
     files: list[File]
 
 
+@dataclass(kw_only=True)
 class Claims(Verified):
     """`verify claims --json`."""
 
-    schema_: Literal["seekwise.validate.claims/1"]
+    SCHEMA: ClassVar = "seekwise.validate.claims/1"
+
     modelled: int
 
 
+@dataclass(kw_only=True)
 class Verdicts(Verified):
     """`verify verdicts --json`."""
 
-    schema_: Literal["seekwise.validate.verdicts/1"]
+    SCHEMA: ClassVar = "seekwise.validate.verdicts/1"
+
     rule: str
     modelled: int
 
 
+@dataclass(kw_only=True)
 class Drives(Verified):
     """`verify drives --json`."""
 
-    schema_: Literal["seekwise.validate.drives/1"]
+    SCHEMA: ClassVar = "seekwise.validate.drives/1"
+
     inputs: int
     """Figures that the model has as input; not counted in `passed` and `total`."""
 
 
+@dataclass(kw_only=True)
 class Ladder(Verified):
     """`verify ladder --json`."""
 
-    schema_: Literal["seekwise.validate.ladder/1"]
+    SCHEMA: ClassVar = "seekwise.validate.ladder/1"
+
     agreement: list[Agreement]
 
 
+@dataclass(kw_only=True)
 class Mapping(Verified):
     """`verify mapping --json`."""
 
-    schema_: Literal["seekwise.validate.mapping/1"]
+    SCHEMA: ClassVar = "seekwise.validate.mapping/1"
+
     ordered: Counted
     """Rows whose pages went out in the recorded order."""
 
 
+@dataclass(kw_only=True)
 class Rates(Verified):
     """`verify rates --json`."""
 
-    schema_: Literal["seekwise.validate.rates/1"]
+    SCHEMA: ClassVar = "seekwise.validate.rates/1"
+
     pairs: Counted
     """Pairs of schedulers whose order is met."""
 
 
+@dataclass(kw_only=True)
 class Traces(Verified):
     """`verify traces --json`."""
 
-    schema_: Literal["seekwise.validate.traces/1"]
+    SCHEMA: ClassVar = "seekwise.validate.traces/1"
 
 
+@dataclass(kw_only=True)
 class WhatIf(Verified):
     """`verify whatif --json`."""
 
-    schema_: Literal["seekwise.validate.whatif/1"]
-    agreement: Map
+    SCHEMA: ClassVar = "seekwise.validate.whatif/1"
+
+    agreement: dict[str, Any]
     """`closed` and `open`: {metric: median_error, p90_error}, best_right, best_of."""
 
 
+@dataclass(kw_only=True)
 class Group(Counted):
     """One scheduler of one kernel."""
 
@@ -115,19 +142,22 @@ class Group(Counted):
     met: bool
 
 
+@dataclass(kw_only=True)
 class Vectors(Verified):
     """`verify vectors --json`."""
 
-    schema_: Literal["seekwise.validate.vectors/1"]
+    SCHEMA: ClassVar = "seekwise.validate.vectors/1"
+
     contested: Counted
     """Points at which the scheduler had a choice."""
     unasked: int
     groups: list[Group]
-    runs: Map = Field(default_factory=dict)
+    runs: dict[str, Any] = field(default_factory=dict)
     """With --whole: closed-loop replay."""
 
 
-class Check(Part):
+@dataclass(kw_only=True)
+class Check:
     """A promise of the built-in calibration."""
 
     name: str
@@ -136,9 +166,11 @@ class Check(Part):
     at_most: bool
 
 
-class Judgement(Verified, part_of(Score)):
+@dataclass(kw_only=True)
+class Judgement(Verified, Score):
     """`verify judgement --json`."""
 
-    schema_: Literal["seekwise.validate.judgement/1"]
-    share: Number = None
-    checks: list[Map] = Field(default_factory=list)
+    SCHEMA: ClassVar = "seekwise.validate.judgement/1"
+
+    share: float | None = None
+    checks: list[dict[str, Any]] = field(default_factory=list)
