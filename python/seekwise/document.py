@@ -1,7 +1,7 @@
 """What `--json` prints: dataclasses as they stand. `seekwise schema` describes them by the same definitions.
 
-A document has `SCHEMA`, its name. `SHOWN` names properties of a class that are printed with its fields, `HIDDEN` fields that are not. A key that
-Python keeps to itself (`for`) is a field with `_` at its end.
+A document has `SCHEMA`, its name. `SHOWN` names properties of a class that are printed with its fields, `HIDDEN` fields that are not. `NAMES` says
+under which key a field is printed that has another name in documents; a key that Python keeps to itself (`for`) is a field with `_` at its end.
 """
 
 from __future__ import annotations
@@ -20,6 +20,12 @@ def keys(kind: type) -> tuple[str, ...]:
     return (*(each.name for each in fields(kind) if each.name not in hidden), *getattr(kind, "SHOWN", ()))
 
 
+def key(kind: type, name: str) -> str:
+    """The key under which a field or property is printed."""
+    names: dict[str, str] = getattr(kind, "NAMES", {})
+    return names.get(name, name.rstrip("_"))
+
+
 def printed(value: object) -> Any:
     """As plain data, ready for JSON; null for numbers that are not finite, as JSON has no word for them."""
     if isinstance(value, float):
@@ -27,7 +33,7 @@ def printed(value: object) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         kind = type(value)
         made = {"schema": kind.SCHEMA} if hasattr(kind, "SCHEMA") else {}
-        return made | {name.rstrip("_"): printed(getattr(value, name)) for name in keys(kind)}
+        return made | {key(kind, name): printed(getattr(value, name)) for name in keys(kind)}
     if isinstance(value, dict):
         return {key: printed(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

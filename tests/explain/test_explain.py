@@ -18,7 +18,7 @@ from seekwise.workload.study import factors, profiles, starters
 def test_every_word_is_explained_and_every_reference_leads_somewhere():
     for word in words():
         explanation = explain(word)
-        assert explanation.title and (explanation.text or explanation.tables), word
+        assert explanation.title and (explanation.text or explanation.tunables or explanation.parameters), word
         for other in explanation.see:
             assert explain(other).title, f"{word} leads to {other}"
 
@@ -38,7 +38,7 @@ upper branch; CFQ's aim; fairness; card maker; what to buy; many open files; Fed
 @pytest.mark.parametrize("term", [term.strip() for term in TERMS.replace("\n", " ").split(";")])
 def test_every_term_of_the_publications_is_explained(term):
     explanation = explain(term)
-    assert explanation.text.strip() or explanation.tables, term
+    assert explanation.text.strip() or explanation.tunables, term
 
 
 def test_every_word_of_help_is_explained():
@@ -68,17 +68,17 @@ def test_every_scheduler_is_explained_with_its_tunables():
     for scheduler in json.loads(_core.schedulers("6.1"))["schedulers"]:
         explanation = explain(scheduler["name"])
         assert explanation.text.strip(), scheduler["name"]
-        names = {row["name"] for row in explanation.tables.get("tunables", ())}
+        names = {row.name for row in explanation.tunables}
         if scheduler["available"]:
             assert names == {tunable["name"] for tunable in scheduler["tunables"] if tunable["available"]}
 
 
 def test_a_model_is_shown_with_source_and_confidence_of_each_number():
-    rows = {row["name"]: row for row in explain("wd2500ys").tables["parameters"]}
-    assert rows["spt_outer"]["value"] == 1116
-    assert rows["spt_outer"]["confidence"] == "review"
-    assert "Wong" in rows["spt_outer"]["source"]
-    assert all(row["source"] and row["confidence"] for row in rows.values())
+    rows = {row.name: row for row in explain("wd2500ys").parameters}
+    assert rows["spt_outer"].value == 1116
+    assert rows["spt_outer"].confidence == "review"
+    assert "Wong" in rows["spt_outer"].source
+    assert all(row.source and row.confidence for row in rows.values())
 
 
 @pytest.mark.parametrize(

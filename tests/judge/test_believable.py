@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from seekwise.judge.believable import doubts, switched_doubts
+from seekwise.judge.believable import implausible, implausible_periods
 from seekwise.measure import foreign
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.workload.study import uses
@@ -52,7 +52,7 @@ def record(
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_said(records, said):
-    found = doubts(records)
+    found = implausible(records)
     assert len(found) == 1 and said in found[0], found
 
 
@@ -72,12 +72,12 @@ def test_what_cannot_be_is_said(records, said):
     ],
 )
 def test_what_is_only_unusual_is_not(one):
-    assert doubts([one]) == []
+    assert implausible([one]) == []
 
 
 def test_results_of_fio_as_it_writes_them_are_believed_unless_they_are_limited(tmp_path):
     files = sorted(FOREIGN.glob("fio-*.?.json"))
-    assert doubts(foreign.read(files)[1]) == []
+    assert implausible(foreign.read(files)[1]) == []
     for number in (1, 2):
         words = [
             "fio", "--name=seq", "--rw=randread", "--bs=4k", "--size=8m", f"--filename={tmp_path / 'data'}", "--rate_iops=512",
@@ -85,7 +85,7 @@ def test_results_of_fio_as_it_writes_them_are_believed_unless_they_are_limited(t
         ]  # fmt: skip
         subprocess.run(words, check=True, capture_output=True)
         assert json.loads((tmp_path / f"none.{number}.json").read_text())["jobs"]
-    said = " ".join(doubts(foreign.read(sorted(tmp_path.glob("none.*.json")))[1]))
+    said = " ".join(implausible(foreign.read(sorted(tmp_path.glob("none.*.json")))[1]))
     assert "called sequential and is randread" in said and "were asked for" in said
 
 
@@ -116,7 +116,7 @@ JOB = {each.name: each.job[0].name for each in uses.shipped()}
     ],
 )
 def test_what_a_run_of_tune_cannot_have_measured_is_said(facts, said):
-    found = switched_doubts(periods(**facts), uses.shipped())
+    found = implausible_periods(periods(**facts), uses.shipped())
     assert len(found) == 1 and said in found[0], found
 
 
@@ -124,13 +124,13 @@ def test_what_a_run_of_tune_cannot_have_measured_is_said(facts, said):
     "facts", [{}, {"device": 900e6, "got": 899e6, "transport": "nvme"}, {"transport": "virtio", "device": 5e9}]
 )
 def test_what_a_run_of_tune_can_have_measured_is_not(facts):
-    assert switched_doubts(periods(**facts), uses.shipped()) == []
+    assert implausible_periods(periods(**facts), uses.shipped()) == []
     simulated = [replace(each, provenance="simulated") for each in periods(device=100e6)]
-    assert switched_doubts(simulated, uses.shipped()) == []
+    assert implausible_periods(simulated, uses.shipped()) == []
     own = Use(
         name="direct-streams",
         title="x",
         group="live",
         job=[Job(name="command", role="foreground", pattern="random read", judge=("rate",))],
     )
-    assert switched_doubts(periods(device=1e6), [own]) == []
+    assert implausible_periods(periods(device=1e6), [own]) == []

@@ -79,8 +79,8 @@ def test_all_is_every_area_and_scheduler_is_always_there():
 
 def test_only_buffered_reads_feel_read_ahead_and_only_buffered_writers_feel_throttling():
     uses = {use.name: use for use in shipped()}
-    assert also.is_felt("read_ahead_kb", uses["desktop-copy"])
-    assert not also.is_felt("read_ahead_kb", uses["random-read"])
-    assert also.is_felt("wbt_lat_usec", uses["desktop-copy"])
-    assert not also.is_felt("wbt_lat_usec", uses["random-read"])
-    assert also.is_felt("nr_requests", uses["random-read"])
+    assert also.has_effect("read_ahead_kb", uses["desktop-copy"])
+    assert not also.has_effect("read_ahead_kb", uses["random-read"])
+    assert also.has_effect("wbt_lat_usec", uses["desktop-copy"])
+    assert not also.has_effect("wbt_lat_usec", uses["random-read"])
+    assert also.has_effect("nr_requests", uses["random-read"])

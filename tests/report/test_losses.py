@@ -64,10 +64,12 @@ def test_p99_latency_stands_there_where_a_setting_is_shown_to_be_worse_in_it():
 
 def test_the_price_of_the_recommended_setting_is_named():
     made = content({"deadline": 1.0, "cfq": 0.8})
-    assert losses.price(losses.blocks(made, Looks())) == "cfq costs most in random read: 20 % slower than deadline"
+    assert (
+        losses.largest_loss(losses.blocks(made, Looks())) == "cfq costs most in random read: 20 % slower than deadline"
+    )
     assert "cfq costs most in random read" in render(made)
     best = content({"deadline": 0.5, "cfq": 1.0})
-    assert losses.price(losses.blocks(best, Looks())) == ""
+    assert losses.largest_loss(losses.blocks(best, Looks())) == ""
 
 
 def test_many_settings_share_one_picture_per_operation_and_few_have_lines():

@@ -10,10 +10,11 @@ from seekwise.cli import import_
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.judge.observe import observations, values
 from seekwise.judge.records import judge_records
+from seekwise.measure import foreign
 from seekwise.measure.foreign import fio_logs, gvariant, registry
 from seekwise.measure.foreign.result import parse_given
 from seekwise.report.rows import trial_rows
-from seekwise.store import codec, foreign
+from seekwise.store import codec
 
 HERE = Path(__file__).parent / "foreign"
 MIB = 2**20

@@ -298,7 +298,7 @@ impl<S: Scheduler> Replay<'_, S> {
             self.ask(row.time);
         }
         let right = self.policy.chosen().is_none();
-        self.tally.nothing_point(right);
+        self.tally.nothing_point(right, is_run);
         if !right {
             self.miss_point(row, "nothing", "nothing".to_owned());
             // What waits for a tag is in the dispatch list: the kernel cannot put it back, its processor is busy with something else.
@@ -478,6 +478,7 @@ mod tests {
         let (tally, finished) = run(early);
         assert_eq!(finished, Ok(()));
         assert_eq!((tally.score.passed, tally.score.total), (3, 3));
+        assert_eq!(tally.unasked, 1);
         assert_eq!((tally.contested.passed, tally.contested.total), (1, 1));
     }
 
@@ -519,6 +520,7 @@ mod tests {
         let (tally, _, finished) = replay(policy, &rows, &settings, Priorities::new(), None);
         assert_eq!(finished, Ok(()));
         assert_eq!((tally.score.passed, tally.score.total), (3, 3));
+        assert_eq!(tally.unasked, 1);
     }
 
     #[test]

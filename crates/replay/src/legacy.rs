@@ -229,7 +229,7 @@ impl<S: Scheduler> Replay<'_, S> {
         }
         let before = self.policy.clone();
         let chosen = self.policy.dispatch(row.time);
-        self.tally.nothing_point(chosen.is_none());
+        self.tally.nothing_point(chosen.is_none(), true);
         if chosen.is_some() {
             self.miss(row, "nothing", "nothing".to_owned(), chosen, |_, state| {
                 before.describe(row.time, state);

@@ -65,6 +65,8 @@ pub struct FileOutcome {
     pub passed: u64,
     pub total: u64,
     pub contested: Score,
+    /// Points at which the kernel runs no hardware queue, so that the model is not asked; they count as right.
+    pub unasked: u64,
     pub misses: Vec<Miss>,
     /// Why the file could not be read or replayed to the end; all its points are missed then.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,6 +82,8 @@ pub struct Tally {
     pub contested: Score,
     /// Issue points among all.
     pub issues: u64,
+    /// Points at which nothing ran the queue, so that the model was not asked: they count as right.
+    pub unasked: u64,
     pub misses: Vec<Miss>,
 }
 
@@ -90,7 +94,8 @@ impl Tally {
     }
 
     /// The queue was run and nothing came of it.
-    pub fn nothing_point(&mut self, right: bool) {
+    pub fn nothing_point(&mut self, right: bool, asked: bool) {
+        self.unasked += u64::from(!asked);
         self.point(right, true);
     }
 

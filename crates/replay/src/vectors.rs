@@ -25,6 +25,8 @@ pub struct Outcome {
     pub passed: u64,
     pub total: u64,
     pub contested: Score,
+    /// Points at which no model was asked; they count as right.
+    pub unasked: u64,
     /// Every file could be replayed, and every group reaches what is required.
     pub met: bool,
     /// Sums by scheduler and kernel.
@@ -40,6 +42,7 @@ pub struct Group {
     pub passed: u64,
     pub total: u64,
     pub contested: Score,
+    pub unasked: u64,
     /// Share that is required of all points and again of the contested ones, in thousandths.
     pub required_per_mille: u64,
     pub met: bool,
@@ -64,6 +67,7 @@ pub fn verify_vectors(paths: &[PathBuf], options: &Options) -> Outcome {
         passed: 0,
         total: 0,
         contested: Score::default(),
+        unasked: 0,
         met: false,
         groups: Vec::new(),
         files: Vec::new(),
@@ -73,6 +77,7 @@ pub fn verify_vectors(paths: &[PathBuf], options: &Options) -> Outcome {
         outcome.passed += file.passed;
         outcome.total += file.total;
         outcome.contested.add(file.contested);
+        outcome.unasked += file.unasked;
         let group = groups
             .entry((file.scheduler.clone(), file.kernel.clone()))
             .or_insert_with(|| Group {
@@ -82,6 +87,7 @@ pub fn verify_vectors(paths: &[PathBuf], options: &Options) -> Outcome {
                 passed: 0,
                 total: 0,
                 contested: Score::default(),
+                unasked: 0,
                 required_per_mille: required_per_mille(&file.scheduler),
                 met: false,
             });
@@ -89,6 +95,7 @@ pub fn verify_vectors(paths: &[PathBuf], options: &Options) -> Outcome {
         group.passed += file.passed;
         group.total += file.total;
         group.contested.add(file.contested);
+        group.unasked += file.unasked;
     }
     outcome.groups = groups.into_values().collect();
     for group in &mut outcome.groups {
@@ -164,6 +171,7 @@ fn verify_file(path: &Path, options: &Options) -> FileOutcome {
     }))
     .unwrap_or_else(|_| Err("the model broke down on it".to_owned()));
     outcome.contested = tally.contested;
+    outcome.unasked = tally.unasked;
     (outcome.passed, outcome.total) = (tally.score.passed, tally.score.total);
     outcome.misses = tally.misses;
     if let Err(error) = result {

@@ -14,7 +14,7 @@ SHOWN_MOST = 14
 
 
 @dataclass(frozen=True)
-class Standing:
+class UseProgress:
     """How one metric of one use stands."""
 
     where: str
@@ -44,7 +44,7 @@ class Progress:
     """The setting and use (or load) of the newest record."""
     silent_s: float
     """Seconds since the newest record."""
-    standings: tuple[Standing, ...]
+    standings: tuple[UseProgress, ...]
 
     @property
     def done_text(self) -> str:
@@ -89,7 +89,7 @@ def progress(store: Store, run_id: str, before: Progress | None = None) -> Progr
         standings = []
     return Progress(
         run_id, str(run.plan.get("name") or run.name), run.backend, bool(run.ended_at), run.outcome or "running", len(records), total,
-        seconds, None if run.ended_at else left, share, where, max(silent, 0.0), tuple(Standing(*each) for each in standings[:SHOWN_MOST]),
+        seconds, None if run.ended_at else left, share, where, max(silent, 0.0), tuple(UseProgress(*each) for each in standings[:SHOWN_MOST]),
     )  # fmt: skip
 
 

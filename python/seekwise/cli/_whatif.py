@@ -149,7 +149,7 @@ def front(load: Load) -> list[Group]:
     return [load.groups[number] for number in members(load.groups, FOREGROUND)]
 
 
-def how_words(load: Load) -> str:
+def dependence_words(load: Load) -> str:
     """How the requests come, in one line: what hangs on the storage and what does not."""
     total = max(sum(sum(group.hows.values()) for group in load.groups), 1)
     of = {
@@ -219,7 +219,7 @@ def document(
     )
 
 
-def hanging(load: Load, settings: Sequence[Asked], seeds: Sequence[int], best: str, threads: int) -> list[str]:
+def assumption_lines(load: Load, settings: Sequence[Asked], seeds: Sequence[int], best: str, threads: int) -> list[str]:
     """Whether the answer stays with the other assumption about programs that the recording does not decide."""
     unsure = [each for each in load.programs if not each.shape.is_sure and each.shape.how != "open"]
     if len(settings) < 2 or not unsure:

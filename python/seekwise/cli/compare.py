@@ -74,7 +74,7 @@ def command(
         found = paired.of(store, pairs)
     if found.is_prediction and fail_if:
         raise UsageError(
-            f"`--fail-if` is for runs of one backend, these are {found.document.base.badge} and {found.document.new.badge}",
+            f"`--fail-if` is for runs of one backend, these are {found.document.base.provenance} and {found.document.new.provenance}",
             hint="without it, their agreement is printed",
         )
     if as_json:
@@ -148,7 +148,7 @@ def _show_agreement(found: Pairing, everything: bool) -> None:
 
     base, new = found.document.base, found.document.new
     terminal.print_lines([found.headline], _shown.out())
-    click.echo(f"\nrun {new.run_id} is {new.badge}, run {base.run_id} {base.badge}\n")
+    click.echo(f"\nrun {new.run_id} is {new.provenance}, run {base.run_id} {base.provenance}\n")
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("Metric", "Values", "Median error", "p90", "Worst", "Same best", "Worst at"):
         table.add_column(title)

@@ -105,7 +105,7 @@ def command(
         spaces.arrays_of(model, named or spaces.LEVELS, counts, _failures(named, survives)), capacity, data
     )
     smallest = min(array.capacity_bytes for array in arrays)
-    reads_ahead = any(job.feels_read_ahead and not simulated.is_direct(job) for use in chosen for job in use.job)
+    reads_ahead = any(job.uses_read_ahead and not simulated.is_direct(job) for use in chosen for job in use.job)
     with cells.simulating(place, [("drive", model.name)], _output.progress) as simulate:
         sweep = search.Sweep(
             model=model,
@@ -116,7 +116,7 @@ def command(
             trials_most=trials,
             simulate=simulate,
             sampling=sampling,
-            tell=_Told(),
+            tell=_ProgressLine(),
         )
         racers = search.carry_out(sweep)
     found = array_answer.of(sweep, racers, rate)
@@ -154,7 +154,7 @@ def _that_hold(arrays: tuple[Array, ...], capacity: int | None, data: int | None
     return arrays
 
 
-class _Told:
+class _ProgressLine:
     """A line on standard error for each stage, with the time left by the pace so far."""
 
     def __init__(self) -> None:

@@ -70,14 +70,15 @@ def command(
 def answer(request: Request) -> None:
     """Measures and prints. Raises SeekwiseError for whatever is refused or fails."""
     if request.target.startswith(MODEL):
-        from seekwise.cli import _tune_simulated
+        from seekwise.cli import _tune_model
 
-        _tune_simulated.answer(request)
+        _tune_model.answer(request)
         return
     if request.target.startswith(LAB):
-        from seekwise.cli import _tune_virtual
+        from seekwise.cli import _tune_model
+        from seekwise.lab.testbed import tune as guests
 
-        _tune_virtual.answer(request)
+        _tune_model.answer(request, guests)
         return
     if request.kernel is not None:
         raise UsageError(

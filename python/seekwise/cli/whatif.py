@@ -110,7 +110,7 @@ def _play(
     if replay_open:
         replayed = whatif.play(load, settings, seeds, threads=threads, replay_open=True, progress=tell)
         opened = predicted.rows(whatif.run_of("open", str(trace), load, settings, replayed, seeds, ()).records)
-    hangs = _whatif.hanging(load, settings, seeds[:1], order[0].setting, threads)
+    hangs = _whatif.assumption_lines(load, settings, seeds[:1], order[0].setting, threads)
     with Store.open(db) as store:
         store.add_run(played.run)
         for record in played.records:
@@ -125,7 +125,7 @@ def _play(
     for line in _whatif.table(order, found, load, opened):
         click.echo(line)
     click.echo()
-    for line in (_whatif.how_words(load), *said, *(f"Assumed: {line}" for line in load.assumed), *hangs):
+    for line in (_whatif.dependence_words(load), *said, *(f"Assumed: {line}" for line in load.assumed), *hangs):
         _paragraph(line)
     click.echo(f"\nnext: seekwise report {played.run.run_id}")
 

@@ -29,7 +29,7 @@ NOT_OURS = "live"
 PARTITION = re.compile(r"/dev/(?:(?:sd|vd|xvd|hd)[a-z]+\d+|(?:nvme\d+n\d+|mmcblk\d+|nbd\d+)p\d+)\b")
 
 
-def doubts(records: Sequence[Record]) -> list[str]:
+def implausible(records: Sequence[Record]) -> list[str]:
     """Sentences without a period, each once; none for what was simulated."""
     found: dict[str, None] = {}
     for record in records:
@@ -42,8 +42,8 @@ def doubts(records: Sequence[Record]) -> list[str]:
     return said
 
 
-def switched_doubts(records: Sequence[Record], uses: Sequence[Use]) -> list[str]:
-    """As `doubts`, of records of live switching: over all periods of a use under one setting, since one is too short for such sums."""
+def implausible_periods(records: Sequence[Record], uses: Sequence[Use]) -> list[str]:
+    """As `implausible`, of records of live switching: over all periods of a use under one setting, since one is too short for such sums."""
     groups: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         if record.valid and record.provenance == "measured":

@@ -163,7 +163,7 @@ def notes(found: LiveOutcome) -> list[str]:
 
 
 def _notes(found: LiveOutcome) -> list[str]:
-    said = [*believable.switched_doubts(found.records, found.plan.uses), *found.plan.notes]
+    said = [*believable.implausible_periods(found.records, found.plan.uses), *found.plan.notes]
     for record in found.records:
         said += [str(each) for each in record.conditions.get("said", [])]
     if (text := _pressure(found.records)) is not None:

@@ -45,7 +45,7 @@ class Workload:
 
 
 @dataclass(frozen=True)
-class Standing:
+class WeighedSetting:
     """A setting, weighted for a use."""
 
     setting: str
@@ -62,7 +62,7 @@ class Standing:
 class Weighed:
     workload: Workload
     reference: str
-    standings: tuple[Standing, ...]
+    standings: tuple[WeighedSetting, ...]
     """Best rate first."""
     best: tuple[str, ...]
     """Settings that the best by rate does not beat, itself first; empty while nothing is decided."""
@@ -119,7 +119,7 @@ def weigh(records: Sequence[Record], workload: Workload, reference: str) -> Weig
     regrets = _regrets(single, weights)
     ratios = {setting: _ratios(found, setting, reference) for setting in settings}
     standings = [
-        Standing(setting, ratios[setting], _on_front(setting, ratios), *regrets.get(setting, (0.0, "")))
+        WeighedSetting(setting, ratios[setting], _on_front(setting, ratios), *regrets.get(setting, (0.0, "")))
         for setting in settings
         if ratios[setting] or setting == reference
     ]

@@ -18,7 +18,7 @@ from seekwise.judge import workloads
 from seekwise.judge.decision.choose import Choice
 from seekwise.judge.outcome import LiveOutcome, for_purpose
 from seekwise.judge.study_outcome import StudyOutcome, cell_name, wanted
-from seekwise.judge.workloads import Standing, Weighed, Workload
+from seekwise.judge.workloads import Weighed, WeighedSetting, Workload
 from seekwise.report import terminal, tune_answer
 from seekwise.report.content import Advice, ReportContent
 from seekwise.report.for_use import ForSystem, Weighing, choices_of, competition, for_workload, per_drive
@@ -77,7 +77,7 @@ class Weighted:
     not_covered: float
     """Share of this use that no trial represents."""
     best: Sequence[str]
-    settings: Sequence[Standing]
+    settings: Sequence[WeighedSetting]
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,10 @@ class RunAdvice:
     """`advise RUN --json`."""
 
     SCHEMA: ClassVar = "seekwise.advice/1"
+    NAMES: ClassVar = {"provenance": "badge"}
 
     run_id: str
-    badge: str
-    """Provenance."""
+    provenance: str
     headline: str
     reasons: Sequence[str]
     caution: Sequence[str]
@@ -118,10 +118,10 @@ class SystemsAdvice:
     """`advise RUN --json` of a study with several systems."""
 
     SCHEMA: ClassVar = "seekwise.advice.systems/1"
+    NAMES: ClassVar = {"provenance": "badge"}
 
     run_id: str
-    badge: str
-    """Provenance."""
+    provenance: str
     systems: Sequence[SystemChoice]
 
 

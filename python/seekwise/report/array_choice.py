@@ -96,7 +96,7 @@ def advice(records: Sequence[Record], cautions: tuple[str, ...] = ()) -> Advice 
     chosen = next((row for row in states if row.name == chosen.name), chosen)
     reasons = [exposure(chosen)] if chosen.rebuild_s is not None else []
     reasons += _states(chosen, states)
-    reasons += [_beside(row, chosen) for row in found if row.name != chosen.name and row.survives_failures > 0]
+    reasons += [_compared_with(row, chosen) for row in found if row.name != chosen.name and row.survives_failures > 0]
     reasons += [_refused(row, chosen) for row in unsafe if row.name != chosen.name]
     settings = tuple(sorted({r.setting for r in records if r.valid and _is_of(r, chosen)}, key=natural))
     return Advice(headline, tuple(reasons), caution=cautions, recommended=settings)
@@ -141,7 +141,7 @@ def rates_text(row: ArrayRow) -> str:
     return ", ".join(f"{WORDS[name]} {three(rate)} MB/s" for name, rate in row.rates_mb_s.items())
 
 
-def _beside(row: ArrayRow, chosen: ArrayRow) -> str:
+def _compared_with(row: ArrayRow, chosen: ArrayRow) -> str:
     """What another array offers, and what it costs."""
     parts = [f"{row.name}: {_safety(row)}, {row.capacity_text}"]
     slower, faster = [], []
@@ -161,7 +161,7 @@ def _beside(row: ArrayRow, chosen: ArrayRow) -> str:
 
 
 def _refused(row: ArrayRow, chosen: ArrayRow) -> str:
-    return f"{_beside(row, chosen)}. Not recommended: one failed drive loses all data"
+    return f"{_compared_with(row, chosen)}. Not recommended: one failed drive loses all data"
 
 
 def _less(factor: float) -> str:

@@ -68,12 +68,13 @@ class Results:
     """`results RUN --json`, `run --json`, `demo --json`, `lab --json`, `import --json`: verdicts and records of a study's run."""
 
     SCHEMA: ClassVar = "seekwise.results/1"
+    NAMES: ClassVar = {"provenance": "badge"}
 
     run_id: str
     study: str
     backend: str
-    badge: str
-    """Provenance: measured, virtual or simulated."""
+    provenance: str
+    """measured, virtual or simulated."""
     target: str | None
     seed: int
     outcome: str | None
@@ -143,7 +144,7 @@ def of_study(found: StudyOutcome, content: ReportContent, *, report: str | None 
         run_id=found.run.run_id,
         study=found.run.study_name,
         backend=found.run.backend,
-        badge=content.provenance,
+        provenance=content.provenance,
         target=found.run.target,
         seed=found.run.seed,
         outcome=found.run.outcome,

@@ -10,7 +10,7 @@ from seekwise.judge.observation import repetitions_text
 from seekwise.judge.rule import CONTROL_SUFFIX
 from seekwise.judge.study_outcome import StudyOutcome, cell_name, recommended
 from seekwise.judge.study_outcome import lines as lines_of
-from seekwise.judge.workloads import Standing, Weighed, Workload, weigh
+from seekwise.judge.workloads import Weighed, WeighedSetting, Workload, weigh
 from seekwise.report import array_choice
 from seekwise.report.content import Advice, ReportContent
 from seekwise.report.insights import choices
@@ -35,7 +35,7 @@ Competition = tuple[str, list[Record]]
 """A system, or a family of arrays that differ in their chunk, and the records whose settings compete there."""
 
 
-def _reasons(standing: Standing, weighed: Weighed, plan: Plan) -> tuple[str, ...]:
+def _reasons(standing: WeighedSetting, weighed: Weighed, plan: Plan) -> tuple[str, ...]:
     _, low, high = standing.ratios["rate"]
     reasons = [f"rate, weighted by the shares of its operations: {times(low, high, more_is_better=True)}"]
     others = [name for name in weighed.best if name != standing.setting]

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from seekwise.judge.decision.periods import dense, quantile_ns
 from seekwise.judge.decision.records import job_of, period_of
-from seekwise.judge.decision.verdicts import Judged, Standing
+from seekwise.judge.decision.verdicts import CandidateVerdict, Judged
 from seekwise.judge.outcome import LiveOutcome, notes
 from seekwise.report import close_up, site, stages, terms, tested, tune_answer
 from seekwise.report.charts import files, live_svg, panels
@@ -190,7 +190,7 @@ def _block(found: LiveOutcome, judged: Judged, looks: dict[str, Look]) -> LossBl
     return LossBlock(judged.use, name, tune_answer.best_text(judged), tuple(rows), picture, "", judged=judged)
 
 
-def _row(standing: Standing, judged: Judged, look: Look, chosen: str | None, in_force: str) -> Distance:
+def _row(standing: CandidateVerdict, judged: Judged, look: Look, chosen: str | None, in_force: str) -> Distance:
     low, middle, high, limit = (
         factor_of(each, judged.more_is_better)
         for each in (standing.low, standing.loss, standing.high, judged.threshold)

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from seekwise.errors import UsageError
 from seekwise.judge.decision.verdicts import Judged
 from seekwise.judge.rule import CONTROL_SUFFIX, THRESHOLD_SHARE, more_is_better
-from seekwise.judge.workloads import Standing, Weighed, Workload, weigh
+from seekwise.judge.workloads import Weighed, WeighedSetting, Workload, weigh
 from seekwise.report.charts.figures import panel_title
 from seekwise.report.charts.live_svg import Distance, distances
 from seekwise.report.content import ReportContent
@@ -88,7 +88,7 @@ def _by_metric(
     return found
 
 
-def price(found: Sequence[LossBlock]) -> str:
+def largest_loss(found: Sequence[LossBlock]) -> str:
     """Where the recommended setting loses most, as a sentence; empty where it is shown to lose nothing."""
     shown = [
         (row, block)
@@ -180,7 +180,7 @@ def _block(
 
 
 def _row(
-    standing: Standing, metric: str, limit: float, look: Look, reference: str, chosen: bool, now: str | None
+    standing: WeighedSetting, metric: str, limit: float, look: Look, reference: str, chosen: bool, now: str | None
 ) -> Distance:
     is_best = standing.setting == reference
     ratio, low, high = standing.ratios.get(metric, (math.nan,) * 3) if not is_best else (1.0, 1.0, 1.0)

@@ -83,7 +83,7 @@ def _notes(plan: Plan, records: list[Record], said: Sequence[str]) -> list[str]:
     found = (
         *plan.notes,
         invalid_note(records),
-        *believable.doubts(records),
+        *believable.implausible(records),
         *condition_notes(records),
         *early.race_notes(plan, records),
         *said,

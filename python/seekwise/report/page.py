@@ -13,6 +13,7 @@ from seekwise.report import (
     answered,
     array_choice,
     arrays,
+    by_system,
     close_up,
     evidence,
     losses,
@@ -31,6 +32,7 @@ from seekwise.report.charts.figures import figure_rows
 from seekwise.report.charts.head_position import head_position
 from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.frame import Axes, Frame, axes, frame, shown
+from seekwise.report.insights import choices
 from seekwise.report.looks import Looks
 from seekwise.report.number_text import one_line, three
 from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER
@@ -100,6 +102,8 @@ def _answer(content: ReportContent, looks: Looks) -> dict[str, object]:
         "reasons": [sentence(one_line(each)) for each in reasons(content, blocks)],
         "reasons_first": REASONS_FIRST + 1 if content.arrays else REASONS_FIRST,
         "answered": answered.rows(content.question) if content.question is not None else [],
+        "by_system": by_system.of(content),
+        "settings": by_system.settings_of(content),
         "cautions": [sentence(one_line(each)) for each in content.advice.caution],
         "unanswered": unanswered(content),
         "loss_blocks": blocks,
@@ -161,11 +165,15 @@ def _numbers(table: Frame) -> dict[str, object]:
 def reasons(content: ReportContent, loss_blocks: Sequence[losses.LossBlock]) -> list[str]:
     """What stands below the headline: the reasons of the advice, and what it costs where nothing else says so."""
     found = [each for each in content.advice.reasons if each]
+    if by_system.of(content):
+        # The table above them has the values; what it cannot say comes first.
+        said = choices.shares(content.advice.choices)
+        found = [*(each for each in found if each not in said), *said]
     if (
         content.question is None
         and content.advice.recommended
         and not content.arrays
-        and (costs := losses.price(loss_blocks))
+        and (costs := losses.largest_loss(loss_blocks))
     ):
         found.insert(0, costs)
     return found

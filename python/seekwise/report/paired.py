@@ -33,9 +33,10 @@ FACTS = ("kernel", "fio", "filesystem", "mount_options", "memory_bytes", "cpu_mo
 class Compared:
     """One of two compared runs."""
 
+    NAMES: ClassVar = {"provenance": "badge"}
+
     run_id: str
-    badge: str
-    """Provenance."""
+    provenance: str
 
     @classmethod
     def of(cls, side: Side) -> Compared:

@@ -6,7 +6,7 @@ import math
 import textwrap
 from collections.abc import Sequence
 
-from seekwise.judge.decision.verdicts import Judged, Standing
+from seekwise.judge.decision.verdicts import CandidateVerdict, Judged
 from seekwise.judge.outcome import LiveOutcome, no_verdict, notes, seconds_more
 from seekwise.report import answered, stages
 from seekwise.report.answered import Question, UseRow, log_loss
@@ -65,7 +65,7 @@ def mark(found: LiveOutcome) -> str:
     )
 
 
-def loss_text(standing: Standing | None, judged: Judged) -> str:
+def loss_text(standing: CandidateVerdict | None, judged: Judged) -> str:
     """What one candidate loses here, in a few words."""
     if standing is None or standing.loss is None:
         return "not measured"

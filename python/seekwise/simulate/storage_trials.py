@@ -18,7 +18,7 @@ from seekwise.simulate.protocol import origin
 from seekwise.simulate.setups import cells
 from seekwise.simulate.setups.setup import GNOME_DISKS_SAMPLES, Setup, of_system
 from seekwise.simulate.setups.value import NotModelled
-from seekwise.simulate.trial_spec import beside_of, pace_of
+from seekwise.simulate.trial_spec import background_jobs, pace_of
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.workload.study.factors import ISCHED_PREFIX, Value
@@ -91,7 +91,7 @@ def setup_of_cell(study: Study, system: System, load: Load, values: dict[str, Va
         end_fsync=load.end_fsync,
         runtime_s=next((phase.runtime_s for phase in load.phases), None),
         job=pace_of(load),
-        beside=tuple(beside_of(load)),
+        background=tuple(background_jobs(load)),
         queue=_queue(values) | {name: bool(system.options[name]) for name in ("budget",) if name in system.options},
     )
     if "chunk_kib" in values:
@@ -236,9 +236,9 @@ def _controller(specs: dict[str, dict]) -> dict[str, dict[str, str]]:
 
 def phases_of(operation: str, result: dict, load: Load, *, ticks: bool) -> list[Phase]:
     """The phase, and one for each group that worked beside it: bytes and latency are its own, processor time is the machine's."""
-    if not load.beside:
+    if not load.background:
         return [phase(operation, result, load.threads, ticks=ticks)]
-    groups = [(operation, load.threads), *((each.phases[0].operation, each.threads) for each in load.beside)]
+    groups = [(operation, load.threads), *((each.phases[0].operation, each.threads) for each in load.background)]
     found = []
     for (name, threads), own in zip(groups, result["jobs"], strict=True):
         made = phase(name, {**result, **own}, threads, ticks=ticks)

@@ -222,7 +222,7 @@ def _phase_spec(cell: Cell, system: System, operation: str, runtime_s: float | N
     else:
         job["ios"] = ios if ios is not None else max(1, load.size_bytes // load.block_bytes)
     behind = load.threads * load.size_bytes + int(options.get("region_start_bytes", 0))
-    for each, other in zip(load.beside, beside_of(load), strict=True):
+    for each, other in zip(load.background, background_jobs(load), strict=True):
         jobs.append(other | {"region_start_bytes": behind})
         behind += each.threads * each.size_bytes
     return phase
@@ -256,10 +256,10 @@ def pace_of(load: Load) -> dict[str, object]:
     return found
 
 
-def beside_of(load: Load) -> list[dict[str, object]]:
+def background_jobs(load: Load) -> list[dict[str, object]]:
     """The jobs that work beside a load, each thread with a file of its own."""
     return [
         _job(each.name, each.phases[0].operation, each)
         | {"own_regions": True, "region_bytes": each.threads * each.size_bytes}
-        for each in load.beside
+        for each in load.background
     ]

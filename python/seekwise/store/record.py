@@ -138,8 +138,7 @@ class Record:
     """What one trial, or one period of a live-switched run, measured."""
 
     SCHEMA: ClassVar = "seekwise.record/1"
-    HIDDEN: ClassVar = ("provenance",)
-    SHOWN: ClassVar = ("badge",)
+    NAMES: ClassVar = {"provenance": "badge"}
 
     run_id: str
     trial: int
@@ -164,8 +163,3 @@ class Record:
     valid: bool = True
     invalid_reason: str | None = None
     attempt: int = 1
-
-    @property
-    def badge(self) -> Provenance:
-        """Provenance."""
-        return self.provenance

@@ -94,10 +94,10 @@ class Crew:
     def _one_step(self) -> bool:
         ready = select.select([0, *(member.replies for member in self.members)], [], [])[0]
         for member in [member for member in self.members if member.replies in ready]:
-            self._hear(member)
+            self._receive(member)
         return 0 not in ready or self._obey(os.read(0, 4096))
 
-    def _hear(self, member: Member) -> None:
+    def _receive(self, member: Member) -> None:
         data = os.read(member.replies, 4096)
         if not data:
             self._gone(member)

@@ -71,7 +71,7 @@ class Team:
         """Hears what the crew says for this time; returns early when it failed."""
         end = time.monotonic() + seconds
         while self.failed is None:
-            self._hear(max(0.0, end - time.monotonic()))
+            self._receive(max(0.0, end - time.monotonic()))
             if time.monotonic() >= end or self._ready and not self._going:
                 return
 
@@ -82,7 +82,7 @@ class Team:
             left = end - time.monotonic()
             if left <= 0:
                 return False
-            self._hear(left)
+            self._receive(left)
         return self.failed is None
 
     def _say(self, line: str) -> None:
@@ -91,7 +91,7 @@ class Team:
         except OSError:
             self.failed = self.failed or self._why()
 
-    def _hear(self, seconds: float) -> None:
+    def _receive(self, seconds: float) -> None:
         if not select.select([self._line], [], [], seconds)[0]:
             return
         data = self._line.recv(4096)

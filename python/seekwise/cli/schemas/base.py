@@ -59,6 +59,9 @@ class Described(GenerateJsonSchema):
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
         made, kind = super().dataclass_schema(schema), schema["cls"]
         properties, docs = made.get("properties", {}), attribute_docs(kind)
+        for name, printed in getattr(kind, "NAMES", {}).items():
+            if printed in properties:  # by the alias that reads it
+                properties[name] = properties.pop(printed)
         for name in getattr(kind, "SHOWN", ()):
             shown = inspect.getattr_static(kind, name).fget
             properties[name] = self.generate_inner(TypeAdapter(get_type_hints(shown)["return"]).core_schema)
@@ -67,7 +70,7 @@ class Described(GenerateJsonSchema):
             if name in properties and text:
                 properties[name].setdefault("description", text)
         named = {"schema": {"const": kind.SCHEMA, "type": "string"}} if hasattr(kind, "SCHEMA") else {}
-        made["properties"] = named | {name.rstrip("_"): properties[name] for name in document.keys(kind)}
+        made["properties"] = named | {document.key(kind, name): properties[name] for name in document.keys(kind)}
         return made
 
 

@@ -109,6 +109,8 @@ class Group(Counted):
     kernel: str
     files: int
     contested: Counted
+    unasked: int
+    """Points that are right without the model being asked: nothing ran the queue there."""
     required_per_mille: int
     met: bool
 
@@ -119,6 +121,7 @@ class Vectors(Verified):
     schema_: Literal["seekwise.validate.vectors/1"]
     contested: Counted
     """Points at which the scheduler had a choice."""
+    unasked: int
     groups: list[Group]
     runs: Map = Field(default_factory=dict)
     """With --whole: closed-loop replay."""

@@ -28,7 +28,7 @@ from typing import ClassVar, Literal
 from scipy import special
 
 from seekwise.judge.decision.statistics import NOISE_FLOOR_LOG, Ahead
-from seekwise.judge.decision.verdicts import Judged, Standing, log_of_share, share
+from seekwise.judge.decision.verdicts import CandidateVerdict, Judged, log_of_share, share
 from seekwise.judge.rule import ALPHA
 from seekwise.workload.study.uses import LIMITS, Purpose
 
@@ -259,7 +259,7 @@ def _basis_of_keeping(in_force: str, judged: Sequence[Judged]) -> Basis:
     return "kept" if any(each.disagrees for each in judged) else "inconclusive"
 
 
-def _is_within(standing: Standing | None) -> bool:
+def _is_within(standing: CandidateVerdict | None) -> bool:
     return standing is not None and standing.verdict in ("best", "within")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from seekwise.judge.decision.choose import Choice, Loss
-from seekwise.judge.decision.verdicts import Judged, Standing
+from seekwise.judge.decision.verdicts import CandidateVerdict, Judged
 from seekwise.workload.study.uses import Purpose
 
 REQUEST = "request"
@@ -42,7 +42,7 @@ class Use:
     threshold: float
     """Losses up to this share count as equal."""
     rounds: int
-    candidates: tuple[Standing, ...]
+    candidates: tuple[CandidateVerdict, ...]
 
 
 def purposes(by_purpose: Mapping[Purpose, Choice], asked: Choice | None) -> list[PurposeDecision]:

@@ -48,7 +48,7 @@ BOUND_FACTOR = 3.0
 
 
 @dataclass(frozen=True)
-class Standing:
+class CandidateVerdict:
     """A setting in one use by one metric. Losses are shares against the best: 0.35 is 35 % behind."""
 
     HIDDEN: ClassVar = ("rounds", "_factor")
@@ -83,7 +83,7 @@ class Judged:
     role: str
     group: str
     title: str
-    standings: tuple[Standing, ...]
+    standings: tuple[CandidateVerdict, ...]
     rounds: int
     s_log: float
     """Typical noise of one round's difference on the log scale."""
@@ -111,7 +111,7 @@ class Judged:
         """The threshold on the log scale."""
         return log_of_share(self.threshold, self.more_is_better)
 
-    def of(self, setting: str) -> Standing | None:
+    def of(self, setting: str) -> CandidateVerdict | None:
         return next((each for each in self.standings if each.setting == setting), None)
 
     @property
@@ -121,7 +121,7 @@ class Judged:
         return alone or tuple(each.setting for each in self.standings if each.verdict == "within")
 
     @property
-    def open(self) -> tuple[Standing, ...]:
+    def open(self) -> tuple[CandidateVerdict, ...]:
         return tuple(each for each in self.standings if each.verdict == "undecided")
 
     @property
@@ -268,12 +268,12 @@ def _without_starved(ahead: Mapping[tuple[str, str], Ahead], starved: Collection
     }
 
 
-def _standing(entry: Entry, behind: Behind, word: Word, rounds: int) -> Standing:
+def _standing(entry: Entry, behind: Behind, word: Word, rounds: int) -> CandidateVerdict:
     value = whole_of(entry.figures, behind.setting, [entry.figures.rounds(behind.setting)])
     ran = rounds > 0 and math.isfinite(value)
     # All others are shown to be behind the best: its loss is zero.
     high = 0.0 if word == "best" else behind.high
-    return Standing(
+    return CandidateVerdict(
         setting=behind.setting,
         verdict=word,
         value=math.exp(value) if ran else None,

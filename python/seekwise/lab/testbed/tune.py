@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from seekwise.errors import SeekwiseError, UsageError
+from seekwise.errors import SeekwiseError
 from seekwise.lab.testbed import backend, image, kernels, machine, script
 from seekwise.lab.testbed import tune_programs as virtual_programs
 from seekwise.lab.testbed.cpio import Entry
@@ -23,11 +23,14 @@ from seekwise.measure.live.simulated import Model
 from seekwise.measure.live.stretch import Counters, Period, Stretch
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
-from seekwise.workload.live_plan import Candidate
+from seekwise.workload.live_plan import Candidate, LivePlan
 from seekwise.workload.study.factors import Value
 from seekwise.workload.study.uses import Use
 
 PREFIX = "lab:"
+BACKEND, PROVENANCE = "lab", "virtual"
+HOST = " in qemu"
+DOING = "in guests"
 ROUNDS = 3
 SECONDS = {True: (1.5, 5.0), False: (0.3, 0.7)}
 """{rotational: (before what counts, what counts)}, in virtual time."""
@@ -69,7 +72,7 @@ def can_run(use: Use) -> str | None:
         return "has a fio job of your own"
     if use.drives is not None:
         return "loads several processors, and the guest has one"
-    if any(job.feels_read_ahead for job in use.job):
+    if any(job.uses_read_ahead for job in use.job):
         return "runs programs or opens files, and the virtual drive has no file system"
     return None
 
@@ -77,11 +80,8 @@ def can_run(use: Use) -> str | None:
 def carry_out(
     store: Store,
     run: Run,
-    uses: tuple[Use, ...],
-    compared: tuple[Candidate, ...],
+    plan: LivePlan,
     model: Model,
-    *,
-    guests: int,
     say: Callable[[str], None],
     tell: Callable[[str, float], None] = lambda *_: None,
 ) -> None:
@@ -89,6 +89,7 @@ def carry_out(
 
     `say`: what the building of an image says. `tell`: (use, share done).
     """
+    uses, guests = plan.uses, backend.default_guests()
     machine.qemu()
     built = image.build(kernels.find(model.kernel), say)
     packed = {use.name: virtual_programs.packed(use, say) for use in uses if use.runs_programs}
@@ -98,7 +99,7 @@ def carry_out(
         Trial(use, number, candidate, seed + number)
         for use in uses
         for number in range(ROUNDS)
-        for candidate in compared
+        for candidate in plan.candidates
     ]
     groups = _groups(trials)
     done = itertools.count()
@@ -194,8 +195,6 @@ def _record(
         trial.use,
         run_id=run_id,
         index=index,
-        stretch_number=0,
-        round_offset=0,
         cut_s=before_s,
         # fio stops what it is at when its time is over: the last twentieth does not count.
         counted_s=counted_s * 0.95,
@@ -231,14 +230,11 @@ def _programs_record(
         trial.use,
         run_id=run_id,
         index=index,
-        stretch_number=0,
-        round_offset=0,
         cut_s=0.0,
         counted_s=ended_s - began_s,
         values=trial.candidate.values,
         seed=trial.seed,
         environment={"kernel": f"Linux {built.release} (in qemu)", "drive": model.title},
-        fio_version="",
         origin_s=began_s,
     )
     return _checked(made, place, trial, result, seen)
@@ -246,18 +242,13 @@ def _programs_record(
 
 def check_uses(uses: list[Use], *, named: bool) -> tuple[list[Use], list[str]]:
     """(uses that run, what is said of the others); UsageError when none is left. `named`: the user asked for them."""
-    reasons = {use.name: why for use in uses if (why := can_run(use)) is not None}
-    left = [use for use in uses if use.name not in reasons]
-    if not left:
-        name, why = next(iter(reasons.items()))
-        raise UsageError(
-            f"{name} {why}", hint="`seekwise tune model:NAME` simulates it, or choose other uses with --for"
-        )
-    said = [f"{name} is left out: it {why}" for name, why in reasons.items()] if named else []
-    return left, said
+    left, said = simulated.able(
+        uses, can_run, "`seekwise tune model:NAME` simulates it, or choose other uses with --for"
+    )
+    return left, said if named else []
 
 
-def played_otherwise() -> list[str]:
+def played_otherwise(_: tuple[Use, ...]) -> list[str]:
     """What is not as on a machine of one's own."""
     return [
         (

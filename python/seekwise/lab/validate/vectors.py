@@ -4,8 +4,9 @@ FILE is a recording `time_ns,event,op,sector,sectors,proc`. Single-queue kernels
 `requests/` in the same folder or above; blk-mq: with its `.conf` in the same folder. A folder is searched recursively.
 
 A point is each request that the kernel dispatched, and each run of the queue that dispatched nothing. `contested` points had a
-choice. Ends with status 5 when a file cannot be replayed to its end (all its points are missed then) or a scheduler and kernel
-falls short of the share required of all points and again of the contested ones: 99.5 % for noop, deadline, mq-deadline and
+choice. `not asked`: after a completion that runs no queue the kernel asks no scheduler; such points count as right, and their
+number is shown. Ends with status 5 when a file cannot be replayed to its end (all its points are missed then) or a scheduler
+and kernel falls short of the share required of all points and again of the contested ones: 99.5 % for noop, deadline, mq-deadline and
 kyber, 98 % for anticipatory and cfq, 95 % for bfq.
 """
 
@@ -48,10 +49,12 @@ def verify(paths: Sequence[Path], options: Mapping[str, Any]) -> Report:
     outcome = json.loads(_core.verify_vectors([str(path) for path in paths], json.dumps(chosen)))
     files = []
     for entry in outcome["files"]:
-        known = {key: entry[key] for key in ("scheduler", "kernel", "contested", "error", "look") if key in entry}
+        known = {
+            key: entry[key] for key in ("scheduler", "kernel", "contested", "unasked", "error", "look") if key in entry
+        }
         shares = marking(Path(entry["file"])).whole(entry["passed"], entry["total"])
         files.append(FileReport(entry["file"], entry["passed"], entry["total"], entry["misses"], known, shares))
-    extra = {"contested": outcome["contested"], "groups": outcome["groups"]}
+    extra = {name: outcome[name] for name in ("contested", "unasked", "groups")}
     met = outcome["met"]
     if options.get("whole"):
         extra["runs"] = json.loads(_core.verify_closed_loop([str(path) for path in paths]))
@@ -79,6 +82,8 @@ def text(report: Report) -> str:
     lines.extend(_table(report.extra["groups"]))
     contested = report.extra["contested"]
     lines.append(f"vectors: {report.passed} of {report.total}, contested {contested['passed']} of {contested['total']}")
+    if unasked := report.extra["unasked"]:
+        lines.append(f"{unasked} points are right without the model being asked: nothing ran the queue there.")
     lines.extend(worth(report))
     if runs := report.extra.get("runs"):
         lines.extend(_runs(runs))
@@ -129,7 +134,7 @@ def _share(passed: int, total: int) -> str:
 
 
 def _table(groups: Sequence[Mapping[str, Any]]) -> list[str]:
-    rows = [("scheduler", "kernel", "files", "right", "of", "share", "contested", "required", "")]
+    rows = [("scheduler", "kernel", "files", "right", "of", "share", "contested", "not asked", "required", "")]
     for group in groups:
         contested = group["contested"]
         rows.append(
@@ -141,12 +146,13 @@ def _table(groups: Sequence[Mapping[str, Any]]) -> list[str]:
                 str(group["total"]),
                 _share(group["passed"], group["total"]),
                 _share(contested["passed"], contested["total"]),
+                str(group["unasked"]),
                 f"{group['required_per_mille'] / 10:.1f} %",
                 "" if group["met"] else "missed",
             )
         )
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    left = {0, 1, 8}
+    left = {0, 1, 9}
     return [
         "  ".join(
             cell.ljust(w) if i in left else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))

@@ -151,7 +151,7 @@ def _phase(jobs: list[dict], operation: Operation | None) -> FioPhase:
     write_bytes = sum(_io_bytes(side) for job, side in sides if side is job.get("write"))
     user, system = cpu_seconds(jobs)
     return FioPhase(
-        operation=operation or told_from(jobs, read_bytes, write_bytes),
+        operation=operation or operation_of(jobs, read_bytes, write_bytes),
         elapsed_s=max((float(side["runtime"]) for _, side in sides), default=0.0) / 1000.0,
         bytes=read_bytes + write_bytes,
         read_bytes=read_bytes,
@@ -208,7 +208,7 @@ def bin_upper(middle_ns: int) -> int:
     return ((middle_ns >> width_bits) + 1 << width_bits) - 1
 
 
-def told_from(jobs: list[dict], read_bytes: int, write_bytes: int) -> Operation:
+def operation_of(jobs: list[dict], read_bytes: int, write_bytes: int) -> Operation:
     """The operation that jobs carried out, from their options; `mixed` where both directions or patterns occur."""
     patterns = {
         str(job.get("job options", {}).get("rw", job.get("job options", {}).get("readwrite", ""))) for job in jobs

@@ -35,7 +35,7 @@ from seekwise.workload.study.plan import Cell, Plan, Trial
 # A trial that runs this much longer than estimated has hung.
 TIMEOUT_LEAST_S = 120.0
 TIMEOUT_FACTOR = 20.0
-QUIET_WAIT_LONGEST_S = 5.0
+IDLE_WAIT_LONGEST_S = 5.0
 SETTLE_WAIT_LONGEST_S = 30.0
 # Time that repeats of invalid trials may take, as a share of the plan's own; a machine that is never quiet must not keep a
 # run from ending. What is still invalid then stays so, and is said.
@@ -90,7 +90,7 @@ class KernelSession:
                 if record.valid or not may_repeat:
                     break
                 if attempt < self.plan.attempts:
-                    self._wait_for_quiet(self.targets[self.plan.cells[trial.cell].system].target)
+                    self._wait_until_idle(self.targets[self.plan.cells[trial.cell].system].target)
                 self.repeats_s += time.monotonic() - started
 
     def _may_repeat(self, trial: Trial, lasted_s: float) -> bool:
@@ -101,9 +101,9 @@ class KernelSession:
         spent_s = self.plan.prepare_s + time.monotonic() - self.started
         return spent_s + lasted_s + ahead_s <= self.plan.budget_s
 
-    def _wait_for_quiet(self, target: Target) -> None:
+    def _wait_until_idle(self, target: Target) -> None:
         """Others may be done soon: gives them a few seconds."""
-        end = time.monotonic() + QUIET_WAIT_LONGEST_S
+        end = time.monotonic() + IDLE_WAIT_LONGEST_S
         while time.monotonic() < end and not environment.watch_others(target.leaf_names, 0.25)["quiet"]:
             pass
 
@@ -357,11 +357,11 @@ def opened(
                 environment.read(target, program.version),
                 {**environment.conditions(target), "others": environment.watch_others(target.leaf_names, 0.5)},
             )
-            _say_who_disturbs(ready[name], say)
+            _report_disturbance(ready[name], say)
         yield KernelSession(plan, run_id, program, ready, home, say)
 
 
-def _say_who_disturbs(ready: PreparedTarget, say: Callable[[str], None]) -> None:
+def _report_disturbance(ready: PreparedTarget, say: Callable[[str], None]) -> None:
     others = ready.conditions["others"]
     if not others["quiet"]:
         by = f" by {', '.join(others['other_io_by'])}" if others["other_io_by"] else ""

@@ -119,10 +119,10 @@ def combined(target: Target, scheduler: str, levels: dict[str, Value]) -> Candid
     return Candidate(" ".join(said), values, target.changes(values))
 
 
-def is_felt(name: str, use: Use) -> bool:
+def has_effect(name: str, use: Use) -> bool:
     """Whether a use can feel this setting at all."""
     if name == "read_ahead_kb":
-        return any(job.feels_read_ahead for job in use.job)
+        return any(job.uses_read_ahead for job in use.job)
     if name == "wbt_lat_usec" or name in DIRTY_NAMES:
         return any(job.writes and job.is_buffered for job in use.job)
     return True

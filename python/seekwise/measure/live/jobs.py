@@ -111,7 +111,7 @@ def _section(job: Job, number: int, prepared: PreparedTarget, store: int) -> lis
 
 def _place(job: Job, number: int, prepared: PreparedTarget, store: int) -> list[str]:
     largest = max(job.block)
-    if job.feels_read_ahead:
+    if job.uses_read_ahead:
         # Every process begins at another file, and opens each anew.
         order = [
             (first + number * prepared.parts // max(job.jobs, 1)) % prepared.parts for first in range(prepared.parts)

@@ -79,7 +79,7 @@ def make_plan(request: Request, target: Target) -> LivePlan:
     """Refuses what cannot work; chooses the uses that fit the budget."""
     compared = compared_settings(request, target)
     labels = compared.labels
-    beside = _beside(request, target)
+    beside = _further_settings(request, target)
     execute.check_budget(request.budget, len(labels), staged_too=beside is not None)
     chosen, said = use_files.installed(
         use_files.chosen(request.uses), asked=use_files.by_name(request.uses), without_fio=_why_no_fio()
@@ -89,7 +89,9 @@ def make_plan(request: Request, target: Target) -> LivePlan:
             chosen, "a bare device has no file system", named=request.uses is not None
         )
         said += also_said
-    chosen, notes = sensitive(chosen, compared, named=request.uses is not None, levels=beside.levels if beside else ())
+    chosen, notes = uses_affected(
+        chosen, compared, named=request.uses is not None, levels=beside.levels if beside else ()
+    )
     chosen, of_drives = use_files.for_drives(chosen, [leaf.kind for leaf in target.leaves])
     notes += [*said, *of_drives]
     seconds = request.budget - execute.END_S - execute.PREPARE_LEAST_S
@@ -194,19 +196,19 @@ def threshold_of(request: Request) -> Threshold:
     return Threshold(request.threshold, 2 * request.threshold, 2 * request.threshold)
 
 
-def _beside(request: Request, target: Target):
+def _further_settings(request: Request, target: Target):
     """What --also asks for; None without it."""
     if request.also is None:
         return None
     return also.space(target, also.areas_of(request.also))
 
 
-def sensitive(
+def uses_affected(
     chosen: list[Use], compared: Candidates, *, named: bool, levels: tuple[Candidate, ...] = ()
 ) -> tuple[list[Use], list[str]]:
     """Uses that can feel what is varied: direct I/O ignores read-ahead, so only buffered reads tell about it."""
     varied = {name for each in (*compared.all, *levels) for name in each.values}
-    reading = [use for use in chosen if any(job.feels_read_ahead for job in use.job)]
+    reading = [use for use in chosen if any(job.uses_read_ahead for job in use.job)]
     others = [use for use in chosen if use not in reading]
     if varied == {"read_ahead_kb"}:
         if not reading:

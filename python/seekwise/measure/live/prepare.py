@@ -93,7 +93,7 @@ def stores_needed(uses: Sequence[Use]) -> int:
 
 def reads_through_cache(uses: Sequence[Use]) -> bool:
     """Of fio's jobs."""
-    return any(job.feels_read_ahead and job.program is None for use in uses for job in use.job)
+    return any(job.uses_read_ahead and job.program is None for use in uses for job in use.job)
 
 
 def data_sets(uses: Sequence[Use]) -> list[data.DataSet]:

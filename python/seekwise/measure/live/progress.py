@@ -106,7 +106,7 @@ class UseState:
         """Whether every request reaches the device at once: nothing that lies in memory outlasts a switch."""
         return all(
             job.pattern is not None and (job.direct or not job.writes or job.sync_every == 1) for job in self.use.job
-        ) and not any(job.feels_read_ahead for job in self.use.job)
+        ) and not any(job.uses_read_ahead for job in self.use.job)
 
     def is_short(self, candidate: Candidate) -> bool:
         """Whether its shortest periods tell of it."""

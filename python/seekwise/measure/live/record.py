@@ -31,15 +31,15 @@ def of_period(
     *,
     run_id: str,
     index: int,
-    stretch_number: int,
-    round_offset: int,
     cut_s: float,
     counted_s: float,
     values: dict,
     seed: int,
     environment: dict[str, object],
-    fio_version: str,
     origin_s: float,
+    stretch_number: int = 0,
+    round_offset: int = 0,
+    fio_version: str = "",
 ) -> Record:
     """`cut_s` from its start does not count, `counted_s` after that do. `origin_s`: when the run began (seconds since 1970)."""
     start = period.before.clock_s + cut_s

@@ -30,6 +30,11 @@ from seekwise.workload.study.study import System
 from seekwise.workload.study.uses import PERCENT, Job, Use
 
 PREFIX = "model:"
+BACKEND = PROVENANCE = "simulated"
+HOST = ""
+"""After the kernel's name: where it runs."""
+DOING = "simulating"
+USES_MOST: int | None = None
 ROUNDS = 8
 ROUNDS_MOST = 32
 """Of a use in which another setting seems better than the one in force, and eight rounds do not show it."""
@@ -104,7 +109,12 @@ def candidates(model: Model, wanted: dict[str, list[Value]]) -> Candidates:
 
 
 def carry_out(
-    store: Store, run: Run, plan: LivePlan, model: Model, tell: Callable[[str, float], None] = lambda *_: None
+    store: Store,
+    run: Run,
+    plan: LivePlan,
+    model: Model,
+    say: Callable[[str], None] = lambda _: None,
+    tell: Callable[[str, float], None] = lambda *_: None,
 ) -> None:
     """Simulates every use under every candidate, `ROUNDS` seeds of each, and writes the records down; more where a choice hangs on them.
 
@@ -166,16 +176,18 @@ def played_otherwise(uses: tuple[Use, ...]) -> list[str]:
     return said
 
 
-def check_uses(uses: list[Use]) -> tuple[list[Use], list[str]]:
+def check_uses(uses: list[Use], *, named: bool = True) -> tuple[list[Use], list[str]]:
     """(uses that can be simulated, what is said of the others); UsageError when none is left."""
-    reasons = {use.name: why for use in uses if (why := _why_not(use)) is not None}
-    left = [use for use in uses if use.name not in reasons]
-    if not left:
-        raise UsageError(
-            f"{uses[0].title!r} {reasons[uses[0].name]}",
-            hint="measure it on a device, or choose other uses with --for",
-        )
-    return left, [f"{name} is left out: it {why}" for name, why in reasons.items()]
+    return able(uses, _why_not, "measure it on a device, or choose other uses with --for")
+
+
+def able(uses: list[Use], why_not: Callable[[Use], str | None], hint: str) -> tuple[list[Use], list[str]]:
+    """(uses that can run, what is said of the others); UsageError when none is left."""
+    reasons = {use.name: why for use in uses if (why := why_not(use)) is not None}
+    if len(reasons) == len(uses):
+        raise UsageError(f"{uses[0].title!r} {reasons[uses[0].name]}", hint=hint)
+    said = [f"{name} is left out: it {why}" for name, why in reasons.items()]
+    return [use for use in uses if use.name not in reasons], said
 
 
 def _why_not(use: Use) -> str | None:
@@ -326,14 +338,11 @@ def _program_record(
         use,
         run_id=run_id,
         index=index,
-        stretch_number=0,
-        round_offset=0,
         cut_s=before_s,
         counted_s=end_s - before_s,
         values=candidate.values,
         seed=seed,
         environment={"kernel": model.kernel, "drive": model.title},
-        fio_version="",
         origin_s=0.0,
     )
     return replace(made, provenance="simulated", started_at=now(), load={"what": "simulated"})

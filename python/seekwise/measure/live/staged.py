@@ -201,7 +201,7 @@ def _levels(candidates: Sequence[Candidate], use: Use) -> dict[str, list[Value |
     found: dict[str, list[Value | None]] = {}
     for candidate in candidates:
         name, value = also.further(candidate)
-        if also.is_felt(name, use):
+        if also.has_effect(name, use):
             found.setdefault(name, [None]).append(value)
     return found
 

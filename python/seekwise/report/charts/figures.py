@@ -28,14 +28,21 @@ WIDTH, HEIGHT, NARROW = 330, 260, 178
 
 
 def panel_title(name: str, systems: Sequence[System]) -> str:
-    """`A: hardware RAID 1, 9650-2LP`: what a system's name stands for; the name alone where nothing is known of it."""
+    """`A: hardware RAID 1, 9650-2LP`: what a system's name stands for, without what all have; the name alone where that is nothing."""
     system = next((each for each in systems if each.name == name), None)
     if system is None:
         return name
+    others = [_parts(each) for each in systems if each.name != name]
+    parts = [part for part in _parts(system) if not others or not all(part in each for each in others)]
+    return f"{name}: {', '.join(parts)}" if parts else name
+
+
+def _parts(system: System) -> list[str]:
+    """Kind, controller, chunk and drives of a system."""
     chunk = f"chunk {system.chunk_kib[0]} KiB" if system.chunk_kib else None
     drives = f"{system.drives} × {system.drive}" if system.drives > 1 else system.drive
     parts = [None if drives == system.drive else kind_of(system), system.controller, chunk, drives]
-    return f"{name}: {', '.join(part for part in parts if part)}"
+    return [part for part in parts if part]
 
 
 def figure_rows(

@@ -92,7 +92,7 @@ def _of(system: str, setting: str, pairs: Sequence[tuple[Cell, Cell]]) -> Findin
             f"costs less than {100 * NOTHING:.0f} % of the rate up to {thousands(max(free))} requests per second"
         )
     if capped:
-        most = max(own.iops for own in capped)
+        most = max(own.iops for _, own in pairs)
         waited = max(own.waited for own in capped)
         parts.append(
             f"its lock caps the drives at {thousands(most)}, where processors spend {100 * waited:.0f} % of their time waiting for it"
@@ -111,7 +111,7 @@ def _of(system: str, setting: str, pairs: Sequence[tuple[Cell, Cell]]) -> Findin
         "system": system,
         "setting": setting,
         "free_iops": max(free) if free else None,
-        "cap_iops": max(own.iops for own in capped) if capped else None,
+        "cap_iops": max(own.iops for _, own in pairs) if capped else None,
         "waited": max(own.waited for _, own in pairs),
     }
     strength = max(math.log(without.iops / own.iops) for without, own in pairs if own.iops > 0)

@@ -159,7 +159,7 @@ class _Worker:
     def __init__(self, program: Program, place: Place) -> None:
         self.place = place
         told, self._tell = os.pipe()
-        self._hear, say = os.pipe()
+        self._replies, say = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
             status = 1
@@ -181,12 +181,12 @@ class _Worker:
         os.write(self._tell, text.encode())
 
     def expect(self, word: str) -> None:
-        if os.read(self._hear, 100).decode() != word:
+        if os.read(self._replies, 100).decode() != word:
             raise SeekwiseError("the program could not do its units")
 
     def end(self) -> None:
         os.close(self._tell)
-        os.close(self._hear)
+        os.close(self._replies)
         os.waitpid(self.pid, 0)
 
 

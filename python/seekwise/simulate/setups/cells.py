@@ -132,7 +132,7 @@ def _phase(setup: Setup, operation: str, threads: int, on_files: bool) -> dict:
         **setup.job,
     }
     calls = max(1, setup.file_bytes // PAGE_BYTES // max(1, setup.block_bytes // PAGE_BYTES))
-    phase: dict[str, object] = {"operation": operation, "jobs": [job, *setup.beside]}
+    phase: dict[str, object] = {"operation": operation, "jobs": [job, *setup.background]}
     if not on_files:
         phase["runtime_ns"] = (RANDOM_S if random else SEQUENTIAL_S) * 10**9
         job["ios"] = calls

@@ -87,7 +87,7 @@ class Setup:
     """Model parameters other than the models' own, by MODEL.NAME; only `run --vary` gives any."""
     job: Mapping[str, object] = field(default_factory=dict)
     """Pace and priority of the threads, by the compiled simulator's names."""
-    beside: tuple[Mapping[str, object], ...] = ()
+    background: tuple[Mapping[str, object], ...] = ()
     """Jobs that work for as long as each phase, as the compiled simulator takes them."""
     array: Mapping[str, object] = field(default_factory=dict)
     """Layout, missing members, resync, bitmap and stripe cache of an array, by the compiled simulator's names."""

@@ -35,7 +35,7 @@ MIB = 1 << 20
 
 
 @dataclass(frozen=True)
-class Taken:
+class RecordingResult:
     """What came of a recording."""
 
     path: Path
@@ -104,7 +104,7 @@ def record(
     anonymise: bool = False,
     spool_bytes_max: int = SPOOL_BYTES_MAX,
     tell: Callable[[str], None] = lambda sentence: None,
-) -> Taken:
+) -> RecordingResult:
     """Records for so long, or until interrupted (Ctrl-C, SIGTERM, a closed terminal), and writes the trace."""
     with interrupt.stoppable():
         return _record(device, seconds, out, anonymise, spool_bytes_max, tell)
@@ -112,7 +112,7 @@ def record(
 
 def _record(
     device: Device, seconds: float, out: Path, anonymise: bool, spool_bytes_max: int, tell: Callable[[str], None]
-) -> Taken:
+) -> RecordingResult:
     machine = {"kernel": device.machine.get("kernel", "")} if anonymise else device.machine
     notes = Notes(source="seekwise record", machine=machine)
     with temporary.private("record", spool_folder()) as folder:
@@ -129,7 +129,7 @@ def _record(
             )
         tell(f"recorded {lasted:.0f} s, making requests of the events")
         requests = _write(Path(folder), known, device, notes, out, anonymise)
-    return Taken(out, requests, lasted, notes.dropped, cpu, notes)
+    return RecordingResult(out, requests, lasted, notes.dropped, cpu, notes)
 
 
 def spool_folder() -> Path | None:

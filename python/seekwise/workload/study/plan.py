@@ -15,17 +15,18 @@ import itertools
 import os
 import random
 from collections import Counter
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
+from seekwise.document import printed
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.workload.study import estimate, factors, profiles
 from seekwise.workload.study.factors import Value
 from seekwise.workload.study.quantity import size_word
-from seekwise.workload.study.study import Beside, Study, Workload
+from seekwise.workload.study.study import BackgroundLoad, Study, Workload
 
 PLAN_SCHEMA = "seekwise.plan/1"
 Role = Literal["candidate", "control", "sentinel"]
@@ -66,7 +67,9 @@ class Phase:
 
 @dataclass(frozen=True)
 class Load:
-    """The work of one cell, resolved: one thread count, one request size, one depth."""
+    """The work of one combination, resolved: one thread count, one request size, one depth."""
+
+    NAMES: ClassVar = {"background": "beside"}
 
     name: str
     phases: tuple[Phase, ...] = ()
@@ -90,7 +93,7 @@ class Load:
     think_s: float = 0.0
     io_class: str | None = None
     io_priority: int | None = None
-    beside: tuple[Load, ...] = ()
+    background: Annotated[tuple[Load, ...], Field(validation_alias="beside")] = ()
     """Others that work for as long as each phase; each has one operation."""
 
 
@@ -193,7 +196,7 @@ class Plan:
             "schema": PLAN_SCHEMA,
             "estimated_s": round(self.estimated_s, 1),
             "bytes_written": self.bytes_written,
-            **asdict(self),
+            **printed(self),
         }
 
     @classmethod
@@ -229,7 +232,7 @@ def make(study: Study, systems: tuple[SystemFacts, ...], *, seed: int | None = N
         for load in _loads(profiles.resolve(workload))
         for values in fixed
     )
-    if study.backend != "simulated" and any(cell.load.beside for cell in cells):
+    if study.backend != "simulated" and any(cell.load.background for cell in cells):
         raise UsageError(
             f"study {study.name}: `workload.beside` works with the simulated backend, not with `{study.backend}`",
             hint="add `--backend simulated`, or write the jobs into one fio job file (`job`)",
@@ -327,7 +330,7 @@ def _control(settings: tuple[Setting, ...], reference: str) -> Setting:
     return Setting(f"{twin.label} (control)", twin.values, control=True)
 
 
-def _beside(other: Beside, workload: Workload) -> Load:
+def _background_load(other: BackgroundLoad, workload: Workload) -> Load:
     return Load(
         name=other.name,
         phases=(Phase(other.operation, workload.runtime, None),),
@@ -361,7 +364,7 @@ def _loads(workload: Workload) -> list[Load]:
         "think_s": workload.think_time,
         "io_class": workload.io_class,
         "io_priority": workload.io_priority,
-        "beside": tuple(_beside(each, workload) for each in workload.beside),
+        "background": tuple(_background_load(each, workload) for each in workload.beside),
     }
     memories = tuple(workload.memory_limit) or (None,)
     if workload.job is not None:

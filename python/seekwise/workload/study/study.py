@@ -57,7 +57,7 @@ IoPriority = Annotated[int, Field(ge=0, le=7)]
 Arrivals = Literal["even", "poisson"]
 
 
-def _check_pace(part: Beside | Workload, threads: int, runtime: float | None, delay: float = 0.0) -> None:
+def _check_pace(part: BackgroundLoad | Workload, threads: int, runtime: float | None, delay: float = 0.0) -> None:
     """`runtime` is that of a phase, in seconds."""
     if part.arrivals == "poisson" and part.rate_limit is None:
         raise ValueError('`arrivals = "poisson"` needs a `rate_limit`, the mean that the arrivals keep')
@@ -68,7 +68,7 @@ def _check_pace(part: Beside | Workload, threads: int, runtime: float | None, de
         )
 
 
-class Beside(Part):
+class BackgroundLoad(Part):
     """Threads that work beside a workload, for as long as each of its phases: a log writer beside a web server."""
 
     name: str = Field(min_length=1)
@@ -89,7 +89,7 @@ class Beside(Part):
     start_stagger: Seconds = 0.0
 
     @model_validator(mode="after")
-    def block_fits(self) -> Beside:
+    def block_fits(self) -> BackgroundLoad:
         if self.block_bytes > self.size:
             raise ValueError(f"`size` ({self.size} bytes) is smaller than a block ({self.block_bytes} bytes)")
         return self
@@ -134,7 +134,7 @@ class Workload(Part):
     """I/O scheduling class of the threads, as ionice sets it."""
     io_priority: IoPriority | None = None
     """Level within the class: 0 is served first."""
-    beside: Annotated[list[Beside], BeforeValidator(as_list)] = []
+    beside: Annotated[list[BackgroundLoad], BeforeValidator(as_list)] = []
 
     @model_validator(mode="after")
     def others_can_work_beside(self) -> Workload:

@@ -167,7 +167,7 @@ class Job(BaseModel):
         return program.reads if program is not None else self.pattern is not None and "read" in self.pattern
 
     @property
-    def feels_read_ahead(self) -> bool:
+    def uses_read_ahead(self) -> bool:
         """Only reads through the page cache are read ahead."""
         return self.reads and (not self.direct or self.program is not None)
 
