@@ -34,8 +34,8 @@ def pooled(runs: Sequence[Sequence[Record]]) -> list[Record]:
     for records in runs:
         for record in records:
             conditions = {**record.conditions, "stretch": 0}
-            found.append(dataclasses.replace(record, block=first + record.block, conditions=conditions))
-        first += max(record.block for record in records) + BETWEEN_RUNS
+            found.append(dataclasses.replace(record, repetition=first + record.repetition, conditions=conditions))
+        first += max(record.repetition for record in records) + BETWEEN_RUNS
     return found
 
 

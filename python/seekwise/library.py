@@ -49,7 +49,7 @@ class Simulation:
                     {
                         **record.factors,
                         "setting": record.setting,
-                        "block": record.block,
+                        "block": record.repetition,
                         "valid": record.valid,
                         "operation": phase.operation,
                         "rate_mb_s": phase.rate_bytes_per_s / 1e6,

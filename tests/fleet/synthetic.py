@@ -70,7 +70,7 @@ def _record(index, block, load, operation, setting, rate, p99_ns, environment) -
         latency_mean_ns=p99_ns / 3, latency_max_ns=p99_ns, cpu=CpuSeconds(0.1, 0.2),
     )  # fmt: skip
     return Record(
-        run_id="20261123-0900-aaaa", trial=index, block=block, cell=f"use={load}", setting=setting, factors={"use": load},
+        run_id="20261123-0900-aaaa", trial=index, repetition=block, combination=f"use={load}", setting=setting, factors={"use": load},
         provenance="measured", seed=1, started_at="2026-11-23T09:00:00.000+00:00", phases=(phase,), environment=environment,
     )  # fmt: skip
 

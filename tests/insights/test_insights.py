@@ -101,7 +101,7 @@ def test_depths_are_never_averaged_over():
     made = [
         replace(
             record("ten cores", name, "rand_read", 4, rate * factor, block=block),
-            cell=f"system=ten cores iodepth={depth}",
+            combination=f"system=ten cores iodepth={depth}",
         )
         for name, rate in (("none", 100), ("bfq", 50))
         for depth, factor in ((1, 1), (16, 10))
@@ -196,7 +196,7 @@ def under_a_lock(setting: str, iops: float, waited_s: float, busy_s: float, cell
         cpu=CpuSeconds(0.0, busy_s, system=busy_s),
         details={"lock_wait_s": waited_s},
     )
-    return replace(made, cell=cell, phases=(phase,))
+    return replace(made, combination=cell, phases=(phase,))
 
 
 def test_a_lock_is_named_with_the_rate_up_to_which_it_costs_nothing_and_its_cap():

@@ -51,15 +51,15 @@ def add(
     with Store.open(db) as store:
         store.add_run(row)
         for trial in made.trials:
-            cell, setting = made.cells[trial.cell], made.settings[trial.setting]
+            cell, setting = made.combinations[trial.combination], made.settings[trial.setting]
             name = setting.label.removesuffix(" (control)")
             rate = 1e8 * float(np.exp(effect(name, cell.load.threads) + rng.normal(0, 0.01)))
             store.add(
                 Record(
                     run_id=row.run_id,
                     trial=trial.index,
-                    block=trial.block,
-                    cell=cell.key,
+                    repetition=trial.repetition,
+                    combination=cell.key,
                     setting=setting.label + (" (drift check)" if trial.role == "sentinel" else ""),
                     factors={},
                     provenance=provenance,

@@ -84,7 +84,7 @@ def test_fewer_than_three_common_blocks_never_decide() -> None:
     observations = study([{"a": 1.0, "b": 0.0}], noise=0.001, blocks=2)
     v = only(judge(observations))
     assert (v.word, v.winner, v.q_value, v.blocks_more) == ("undecided", None, None, 1)
-    lone = [o for o in study([{"a": 1.0, "b": 0.0}], noise=0.001, blocks=5) if o.setting == "a" or o.block == 0]
+    lone = [o for o in study([{"a": 1.0, "b": 0.0}], noise=0.001, blocks=5) if o.setting == "a" or o.repetition == 0]
     assert only(judge(lone)).word == "undecided"
 
 
@@ -103,7 +103,9 @@ def test_a_value_without_logarithm_is_left_out_and_said(bad: float) -> None:
 
 def test_missing_trials_reduce_the_blocks_of_their_pair_only() -> None:
     observations = [
-        o for o in study([{"a": 0.3, "b": 0.0, "c": 0.0}], noise=0.01, blocks=5) if (o.setting, o.block) != ("c", 2)
+        o
+        for o in study([{"a": 0.3, "b": 0.0, "c": 0.0}], noise=0.01, blocks=5)
+        if (o.setting, o.repetition) != ("c", 2)
     ]
     blocks = {(v.setting_a, v.setting_b): v.blocks for v in judge(observations)}
     assert blocks == {("a", "b"): 5, ("a", "c"): 4, ("b", "c"): 4}
@@ -116,12 +118,12 @@ def test_no_observations_no_verdicts() -> None:
 
 def test_order_of_observations_does_not_matter() -> None:
     observations = study([{"a": 0.05 * (i % 2), "b": 0.0} for i in range(12)], noise=0.02, blocks=4)
-    key = {(v.cell, v.setting_a): v for v in judge(observations)}
+    key = {(v.combination, v.setting_a): v for v in judge(observations)}
     shuffled = [observations[i] for i in np.random.default_rng(0).permutation(len(observations))]
     for v in judge(shuffled):
-        same = key.get((v.cell, v.setting_a))
+        same = key.get((v.combination, v.setting_a))
         if same is None:
-            same = key[v.cell, v.setting_b]
+            same = key[v.combination, v.setting_b]
             assert v.ratio == pytest.approx(1 / same.ratio)
         assert (v.word, v.winner) == (same.word, same.winner)
         assert v.q_value == pytest.approx(same.q_value)
@@ -135,7 +137,12 @@ def test_control_raises_the_threshold_of_a_win_but_not_of_equality() -> None:
     labels = {i: rng.choice([-0.1, 0.1]) for i in range(12)}
     control = [
         Observation(
-            o.table, o.cell, o.block, "b (control)", o.metric, o.value * math.exp(labels[int(o.cell.split()[1])])
+            o.table,
+            o.combination,
+            o.repetition,
+            "b (control)",
+            o.metric,
+            o.value * math.exp(labels[int(o.combination.split()[1])]),
         )
         for o in observations
         if o.setting == "b"
@@ -186,8 +193,8 @@ def test_one_exact_repetition_decides_by_its_numbers() -> None:
 def test_a_run_that_may_stop_early_is_judged_more_strictly() -> None:
     assert (pytest.approx(0.022), (3, 5, 8)) == (LEVEL * SHARE_PER_LOOK, LOOKS)
     observations = study([{"a": 0.05 * (i % 2), "b": 0.0} for i in range(40)], noise=0.03, blocks=5)
-    once = {v.cell for v in judge(observations) if v.winner}
-    looked = {v.cell for v in verdicts(judge_observations(observations, sequential=True)) if v.winner}
+    once = {v.combination for v in judge(observations) if v.winner}
+    looked = {v.combination for v in verdicts(judge_observations(observations, sequential=True)) if v.winner}
     assert looked < once
 
 

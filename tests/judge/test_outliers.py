@@ -32,14 +32,14 @@ def test_a_slow_run_is_flagged_with_its_place_and_still_judged() -> None:
         for b in range(5)
         for s in ("a", "b")
     ]
-    slow = next(i for i, o in enumerate(observations) if (o.cell, o.block, o.setting) == ("c3", 2, "b"))
+    slow = next(i for i, o in enumerate(observations) if (o.combination, o.repetition, o.setting) == ("c3", 2, "b"))
     o = observations[slow]
-    observations[slow] = Observation(o.table, o.cell, o.block, o.setting, o.metric, o.value * 0.6)
+    observations[slow] = Observation(o.table, o.combination, o.repetition, o.setting, o.metric, o.value * 0.6)
     flagged = outliers(observations)
     # A block of two has two residuals of equal size: both trials of the pair stand out.
-    assert {(f.cell, f.block) for f in flagged[:2]} == {("c3", 2)}
+    assert {(f.combination, f.repetition) for f in flagged[:2]} == {("c3", 2)}
     assert len(flagged) < 12
-    assert next(v for v in judge(observations) if v.cell == "c3").blocks == 5
+    assert next(v for v in judge(observations) if v.combination == "c3").blocks == 5
 
 
 def test_median_polish_by_hand() -> None:

@@ -14,7 +14,7 @@ PLAN = SimpleNamespace(
     reference="old",
     backend="simulated",
     systems=[None],
-    cells=[],
+    combinations=[],
     settings=[
         SimpleNamespace(label="old", control=False, values={}),
         SimpleNamespace(label="new", control=False, values={}),
@@ -58,7 +58,7 @@ def test_chance_in_one_of_many_comparisons_does_not():
 
 
 def test_one_simulated_repetition_decides_and_says_why():
-    once = [each for each in [*WIN, *values("rate", 1.0, 0.0)] if each.block == 0]
+    once = [each for each in [*WIN, *values("rate", 1.0, 0.0)] if each.repetition == 0]
     exact, measured = judge_observations(once, exact=True), judge_observations(once)
     assert recommended(decided(exact, PLAN).choice, PLAN).label == "new"
     assert recommended(decided(measured, PLAN).choice, PLAN) is None

@@ -37,14 +37,19 @@ def test_decided_cells_stop_and_open_ones_go_on() -> None:
     noisy = {**TWELVE, "noisy": {"a": 0.0, "b": 0.0}}
     observations = [
         o
-        if o.cell != "noisy"
+        if o.combination != "noisy"
         else Observation(
-            o.table, o.cell, o.block, o.setting, o.metric, o.value * (1 + 0.3 * (o.block % 2) * (o.setting == "a"))
+            o.table,
+            o.combination,
+            o.repetition,
+            o.setting,
+            o.metric,
+            o.value * (1 + 0.3 * (o.repetition % 2) * (o.setting == "a")),
         )
         for o in run(noisy, 0.004, 3)
     ]
     progress = Stopping().decide(observations)
-    state = {cell.cell: cell for cell in progress.cells}
+    state = {cell.combination: cell for cell in progress.cells}
     assert not state["noisy"].decided and state["noisy"].blocks_more >= 1
     assert state["c1"].decided and state["c1"].decided_at_blocks == 3
     assert progress.runs("noisy", "a") and not progress.runs("c1", "a")
@@ -55,10 +60,12 @@ def test_a_cell_keeps_the_verdict_of_the_look_that_decided_it() -> None:
     observations = run(TWELVE, 0.004, 5)
     # Whatever comes later in a decided cell is not looked at.
     later = [
-        o if o.block < 3 or o.cell != "c1" else Observation(o.table, o.cell, o.block, o.setting, o.metric, 1.0)
+        o
+        if o.repetition < 3 or o.combination != "c1"
+        else Observation(o.table, o.combination, o.repetition, o.setting, o.metric, 1.0)
         for o in observations
     ]
-    assert next(c for c in Stopping().decide(later).cells if c.cell == "c1").decided_at_blocks == 3
+    assert next(c for c in Stopping().decide(later).cells if c.combination == "c1").decided_at_blocks == 3
 
 
 def test_between_looks_nothing_new_is_decided() -> None:
@@ -104,7 +111,7 @@ def test_candidates_shown_to_be_as_good_end_the_race() -> None:
 
 def test_a_race_counts_only_blocks_with_every_cell() -> None:
     observations = run({"c": {"a": 0.1, "b": 0.0}, "d": {"a": 0.1, "b": 0.0}}, 0.001, 2)
-    state = race([o for o in observations if not (o.cell == "d" and o.block == 1 and o.setting == "b")])
+    state = race([o for o in observations if not (o.combination == "d" and o.repetition == 1 and o.setting == "b")])
     assert state.trials == 3 and state.leader == "a"
 
 

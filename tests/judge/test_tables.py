@@ -27,8 +27,8 @@ def record(setting: str, block: int, threads: int, phases: tuple[Phase, ...], *,
     return Record(
         run_id="r1",
         trial=0,
-        block=block,
-        cell=f"disk=vda threads={threads}",
+        repetition=block,
+        combination=f"disk=vda threads={threads}",
         setting=setting,
         factors={"scheduler": setting, "threads": threads},
         provenance="simulated",
@@ -60,8 +60,8 @@ def test_winner_table_has_a_row_per_operation_and_the_articles_columns() -> None
     (table,) = winner_tables(judge(observations(run(np.random.default_rng(1), {"deadline": 0.2, "cfq": 0.0}))))
     assert [metric for metric, _ in table.columns] == ["rate", "access_time", "cpu_efficiency"]
     assert [(row.operation, row.conditions) for row in table.rows] == [
-        ("seq_read", "disk=vda"),
-        ("rand_read", "disk=vda"),
+        ("seq_read", {"disk": "vda"}),
+        ("rand_read", {"disk": "vda"}),
     ]
     assert [cell.text for cell in table.rows[0].cells.values()] == ["deadline", "deadline", "deadline"]
     assert table.rows[1].cells["rate"].text == "="
@@ -73,9 +73,9 @@ def test_single_thread_counts_are_rows_when_asked_for() -> None:
     verdicts = judge(observations(run(np.random.default_rng(1), {"deadline": 0.2, "cfq": 0.0})))
     (table,) = winner_tables(verdicts, single_threads=True)
     assert [row.conditions for row in table.rows if row.operation == "seq_read"] == [
-        "disk=vda",
-        "disk=vda threads=1",
-        "disk=vda threads=8",
+        {"disk": "vda"},
+        {"disk": "vda", "threads": "1"},
+        {"disk": "vda", "threads": "8"},
     ]
 
 

@@ -58,7 +58,7 @@ class Fake:
             if self.fail_after is not None and len(self.trials) >= self.fail_after:
                 raise SeekwiseError("power cut")
             self.trials.append(trial)
-            setting, cell = self.plan.settings[trial.setting], self.plan.cells[trial.cell]
+            setting, cell = self.plan.settings[trial.setting], self.plan.combinations[trial.combination]
             rng = np.random.default_rng(trial.seed)
             name = setting.label.removesuffix(" (control)")
             phases = []
@@ -70,7 +70,7 @@ class Fake:
                 )
             label = setting.label if trial.role != "sentinel" else f"{setting.label} (drift check)"
             yield Record(
-                self.run_id, trial.index, trial.block, cell.key, label, {}, "simulated", trial.seed, "2026-01-01T00:00:00Z",
+                self.run_id, trial.index, trial.repetition, cell.key, label, {}, "simulated", trial.seed, "2026-01-01T00:00:00Z",
                 tuple(phases), conditions={"role": trial.role},
             )  # fmt: skip
 
@@ -88,7 +88,7 @@ def carried_out(
 def test_a_run_stops_when_every_comparison_is_decided(tmp_path: Path) -> None:
     made = make(["a", "b"], threads=[1, 2, 4, 8, 16, 32], until="decided")
     fake, found, said = carried_out(tmp_path, made, lambda setting, cell: 0.4 * (setting == "b"))
-    assert {trial.block for trial in fake.trials} == {1, 2, 3}
+    assert {trial.repetition for trial in fake.trials} == {1, 2, 3}
     assert found.run.outcome == "complete"
     assert {v.winner for v in found.verdicts if v.metric == "rate"} == {"b"}
     assert any("12 of 12 combinations decided after 3 repetitions" in line for line in said)
@@ -102,9 +102,13 @@ def test_decided_cells_stop_while_open_ones_go_on(tmp_path: Path) -> None:
         return 0.0 if "threads=8" in cell else 0.4 * (setting == "b")
 
     fake, _, _ = carried_out(tmp_path, made, effect, noisy="threads=8")
-    late = {made.cells[trial.cell].key for trial in fake.trials if trial.block > 3 and trial.role != "sentinel"}
+    late = {
+        made.combinations[trial.combination].key
+        for trial in fake.trials
+        if trial.repetition > 3 and trial.role != "sentinel"
+    }
     assert late == {"system=disk threads=8"}
-    assert any(trial.role == "control" for trial in fake.trials if trial.block > 3)
+    assert any(trial.role == "control" for trial in fake.trials if trial.repetition > 3)
 
 
 def test_losers_drop_out_and_the_reference_stays(tmp_path: Path) -> None:
@@ -146,8 +150,8 @@ def test_a_resumed_run_decides_as_if_it_had_not_been_interrupted(tmp_path: Path)
         resumed = of_run.of(store, store.run(row.run_id))
     assert not {t.index for t in broken.trials} & {t.index for t in rest.trials}
     _, whole, _ = carried_out(tmp_path / "other", made, effect) if (tmp_path / "other").mkdir() is None else None
-    assert [(v.cell, v.winner, v.ratio) for v in resumed.verdicts] == [
-        (v.cell, v.winner, v.ratio) for v in whole.verdicts
+    assert [(v.combination, v.winner, v.ratio) for v in resumed.verdicts] == [
+        (v.combination, v.winner, v.ratio) for v in whole.verdicts
     ]
 
 

@@ -235,7 +235,7 @@ def agreement_pairing() -> comparison.Pairing:
         replace(record, phases=tuple(replace(phase, elapsed_s=phase.elapsed_s / 1.1) for phase in record.phases))
         for record in sample_records()
     ]
-    loads = {record.cell: {} for record in measured}
+    loads = {record.combination: {} for record in measured}
     sides = [
         comparing.Side(name, records, loads, ("disk",)) for name, records in (("real", measured), ("model", simulated))
     ]

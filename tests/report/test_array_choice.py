@@ -38,7 +38,7 @@ def records_of(*levels: str, rates: dict[str, float] | None = None, missing: int
             phases = tuple(replace(p, bytes=int(p.bytes * rate), ios=int(p.ios * rate)) for p in first.phases)
             factors = {**first.factors, "raid_level": level, "system": "array", "missing": missing}
             label = f"raid_level={level}" + (f" missing={missing}" if missing else "")
-            found.append(replace(first, block=block, setting=label, factors=factors, load=load, phases=phases, cell="system=array threads=1"))  # fmt: skip
+            found.append(replace(first, repetition=block, setting=label, factors=factors, load=load, phases=phases, combination="system=array threads=1"))  # fmt: skip
     return found
 
 

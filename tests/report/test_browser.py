@@ -335,7 +335,7 @@ def test_hostile_words_in_records_do_nothing(browser, tmp_path):
 
     content = sample_content()
     records = [
-        replace(r, setting=r.setting + (HOSTILE if r.setting == "bfq" else ""), cell=r.cell + HOSTILE, environment={"kernel": HOSTILE},
+        replace(r, setting=r.setting + (HOSTILE if r.setting == "bfq" else ""), combination=r.combination + HOSTILE, environment={"kernel": HOSTILE},
                 factors={**r.factors, "scheduler": f"{r.factors['scheduler']}{HOSTILE}", HOSTILE: HOSTILE}, invalid_reason=r.invalid_reason and HOSTILE)
         for r in content.records
     ]  # fmt: skip
@@ -379,7 +379,7 @@ def test_ten_thousand_combinations_open_in_two_seconds(browser, tmp_path):
 
     first = sample_records(blocks=1, threads=(1,))[0]
     records = [
-        replace(first, trial=number, cell=f"{number}", setting=f"mq-deadline nr_requests={8 + number % 50}",
+        replace(first, trial=number, combination=f"{number}", setting=f"mq-deadline nr_requests={8 + number % 50}",
                 factors={"scheduler": "mq-deadline", "nr_requests": 8 + number % 50, "threads": 1 + number // 50, "block_bytes": 4096},
                 phases=(replace(first.phases[0], latency_bins={1000: 50}),))
         for number in range(10_000)

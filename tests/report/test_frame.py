@@ -22,7 +22,7 @@ def with_factors(**levels):
     for name, values in levels.items():
         rows = [{**row, name: value} for row in rows for value in values]
     return [
-        replace(first, block=block, setting=str(row.get("scheduler", "none")), factors={"threads": 1, "block_bytes": 4096, **row})
+        replace(first, repetition=block, setting=str(row.get("scheduler", "none")), factors={"threads": 1, "block_bytes": 4096, **row})
         for row in rows
         for block in range(3)
     ]  # fmt: skip

@@ -26,7 +26,11 @@ def content(speeds: dict[str, float], tails: dict[str, float] | None = None, noi
             phase = replace(first.phases[2], bytes=ios * 4096, ios=ios, latency_bins=bins, latency_mean_ns=1e6 / speed)
             records.append(
                 replace(
-                    first, setting=setting, block=block, phases=(phase,), factors={"scheduler": setting, "threads": 1}
+                    first,
+                    setting=setting,
+                    repetition=block,
+                    phases=(phase,),
+                    factors={"scheduler": setting, "threads": 1},
                 )
             )
     return replace(sample_content(), records=records, advice=Advice("x", recommended=("cfq",)))  # fmt: skip

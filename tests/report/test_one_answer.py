@@ -223,7 +223,7 @@ def test_a_load_that_was_there_is_answered_alike_everywhere(db):
     run, plan = under(use)
     records = [
         replace(
-            each, factors={**each.factors, "use": use.name}, cell=f"use={use.name}", conditions={**each.conditions, "device": {}},
+            each, factors={**each.factors, "use": use.name}, combination=f"use={use.name}", conditions={**each.conditions, "device": {}},
             phases=tuple(replace(phase, details={**phase.details, "job": use.job[0].name}) for phase in each.phases[:1]),
         )
         for each in found.records

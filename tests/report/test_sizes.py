@@ -17,7 +17,7 @@ from seekwise.store.database import Store
 def combinations(count: int):
     first = sample_records(blocks=1, threads=(1,))[0]
     return [
-        replace(first, trial=number, cell=f"{number}", setting=f"mq-deadline nr_requests={8 + number % 50}",
+        replace(first, trial=number, combination=f"{number}", setting=f"mq-deadline nr_requests={8 + number % 50}",
                 factors={"scheduler": "mq-deadline", "nr_requests": 8 + number % 50, "threads": 1 + number // 50, "block_bytes": 4096},
                 phases=(replace(first.phases[0], latency_bins={1000: 50}),))
         for number in range(count)

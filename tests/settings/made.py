@@ -73,8 +73,8 @@ def made_records(
                     Record(
                         run_id=run_id,
                         trial=len(records),
-                        block=block,
-                        cell=f"system=disk threads={threads}",
+                        repetition=block,
+                        combination=f"system=disk threads={threads}",
                         setting=setting,
                         factors={"scheduler": setting, "threads": threads},
                         provenance="measured",

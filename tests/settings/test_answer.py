@@ -31,7 +31,7 @@ def repeats(system: str, rates: dict[tuple[str, str], float], *, blocks: int = 3
     return [
         replace(
             record(system, setting, operation, t, rate * (1 + chance.gauss(0, noise)), block=block),
-            cell=f"system={system} threads={t}",
+            combination=f"system={system} threads={t}",
         )
         for block in range(1, blocks + 1)
         for t in threads

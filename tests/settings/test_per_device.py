@@ -46,9 +46,9 @@ def two_systems(folder):
     }
     for name, rates in (("sata", fast), ("nvme", slow)):
         for record in made_records(rates):
-            cell = record.cell.replace("system=disk", f"system={name}")
+            cell = record.combination.replace("system=disk", f"system={name}")
             factors = {**record.factors, "system": name}
-            records.append(replace(record, trial=len(records), cell=cell, factors=factors))
+            records.append(replace(record, trial=len(records), combination=cell, factors=factors))
     run = replace(made_run(made), study=TWO)
     path = folder / "records.db"
     with Store.open(path) as store:

@@ -62,7 +62,7 @@ def test_a_block_without_every_cell_does_not_count():
         Observation("r", "b", 1, "none", "rate", 1.0),
         Observation("r", "a", 2, "none", "rate", 1.0),
     ]
-    assert [o.block for o in _scores(single, {"a": 1.0, "b": 1.0}, "mine")] == [1]
+    assert [o.repetition for o in _scores(single, {"a": 1.0, "b": 1.0}, "mine")] == [1]
 
 
 def test_the_interval_of_the_ratio_holds_the_true_weighted_ratio():

@@ -27,7 +27,9 @@ def results(given: Study) -> dict:
     made = plan.make(given, backend.describe(given), seed=5)
     with backend.session(made, "run", lambda _: None) as session:
         records = list(session.run(list(made.trials), {}))
-    found = {(each.cell, each.setting, each.block, each.conditions["role"]): each.phases for each in records}
+    found = {
+        (each.combination, each.setting, each.repetition, each.conditions["role"]): each.phases for each in records
+    }
     assert len(found) == len(records)
     return found
 

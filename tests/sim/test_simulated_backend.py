@@ -141,7 +141,7 @@ def test_a_cell_of_a_study_and_a_question_to_the_world_are_the_same_run():
     study = published()["article-2008"]
     backend = SimulatedBackend()
     plan = plans.make(study, backend.describe(study))
-    cell = next(each for each in plan.cells if each.key == "system=S5 threads=4")
+    cell = next(each for each in plan.combinations if each.key == "system=S5 threads=4")
     setting = next(each for each in plan.settings if each.label == "deadline")
     phase_requests = storage_trials.phase_requests(study, backend.systems["S5"], cell, setting, 7)
     asked = next(request for request in phase_requests if request.operation == "seq_read")
@@ -160,7 +160,10 @@ def test_memory_sizes_are_cells():
         ]
     )
     plan = plans.make(given, SimulatedBackend().describe(given))
-    assert [cell.key for cell in plan.cells] == ["system=r1 threads=1 memory=16m", "system=r1 threads=1 memory=32m"]
+    assert [cell.key for cell in plan.combinations] == [
+        "system=r1 threads=1 memory=16m",
+        "system=r1 threads=1 memory=32m",
+    ]
 
 
 def test_what_is_not_modelled_has_no_number_and_is_said():

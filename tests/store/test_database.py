@@ -30,8 +30,8 @@ PHASE = Phase(
 RECORD = Record(
     run_id="r1",
     trial=0,
-    block=1,
-    cell="system=disk threads=1",
+    repetition=1,
+    combination="system=disk threads=1",
     setting="bfq",
     factors={"scheduler": "bfq", "threads": 1, "direct": True},
     provenance="measured",

@@ -59,7 +59,7 @@ def test_fio_json_keeps_iops_and_p99_so_that_they_are_judged():
     phase = records[0].phases[0]
     assert phase.iops == pytest.approx(source["read"]["iops"], rel=1e-3)
     assert phase.reported_percentiles_ns["99"] == source["read"]["clat_ns"]["percentile"]["99.000000"]
-    assert [record.block for record in records] == [1, 2, 1, 2]
+    assert [record.repetition for record in records] == [1, 2, 1, 2]
     assert {record.setting for record in records} == {"fio-none", "fio-bfq"}
     judged = {each.metric for each in judge_records(records)}
     assert {"rate", "access_time", "p99"} <= judged
@@ -281,7 +281,7 @@ def test_gvariant_agrees_with_glib():
 def test_phoronix_runs_are_repeats_and_its_units_are_one_record():
     run, records = read("phoronix.xml")
     fio = [record for record in records if "fio" in record.factors["load"]]
-    assert [(record.setting, record.block) for record in fio] == [
+    assert [(record.setting, record.repetition) for record in fio] == [
         (setting, block) for setting in ("mq-deadline", "none") for block in (1, 2, 3)
     ]
     assert fio[0].phases[0].iops == 11650

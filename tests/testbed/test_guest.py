@@ -83,7 +83,7 @@ def test_a_mirror_writes_twice_and_reads_once(twice):
 
 def test_the_simulator_predicts_a_disk_in_the_laboratory(twice):
     alone = STUDY.split('[[system]]\nname = "array"')[0] + "[[candidate]]" + STUDY.split("[[candidate]]", 1)[1]
-    simulated = {(r.cell, r.setting): r for r in run("simulated", "third", alone)}
+    simulated = {(r.combination, r.setting): r for r in run("simulated", "third", alone)}
     compared = 0
     for record in twice[0]:
         for other in (r for (_, setting), r in simulated.items() if setting == record.setting):

@@ -108,7 +108,7 @@ def test_a_bfq_trial_on_a_raid5_sets_members_first_and_takes_everything_down():
     facts = LabBackend(Options()).describe(made)
     from seekwise.workload.study import plan
 
-    cell = plan.make(made, facts).cells[0]
+    cell = plan.make(made, facts).combinations[0]
     text, files = script.trial(4, storage, cell.load, {"scheduler": "bfq", "iosched.low_latency": 0}, seed=7)
     order = ["serve t4 3", "put 31 /sys/block/nbd0/queue/nr_requests", "put bfq", "put 62 /sys/block/nbd0/queue/nr_requests",
              "/sys/block/nbd0/queue/iosched/low_latency", "--level=5 --chunk=64 --assume-clean", "fio --output", "--stop", "unserve t4 3"]  # fmt: skip
@@ -123,7 +123,7 @@ def test_files_are_laid_out_on_a_file_system_and_each_phase_finds_an_empty_cache
     made = parse.loads(STUDY.format(more='options = { filesystem = "ext4" }'), "here")
     from seekwise.workload.study import plan
 
-    cell = plan.make(made, LabBackend(Options()).describe(made)).cells[0]
+    cell = plan.make(made, LabBackend(Options()).describe(made)).combinations[0]
     text, files = script.trial(2, storage, cell.load, {"scheduler": "bfq"}, seed=7)
     order = [
         "serve t2 1",
@@ -188,7 +188,7 @@ def test_a_direct_load_on_flash_runs_ahead_of_the_kernels_threads_with_the_usual
     from seekwise.workload.study import plan
 
     made = parse.loads(STUDY.format(more="") + more, "here")
-    load = plan.make(made, LabBackend(Options()).describe(made)).cells[0].load
+    load = plan.make(made, LabBackend(Options()).describe(made)).combinations[0].load
     storage = script.Storage("wd2500ys", 1, 31, rotational, {})
     text, files = script.trial(0, storage, load, {"scheduler": "bfq"}, seed=7)
     assert f"\n{starter} --output" in text

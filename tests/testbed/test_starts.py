@@ -46,7 +46,7 @@ def test_sixteen_writers_are_not_faster_than_the_processor_that_two_use_up(guest
     with Store.open(db, create=False) as store:
         records = list(store.records(store.runs()[0].run_id))
     # The order of trials is the seed's.
-    records.sort(key=lambda record: "threads=16" in record.cell)
+    records.sort(key=lambda record: "threads=16" in record.combination)
     two, sixteen = (phase for record in records for phase in record.phases)
     assert sixteen.rate_bytes_per_s < 1.1 * two.rate_bytes_per_s
     # Sixteen wait for each other: eight times as long as two do.

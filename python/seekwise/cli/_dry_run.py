@@ -50,7 +50,7 @@ def show(
 ) -> None:
     """Prints the plan of a study. Nothing is touched."""
     made, _ = _job.planned(study, options, seed=seed, budget_s=budget_s, until=until)
-    for path in dict.fromkeys(cell.load.job for cell in made.cells if cell.load.job is not None):
+    for path in dict.fromkeys(cell.load.job for cell in made.combinations if cell.load.job is not None):
         user_job.read(Path(path))  # what a run would refuse
     from seekwise.judge import early  # judging loads half a second of libraries
 

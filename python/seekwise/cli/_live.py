@@ -26,7 +26,7 @@ class Watcher:
     def __init__(self, console: Console, bar: Progress | None, blocks: int) -> None:
         self.console, self.bar, self.blocks = console, bar, blocks
         self.task = bar.add_task("preparing", total=None, left="") if bar is not None else None
-        self.block = 0
+        self.repetition = 0
         self.repeated = 0
         self.tenths = 0
 
@@ -42,7 +42,7 @@ class Watcher:
             elif self.repeated == 4:
                 self.say("further discarded trials are in the records only")
         if self.bar is not None and self.task is not None:
-            doing = f"repetition {last.block} of {self.blocks}" if last is not None else "first trial"
+            doing = f"repetition {last.repetition} of {self.blocks}" if last is not None else "first trial"
             if told.workers is not None:
                 doing = f"{told.workers} at once"
             left = f"{time_text(told.left_s)} left" if told.done < told.total else "done"
@@ -52,9 +52,9 @@ class Watcher:
                 self.tenths = tenth
                 left = f"about {time_text(told.left_s)} left" if told.done < told.total else "done"
                 self.say(f"{told.done} of {told.total} trials, {left}")
-        elif last is not None and last.block != self.block:
-            self.block = last.block
-            self.say(f"repetition {last.block} of {self.blocks}, about {time_text(told.left_s)} left")
+        elif last is not None and last.repetition != self.repetition:
+            self.repetition = last.repetition
+            self.say(f"repetition {last.repetition} of {self.blocks}, about {time_text(told.left_s)} left")
 
 
 @contextmanager

@@ -79,7 +79,7 @@ def progress(store: Store, run_id: str, before: Progress | None = None) -> Progr
         share = min(valid / total, 1.0) if total else None
         left = seconds * (1 - share) / share if share else None
     newest = records[-1] if records else None
-    where = f"{newest.setting}, {newest.factors.get('use') or newest.cell}" if newest else ""
+    where = f"{newest.setting}, {newest.factors.get('use') or newest.combination}" if newest else ""
     silent = (datetime.now(UTC) - _moment(newest.started_at)).total_seconds() if newest else seconds
     from seekwise.report import of_run
 

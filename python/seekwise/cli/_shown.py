@@ -73,11 +73,11 @@ def plan_text(plan: Plan, noise: Noise | None = None) -> list[str]:
         lines += ["", *(facts.stack or (f"system {facts.name}: {facts.target}",))]
         lines += [f"warning: {warning}" for warning in facts.warnings]
     names = ", ".join(setting.label for setting in plan.settings)
-    lines += ["", f"settings ({len(plan.settings)}): {names}", f"workloads ({len(plan.cells)}):"]
-    lines += [f"  {cell.key}  {_load_text(cell)}" for cell in plan.cells]
+    lines += ["", f"settings ({len(plan.settings)}): {names}", f"workloads ({len(plan.combinations)}):"]
+    lines += [f"  {cell.key}  {_load_text(cell)}" for cell in plan.combinations]
     lines += ["", f"order: {plan.blocks} repetitions, {len(plan.trials)} trials, reference {plan.reference}"]
     for block in range(1, plan.blocks + 1):
-        trials = [trial for trial in plan.trials if trial.block == block]
+        trials = [trial for trial in plan.trials if trial.repetition == block]
         if block > 2 and block < plan.blocks:
             if block == 3:
                 lines.append("  …")
@@ -107,6 +107,8 @@ def _load_text(cell) -> str:
 
 
 def _trial_text(plan: Plan, trial) -> str:
-    cell = plan.cells[trial.cell].key.removeprefix(f"system={plan.cells[trial.cell].system} ")
+    cell = plan.combinations[trial.combination].key.removeprefix(
+        f"system={plan.combinations[trial.combination].system} "
+    )
     sentinel = " (drift check)" if trial.role == "sentinel" else ""
     return f"{plan.settings[trial.setting].label}{sentinel} {cell}"

@@ -102,12 +102,12 @@ def _show_raid_kind(array: comparing.Side, unit: comparing.Side, as_json: bool) 
 
     paired.check((array, unit), same_devices=False)
     changes = comparing.compare(array, unit).changes
-    rates = {(c.cell, c.setting): c.verdict.ratio for c in changes if c.verdict.metric == "rate"}
+    rates = {(c.combination, c.setting): c.verdict.ratio for c in changes if c.verdict.metric == "rate"}
     # A judged cell begins with its operation.
     pairs = [
-        Pair(combination_key.parse(c.cell)[0], c.verdict.ratio, rates[c.cell, c.setting])
+        Pair(combination_key.parse(c.combination)[0], c.verdict.ratio, rates[c.combination, c.setting])
         for c in changes
-        if c.verdict.metric == "cpu_efficiency" and (c.cell, c.setting) in rates
+        if c.verdict.metric == "cpu_efficiency" and (c.combination, c.setting) in rates
     ]
     found = raid_kind(pairs)
     if found is None:
@@ -134,7 +134,7 @@ def _show_pairs(pairs: Sequence[comparing.Pair]) -> None:
             table.add_column(title)
         for pair in (each for each in pairs if each.metric == metric):
             table.add_row(
-                pair.cell,
+                pair.combination,
                 pair.setting,
                 f"{pair.base / scale:.4g}",
                 f"{pair.new / scale:.4g}",

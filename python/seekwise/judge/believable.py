@@ -192,7 +192,7 @@ def _powers_of_two(records: Sequence[Record]) -> list[str]:
     for record in records:
         if record.valid and record.provenance == "measured":
             for phase in record.phases:
-                by_place.setdefault((record.setting, record.cell, phase.operation), []).append(phase)
+                by_place.setdefault((record.setting, record.combination, phase.operation), []).append(phase)
     said = []
     for (setting, _, _), phases in by_place.items():
         for word, values in (

@@ -24,7 +24,7 @@ class Candidates:
     """The candidates of one cell by one metric, best estimate first."""
 
     table: str
-    cell: str
+    combination: str
     metric: str
     order: tuple[str, ...]
     best: tuple[str, ...]
@@ -80,7 +80,7 @@ def candidates(verdicts: Sequence[Verdict], *, level: float = LEVEL) -> Candidat
             start = cut
     return Candidates(
         table=first.table,
-        cell=first.cell,
+        combination=first.combination,
         metric=first.metric,
         order=tuple(order),
         best=best,
@@ -93,5 +93,5 @@ def by_cell(verdicts: Sequence[Verdict], *, level: float = LEVEL) -> list[Candid
     """Candidates of every (table, cell, metric), in order of first appearance."""
     families: dict[tuple[str, str, str], list[Verdict]] = {}
     for v in verdicts:
-        families.setdefault((v.table, v.cell, v.metric), []).append(v)
+        families.setdefault((v.table, v.combination, v.metric), []).append(v)
     return [candidates(members, level=level) for members in families.values()]

@@ -62,7 +62,7 @@ class Side:
 class Change:
     """One cell and setting by one metric, new against base: a ratio above 1 is a higher value in the new run."""
 
-    cell: str
+    combination: str
     setting: str
     verdict: Verdict
     outcome: str
@@ -130,12 +130,12 @@ def compare(base: Side, new: Side, *, alpha: float = ALPHA) -> Comparison:
     for label, side in sides.items():
         of_side = observations(side.compared)
         for o, block in zip(of_side, _block_ranks(of_side), strict=True):
-            cell = f"{o.cell} [{o.setting}]"
-            places[cell] = (o.cell, o.setting)
+            cell = f"{o.combination} [{o.setting}]"
+            places[cell] = (o.combination, o.setting)
             made.append(Observation("compare", cell, block, label, o.metric, o.value))
     # Base first, whatever the order of cells: ratios are then base / new in every verdict.
     found = verdicts(judge_observations(made, alpha=alpha, exact=is_exact([*base.records, *new.records])))
-    changes = [Change(*places[v.cell], _turned(v), _outcome(v)) for v in found]
+    changes = [Change(*places[v.combination], _turned(v), _outcome(v)) for v in found]
     return Comparison(base.run_id, new.run_id, tuple(changes), _quantiles(base, new), tuple(notes(base, new)))
 
 
@@ -148,9 +148,12 @@ def over_pairs(found: Sequence[Comparison], *, needs_confirmation: bool) -> Comp
     newest = found[-1]
     changes = []
     for change in newest.changes:
-        place = (change.cell, change.setting, change.verdict.metric)
+        place = (change.combination, change.setting, change.verdict.metric)
         same = [
-            each for one in found for each in one.changes if (each.cell, each.setting, each.verdict.metric) == place
+            each
+            for one in found
+            for each in one.changes
+            if (each.combination, each.setting, each.verdict.metric) == place
         ]
         outcomes = {each.outcome for each in same}
         if len(outcomes) == 1:
@@ -176,8 +179,8 @@ def _together(verdicts: Sequence[Verdict]) -> Verdict:
 
 def _block_ranks(rows: Sequence[Observation]) -> list[int]:
     """Blocks counted from 0 in each run, so that first meets first."""
-    rank = {block: i for i, block in enumerate(sorted({o.block for o in rows}))}
-    return [rank[o.block] for o in rows]
+    rank = {block: i for i, block in enumerate(sorted({o.repetition for o in rows}))}
+    return [rank[o.repetition] for o in rows]
 
 
 def _turned(v: Verdict) -> Verdict:
@@ -205,12 +208,12 @@ def _outcome(v: Verdict) -> str:
 
 def _quantiles(base: Side, new: Side) -> dict[tuple[str, str, str], Sequence[QuantileRatio]]:
     def histograms(side: Side) -> dict[tuple[str, str, str], dict[int, dict[int, int]]]:
-        ranks = {block: i for i, block in enumerate(sorted({r.block for r in side.compared}))}
+        ranks = {block: i for i, block in enumerate(sorted({r.repetition for r in side.compared}))}
         found: dict[tuple[str, str, str], dict[int, dict[int, int]]] = {}
         for record in side.compared:
             for phase in record.phases if record.valid else ():
-                runs = found.setdefault((record.cell, record.setting, phase.operation), {})
-                block = ranks[record.block]
+                runs = found.setdefault((record.combination, record.setting, phase.operation), {})
+                block = ranks[record.repetition]
                 runs[block] = merged([runs.get(block, {}), phase.latency_bins])
         return found
 
@@ -230,9 +233,10 @@ class Pair:
     """Two values of one combination and setting: means over the repetitions, in bytes/s, ns, or MB per CPU second."""
 
     SHOWN: ClassVar = ("error",)
+    NAMES: ClassVar = {"combination": "cell"}
 
     metric: str
-    cell: str
+    combination: str
     setting: str
     base: float
     new: float
@@ -266,7 +270,7 @@ def pairs(base: Side, new: Side) -> list[Pair]:
     a, b = (_means(side) for side in (base, new))
     order = {metric: number for number, metric in enumerate(AGREE_METRICS)}
     found = [Pair(*key, value, b[key]) for key, value in a.items() if key in b]
-    return sorted(found, key=lambda pair: (order.get(pair.metric, len(order)), pair.cell, pair.setting))
+    return sorted(found, key=lambda pair: (order.get(pair.metric, len(order)), pair.combination, pair.setting))
 
 
 def agreement(found: Sequence[Pair]) -> list[Agreement]:
@@ -282,8 +286,8 @@ def _agreement(metric: str, found: list[Pair]) -> Agreement:
     worst = found[int(errors.argmax())]
     better = (lambda value: value) if more_is_better(metric) else (lambda value: -value)
     same = of = 0
-    for cell in dict.fromkeys(pair.cell for pair in found):
-        there = [pair for pair in found if pair.cell == cell]
+    for cell in dict.fromkeys(pair.combination for pair in found):
+        there = [pair for pair in found if pair.combination == cell]
         best, worst_there = (pick(there, key=lambda p: better(p.base)).base for pick in (max, min))
         if abs(math.log(best / worst_there)) < math.log1p(GAP_SHARE):
             continue
@@ -296,7 +300,7 @@ def _agreement(metric: str, found: list[Pair]) -> Agreement:
         float(np.expm1(np.median(errors))),
         float(np.expm1(np.quantile(errors, 0.9))),
         float(np.expm1(errors.max())),
-        f"{worst.cell} [{worst.setting}]",
+        f"{worst.combination} [{worst.setting}]",
         same,
         of,
     )

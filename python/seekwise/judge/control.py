@@ -50,7 +50,9 @@ def judge_control(
     for first, second in control_pairs(list(dict.fromkeys(o.setting for o in observations)), control):
         # Without the suffix the second label is a setting like any other.
         renamed = [
-            Observation(o.table, o.cell, o.block, "label A" if o.setting == first else "label B", o.metric, o.value)
+            Observation(
+                o.table, o.combination, o.repetition, "label A" if o.setting == first else "label B", o.metric, o.value
+            )
             for o in observations
             if o.setting in (first, second)
         ]

@@ -27,7 +27,7 @@ SENTINELS_MIN = 4
 class Drift:
     """Change from the first to the last drift check of one cell by one metric."""
 
-    cell: str
+    combination: str
     metric: str
     ratio: float
     ratio_low: float

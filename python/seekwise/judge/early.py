@@ -26,12 +26,12 @@ BLOCKS_MAX = LOOKS[-1]
 
 def stopping(plan: Plan) -> Stopping:
     """The stopping rule of a plan."""
-    seconds = {cell.key: plan.trial_s[index] for index, cell in enumerate(plan.cells)}
-    operations = {cell.key: max(len(cell.load.phases), 1) for cell in plan.cells}
+    seconds = {cell.key: plan.trial_s[index] for index, cell in enumerate(plan.combinations)}
+    operations = {cell.key: max(len(cell.load.phases), 1) for cell in plan.combinations}
     # Every operation of a cell is a cell of its own there, and has its share of the trial.
     by_cell = {
         f"{phase.operation} {cell.key}": seconds[cell.key] / operations[cell.key]
-        for cell in plan.cells
+        for cell in plan.combinations
         for phase in cell.load.phases
     }
     return Stopping("best" if plan.until == "best" else "every_pair", trial_seconds=by_cell)
@@ -44,10 +44,10 @@ def still_needed(plan: Plan, trials: Sequence[Trial], records: Sequence[Record])
     progress = stopping(plan).decide(observations(rows, over_threads=False))
     if progress.finished:
         return [], progress
-    cells = [state.cell for state in progress.cells]
+    cells = [state.combination for state in progress.cells]
     kept = []
     for trial in trials:
-        cell = plan.cells[trial.cell].key
+        cell = plan.combinations[trial.combination].key
         label = plan.reference if trial.role != "candidate" else plan.settings[trial.setting].label
         # A cell without any valid observation yet is open.
         known = [name for name in cells if name.partition(" ")[2] == cell]
@@ -59,7 +59,7 @@ def still_needed(plan: Plan, trials: Sequence[Trial], records: Sequence[Record])
 
 def _runs(plan: Plan, progress: Progress, cell: str, label: str) -> bool:
     if plan.until == "best" and label == plan.reference:
-        return any(state.cell == cell and not state.decided for state in progress.cells)
+        return any(state.combination == cell and not state.decided for state in progress.cells)
     return progress.runs(cell, label)
 
 
@@ -72,8 +72,8 @@ def race_notes(plan: Plan, records: Sequence[Record]) -> list[str]:
     rule = stopping(plan)
     metric = next((name for name in rule.metrics if any(o.metric == name for o in rows)), None)
     found = []
-    for cell in dict.fromkeys(o.cell for o in rows):
-        state = race([o for o in rows if o.cell == cell and o.metric == metric], blocks_max=rule.blocks_max)
+    for cell in dict.fromkeys(o.combination for o in rows):
+        state = race([o for o in rows if o.combination == cell and o.metric == metric], blocks_max=rule.blocks_max)
         found.append(
             f"race by {metric} in {cell}: {state.leader} leads {len(state.order)} candidates after {state.trials} of "
             f"{len(state.order) * rule.blocks_max} trials"
@@ -105,8 +105,8 @@ def known_noise(plan: Plan, store: Store) -> Noise | None:
 
 def expected(plan: Plan, noise: Noise | None) -> Forecast:
     """How long deciding will probably take, at the noise of an earlier run or at what is usual."""
-    trials = len({(trial.cell, trial.setting) for trial in plan.trials})
-    seconds = sum(plan.trial_s[trial.cell] for trial in plan.trials) / max(len(plan.trials), 1)
+    trials = len({(trial.combination, trial.setting) for trial in plan.trials})
+    seconds = sum(plan.trial_s[trial.combination] for trial in plan.trials) / max(len(plan.trials), 1)
     if noise is None:
         return forecast(cells=1, settings=trials, trial_seconds=seconds)
     return forecast(

@@ -50,12 +50,12 @@ def grids(observations: Iterable[Observation]) -> list[Grid]:
 
 
 def _grid(table: str, metric: str, rows: list[Observation]) -> Grid:
-    cells = {name: i for i, name in enumerate(dict.fromkeys(row.cell for row in rows))}
+    cells = {name: i for i, name in enumerate(dict.fromkeys(row.combination for row in rows))}
     settings = {name: i for i, name in enumerate(dict.fromkeys(row.setting for row in rows))}
-    blocks = {number: i for i, number in enumerate(sorted({row.block for row in rows}))}
+    blocks = {number: i for i, number in enumerate(sorted({row.repetition for row in rows}))}
     at = (
-        np.array([cells[row.cell] for row in rows]),
-        np.array([blocks[row.block] for row in rows]),
+        np.array([cells[row.combination] for row in rows]),
+        np.array([blocks[row.repetition] for row in rows]),
         np.array([settings[row.setting] for row in rows]),
     )
     values = np.array([row.value for row in rows], dtype=float)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 Metric = Literal["rate", "access_time", "cpu_efficiency", "p99"]
 """rate: bytes/s (more is better) · access_time: mean ns (less) · cpu_efficiency: MB per system-CPU second (more) · p99: ns (less)."""
@@ -17,9 +17,9 @@ class Observation:
 
     table: str
     """Family within which errors are controlled: one operation group of one run, as shown in one table."""
-    cell: str
+    combination: str
     """What is held equal when settings are compared, operation and thread count included."""
-    block: int
+    repetition: int
     setting: str
     metric: str
     value: float
@@ -39,8 +39,10 @@ def repetitions_text(blocks: int) -> str:
 class Verdict:
     """A against B in one cell by one metric."""
 
+    NAMES: ClassVar = {"combination": "cell"}
+
     table: str
-    cell: str
+    combination: str
     metric: str
     """rate, access_time, cpu_efficiency or p99."""
     setting_a: str

@@ -47,7 +47,12 @@ def observations(records: Iterable[Record], *, over_threads: bool = True) -> lis
     """Everything that valid records say; with `over_threads` also per operation over all thread counts."""
     made = [
         Observation(
-            record.run_id, f"{phase.operation} {record.cell}".rstrip(), record.block, record.setting, metric, value
+            record.run_id,
+            f"{phase.operation} {record.combination}".rstrip(),
+            record.repetition,
+            record.setting,
+            metric,
+            value,
         )
         for record in records
         if record.valid
@@ -62,13 +67,13 @@ def pooled_over_threads(single: Sequence[Observation], factor: str = POOLED_FACT
     members: dict[tuple[str, str, str], set[str]] = {}
     logs: dict[tuple[str, str, str, int, str], dict[str, list[float]]] = {}
     for o in single:
-        whole = combination_key.without(o.cell, factor)
-        if whole == o.cell:
+        whole = combination_key.without(o.combination, factor)
+        if whole == o.combination:
             continue
-        members.setdefault((o.table, whole, o.metric), set()).add(o.cell)
+        members.setdefault((o.table, whole, o.metric), set()).add(o.combination)
         if o.value > 0 and math.isfinite(o.value):
-            row = logs.setdefault((o.table, whole, o.metric, o.block, o.setting), {})
-            row.setdefault(o.cell, []).append(math.log(o.value))
+            row = logs.setdefault((o.table, whole, o.metric, o.repetition, o.setting), {})
+            row.setdefault(o.combination, []).append(math.log(o.value))
     made = []
     for (table, whole, metric, block, setting), by_cell in logs.items():
         cells = members[table, whole, metric]
@@ -81,4 +86,4 @@ def pooled_over_threads(single: Sequence[Observation], factor: str = POOLED_FACT
 
 def cell_of(record: Record, phase: Phase) -> str:
     """The cell that a phase of a record belongs to, as observations name it."""
-    return f"{phase.operation} {record.cell}".rstrip()
+    return f"{phase.operation} {record.combination}".rstrip()

@@ -32,9 +32,9 @@ class Outlier:
     """One trial's value that stands apart from what its setting and block would make expect."""
 
     table: str
-    cell: str
+    combination: str
     metric: str
-    block: int
+    repetition: int
     setting: str
     modified_z: float
     ratio: float

@@ -59,7 +59,7 @@ def remarks(records: Sequence[Record]) -> list[str]:
     ]
     if flagged:
         named = ", ".join(
-            f"{o.metric} of {o.setting} in {o.cell}, repetition {o.block}, {o.ratio:.2f} times the median"
+            f"{o.metric} of {o.setting} in {o.combination}, repetition {o.repetition}, {o.ratio:.2f} times the median"
             for o in flagged[:NAMED_MAX]
         )
         said.append(f"outliers (kept): {named}{_more(len(flagged))}")

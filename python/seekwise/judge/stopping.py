@@ -28,7 +28,7 @@ Question = Literal["every_pair", "best"]
 class CellProgress:
     """What is still to be done in one cell."""
 
-    cell: str
+    combination: str
     decided: bool
     decided_at_blocks: int | None
     undecided_pairs: int
@@ -62,7 +62,7 @@ class Progress:
         if self.finished:
             return False
         for progress in self.cells:
-            if progress.cell == cell:
+            if progress.combination == cell:
                 return not progress.decided and setting not in progress.dropped
         return True
 
@@ -106,8 +106,8 @@ class Stopping:
 
     def _looks(self, observations: Sequence[Observation]) -> Progress:
         relevant = [o for o in observations if o.metric in self.metrics] or list(observations)
-        blocks = sorted({o.block for o in observations})
-        cells = list(dict.fromkeys(o.cell for o in observations))
+        blocks = sorted({o.repetition for o in observations})
+        cells = list(dict.fromkeys(o.combination for o in observations))
         decided_at: dict[str, int] = {}
         latest: dict[str, list[Verdict]] = {}
         for look in LOOKS:
@@ -118,11 +118,12 @@ class Stopping:
             rows = [
                 o
                 for o in relevant
-                if o.block in (seen if o.cell not in decided_at else set(blocks[: decided_at[o.cell]]))
+                if o.repetition
+                in (seen if o.combination not in decided_at else set(blocks[: decided_at[o.combination]]))
             ]
             judged: dict[str, list[Verdict]] = {cell: [] for cell in cells}
             for v in verdicts(judge_observations(rows, alpha=self.alpha, sequential=True)):
-                judged[v.cell].append(v)
+                judged[v.combination].append(v)
             for cell, found in judged.items():
                 if cell in decided_at:
                     continue
@@ -138,7 +139,7 @@ class Stopping:
             more = 0
             if cell not in decided_at:
                 more = max((v.blocks_more or 1 for v in open_pairs), default=LOOKS[0] - len(blocks))
-                settings = {o.setting for o in observations if o.cell == cell}
+                settings = {o.setting for o in observations if o.combination == cell}
                 left = min(max(more, 1), max(self.blocks_max - len(blocks), 0))
                 seconds += left * len(settings) * self._seconds(cell)
             progress.append(
@@ -156,13 +157,13 @@ class Stopping:
 
     def _races(self, observations: Sequence[Observation]) -> Progress:
         metric = next((m for m in self.metrics if any(o.metric == m for o in observations)), observations[0].metric)
-        cells = list(dict.fromkeys(o.cell for o in observations))
-        blocks = sorted({o.block for o in observations})
+        cells = list(dict.fromkeys(o.combination for o in observations))
+        blocks = sorted({o.repetition for o in observations})
         progress = []
         seconds = 0.0
         for cell in cells:
             state: Race = race(
-                [o for o in observations if o.cell == cell and o.metric == metric], blocks_max=self.blocks_max
+                [o for o in observations if o.combination == cell and o.metric == metric], blocks_max=self.blocks_max
             )
             left = 0 if state.over else max(self.blocks_max - len(blocks), 0)
             # The field shrinks to two within the blocks that are left: half of it on average is a fair guess.

@@ -73,7 +73,7 @@ class StudyOutcome:
             self.plan,
             systems=(facts,),
             reference=facts.scheduler if facts.scheduler in labels else self.plan.reference,
-            cells=tuple(cell for cell in self.plan.cells if cell.system == facts.name),
+            combinations=tuple(cell for cell in self.plan.combinations if cell.system == facts.name),
         )
         return replace(self, plan=plan, records=[r for r in self.compared if r.factors.get("system") == facts.name])
 
@@ -112,14 +112,14 @@ def merged(parts: Sequence[StudyOutcome]) -> StudyOutcome:
     blocks = 0
     for each in parts:
         # Repetitions of different runs are different: nothing was interleaved between them.
-        records += [replace(record, block=record.block + blocks) for record in each.records]
-        blocks += max((record.block for record in each.records), default=0)
+        records += [replace(record, repetition=record.repetition + blocks) for record in each.records]
+        blocks += max((record.repetition for record in each.records), default=0)
     plan = replace(
         plans[0],
         blocks=sum(each.blocks for each in plans),
         systems=tuple({facts.name: facts for each in plans for facts in each.systems}.values()),
         settings=tuple({setting.label: setting for each in plans for setting in each.settings}.values()),
-        cells=tuple({cell.key: cell for each in plans for cell in each.cells}.values()),
+        combinations=tuple({cell.key: cell for each in plans for cell in each.combinations}.values()),
         touched=tuple(dict.fromkeys(touch for each in plans for touch in each.touched)),
         notes=(
             *dict.fromkeys(note for each in plans for note in each.notes),
@@ -215,7 +215,12 @@ def condition_text(conditions: Mapping[str, str], plan: Plan, *, pooled: bool = 
         if name == "system" and len(plan.systems) == 1:
             continue
         parts.append(f"{value} thread{'' if value == '1' else 's'}" if name == "threads" else f"{name} {value}")
-    has_threads = any("threads" in combination_key.parse(cell.key)[1] for cell in plan.cells)
-    if pooled and has_threads and "threads" not in conditions and len({cell.load.threads for cell in plan.cells}) > 1:
+    has_threads = any("threads" in combination_key.parse(cell.key)[1] for cell in plan.combinations)
+    if (
+        pooled
+        and has_threads
+        and "threads" not in conditions
+        and len({cell.load.threads for cell in plan.combinations}) > 1
+    ):
         parts.append("all threads")
     return ", ".join(parts)

@@ -75,7 +75,7 @@ def winner_tables(
     """A table per run. Without `single_threads`, cells that a row over all thread counts covers are left out."""
     cells: dict[str, dict[str, dict[str, list[Verdict]]]] = {}
     for v in verdicts:
-        cells.setdefault(v.table, {}).setdefault(v.cell, {}).setdefault(v.metric, []).append(v)
+        cells.setdefault(v.table, {}).setdefault(v.combination, {}).setdefault(v.metric, []).append(v)
     made = []
     for table, by_name in cells.items():
         shown = [

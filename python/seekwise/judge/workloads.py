@@ -133,14 +133,14 @@ def weigh(records: Sequence[Record], workload: Workload, reference: str) -> Weig
         best,
         tuple(found),
         1 - covered / total,
-        len({o.block for o in scores}),
+        len({o.repetition for o in scores}),
     )
 
 
 def _cells(records: Sequence[Record]) -> list[tuple[str, str, int]]:
     """(cell as observations name it, operation, threads)."""
     found = {
-        (f"{phase.operation} {record.cell}".rstrip(), phase.operation, _threads(record))
+        (f"{phase.operation} {record.combination}".rstrip(), phase.operation, _threads(record))
         for record in records
         if record.valid
         for phase in record.phases
@@ -158,11 +158,11 @@ def _scores(single: Sequence[Observation], weights: Mapping[str, float], name: s
     logs: dict[tuple[str, str, int, str], dict[str, list[float]]] = {}
     members: dict[str, set[str]] = {}
     for o in single:
-        if o.cell in weights and o.value > 0 and math.isfinite(o.value):
-            logs.setdefault((o.table, o.metric, o.block, o.setting), {}).setdefault(o.cell, []).append(
+        if o.combination in weights and o.value > 0 and math.isfinite(o.value):
+            logs.setdefault((o.table, o.metric, o.repetition, o.setting), {}).setdefault(o.combination, []).append(
                 math.log(o.value)
             )
-            members.setdefault(o.metric, set()).add(o.cell)
+            members.setdefault(o.metric, set()).add(o.combination)
     made = []
     for (table, metric, block, setting), cells in logs.items():
         # A metric that some kind of trial never gives (too few operations for p99) is weighed over the others.
@@ -212,8 +212,8 @@ def _on_front(setting: str, ratios: Mapping[str, Mapping[str, tuple[float, float
 def _regrets(single: Sequence[Observation], weights: Mapping[str, float]) -> dict[str, tuple[float, str]]:
     logs: dict[str, dict[str, list[float]]] = {}
     for o in single:
-        if o.metric == "rate" and o.cell in weights and o.value > 0 and not o.setting.endswith(CONTROL_SUFFIX):
-            logs.setdefault(o.cell, {}).setdefault(o.setting, []).append(math.log(o.value))
+        if o.metric == "rate" and o.combination in weights and o.value > 0 and not o.setting.endswith(CONTROL_SUFFIX):
+            logs.setdefault(o.combination, {}).setdefault(o.setting, []).append(math.log(o.value))
     worst: dict[str, tuple[float, str]] = {}
     for cell, settings in logs.items():
         means = {setting: sum(values) / len(values) for setting, values in settings.items()}

@@ -121,7 +121,7 @@ def _carry_out(
                         say(state.text)
                     if len(trials) < len(block):
                         # What is not needed takes no time: the pace is measured anew.
-                        later = [each for each in open_trials if each.block > block[0].block]
+                        later = [each for each in open_trials if each.repetition > block[0].repetition]
                         pace = Pace(plan, [*trials, *later])
                 if spread is not None:
                     for rows in spread.run_spread(trials, attempts):
@@ -153,7 +153,7 @@ def _is_done(state: tuple[int, bool] | None, attempts: int) -> bool:
 
 
 def _blocks(trials: list[Trial]) -> Iterator[list[Trial]]:
-    for _, group in itertools.groupby(trials, key=lambda trial: trial.block):
+    for _, group in itertools.groupby(trials, key=lambda trial: trial.repetition):
         yield list(group)
 
 
@@ -163,7 +163,7 @@ class Pace:
     def __init__(self, plan: Plan, todo: Sequence[Trial]) -> None:
         self._started = time.monotonic()
         self._total = len(plan.trials)
-        self._estimates = {trial.index: plan.trial_s[trial.cell] for trial in todo}
+        self._estimates = {trial.index: plan.trial_s[trial.combination] for trial in todo}
         """Of the trials still to be done, in their order."""
         self._left_s = self._all_s = sum(self._estimates.values())
 

@@ -26,7 +26,7 @@ from seekwise.trace.columns import Notes
 from seekwise.trace.load import FOREGROUND, RECORDED_P99, Group, Load, recorded_percentile_ns
 from seekwise.workload.study import factors, parameters
 from seekwise.workload.study.factors import Value
-from seekwise.workload.study.plan import Cell, Plan, Setting, SystemFacts, Trial, trial_seed
+from seekwise.workload.study.plan import Combination, Plan, Setting, SystemFacts, Trial, trial_seed
 from seekwise.workload.study.plan import Load as PlanLoad
 from seekwise.workload.study.plan import Phase as PlanPhase
 from seekwise.workload.study.quantity import parse_bytes
@@ -293,7 +293,7 @@ def run_of(
                 made = phase_of(phase, groups, key)
                 records.append(
                     Record(
-                        run_id=run_id, trial=index, block=block, cell=cells[number].key, setting=setting.label,
+                        run_id=run_id, trial=index, repetition=block, combination=cells[number].key, setting=setting.label,
                         factors=cells[number].factors(Setting(setting.label, setting.values)), provenance="simulated",
                         seed=seed, started_at=now(), phases=(made,) if made.ios else (),
                         settings_seen={SYSTEM: _seen(outcomes[block - 1]["settings"])},
@@ -307,7 +307,7 @@ def run_of(
                 )  # fmt: skip
     plan = Plan(
         study=name, backend="simulated", seed=seeds[0], blocks=len(seeds), compare=("setting",),
-        reference=settings[0].label, cells=tuple(cells),
+        reference=settings[0].label, combinations=tuple(cells),
         settings=tuple(Setting(each.label, each.values) for each in settings), trials=tuple(trials),
         systems=(SystemFacts(SYSTEM, f"{trace} (simulated)", stack=tuple(stack_lines(settings)), scheduler=None),),
         touched=(), wait_s=0.0, settle_s=0.0, trim=False, attempts=1, prepare_s=0.0,
@@ -333,10 +333,12 @@ def seeds_of(seed: int, count: int) -> list[int]:
     return [trial_seed(seed, index, 1) for index in range(count)]
 
 
-def _cell(key: str, operation: str, load: Load) -> Cell:
+def _cell(key: str, operation: str, load: Load) -> Combination:
     own = [each for each in load.programs if key in (FOREGROUND, load.groups[each.group].name)]
     name = re.sub(r"\s+", "_", key)
-    return Cell(f"program={name}", SYSTEM, PlanLoad(name, phases=(PlanPhase(operation),), threads=max(len(own), 1)))
+    return Combination(
+        f"program={name}", SYSTEM, PlanLoad(name, phases=(PlanPhase(operation),), threads=max(len(own), 1))
+    )
 
 
 def members(groups: Sequence[Group], key: str) -> list[int]:

@@ -131,7 +131,7 @@ def _states(row: ArrayRow, records: Sequence[Record]) -> list[ArrayRow]:
     arrays: dict[str, dict[str, object]] = {}
     slowest: dict[str, float] = {}
     for operation, (setting, cell) in row.best.items():
-        mine = [record for record in records if (record.setting, record.cell) == (setting, cell)]
+        mine = [record for record in records if (record.setting, record.combination) == (setting, cell)]
         for state, result in degraded.results(mine, operation).items() if mine else ():
             rates.setdefault(state, {})[operation] = result.rate_bytes_per_s / 1e6
             arrays[state] = result.array
@@ -184,7 +184,7 @@ def _row(records: list[Record], many_systems: bool) -> ArrayRow:
     rates: dict[str, dict[tuple[str, str], list[float]]] = {}
     for record in records:
         for phase in record.phases:
-            key = (record.setting, record.cell)
+            key = (record.setting, record.combination)
             rate = float(trial_row(record, phase)["rate_mb_s"])
             rates.setdefault(phase.operation, {}).setdefault(key, []).append(rate)
     best: dict[str, float] = {}

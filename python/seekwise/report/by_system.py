@@ -56,7 +56,7 @@ def of(content: ReportContent) -> list[SystemRow]:
         return []
     # In the order of the study; trials run in another one.
     by_load: dict[str, dict[str, list[Record]]] = (
-        {cell.load.name: {} for cell in content.plan.cells} if content.plan else {}
+        {cell.load.name: {} for cell in content.plan.combinations} if content.plan else {}
     )
     for record in content.records:
         if record.valid and record.setting in settings:

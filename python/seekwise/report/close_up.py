@@ -87,7 +87,7 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Load:
-    cell: str
+    combination: str
     operation: str
     gap: float
     """Logarithm of the fastest over the slowest rate; zero where repeats scatter as much."""
@@ -104,7 +104,7 @@ def loads(records: Sequence[Record]) -> list[Load]:
             continue
         for phase in record.phases:
             if phase.rate_bytes_per_s > 0 and again.can(record, phase.operation):
-                by_setting = groups.setdefault((record.cell, phase.operation), {})
+                by_setting = groups.setdefault((record.combination, phase.operation), {})
                 by_setting.setdefault(record.setting, []).append((record, math.log(phase.rate_bytes_per_s)))
     best: dict[str, Load] = {}
     for (cell, operation), by_setting in groups.items():
@@ -190,8 +190,8 @@ def _cpu_us(record: Record, operation: str) -> float | None:
 
 def where_words(load: Load) -> str:
     """System and load of a stretch in words."""
-    system = combination_key.parse(load.cell)[1].get("system", "")
-    return ", ".join(part for part in (system, load_words(load.cell)) if part)
+    system = combination_key.parse(load.combination)[1].get("system", "")
+    return ", ".join(part for part in (system, load_words(load.combination)) if part)
 
 
 def _shown(names: list[str], recommended: Sequence[str]) -> list[str]:

@@ -233,16 +233,16 @@ def of_live(found: Sequence[LiveChange]) -> tuple[ChangeRow, ...]:
 
 def of_studies(found: comparing.Comparison, pairs: Sequence[comparing.Pair] = ()) -> tuple[ChangeRow, ...]:
     """Rows of two runs of one study; `pairs`: the values of both."""
-    values = {(each.metric, each.cell, each.setting): each for each in pairs}
+    values = {(each.metric, each.combination, each.setting): each for each in pairs}
 
     def texts(each: comparing.Change) -> tuple[str, str]:
-        pair = values.get((each.verdict.metric, each.cell, each.setting))
+        pair = values.get((each.verdict.metric, each.combination, each.setting))
         scale, unit = VALUE_UNITS.get(each.verdict.metric, (1.0, ""))
         return both_texts(pair.base / scale, pair.new / scale, unit) if pair else ("", "")
 
     return tuple(
         ChangeRow(
-            cell_words(each.cell),
+            cell_words(each.combination),
             shown_setting(each.setting),
             METRIC_WORDS.get(each.verdict.metric, each.verdict.metric),
             more_is_better(each.verdict.metric),

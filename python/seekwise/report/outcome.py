@@ -109,8 +109,8 @@ def traces(records: Sequence[Record]) -> dict[str, list[dict[str, float]]]:
     traced = [record for record in records if "trace" in record.load]
     if not traced:
         return {}
-    cell = max(traced, key=lambda record: (int(record.factors.get("threads", 1)), record.cell)).cell
-    chosen = [record for record in traced if record.cell == cell]
+    cell = max(traced, key=lambda record: (int(record.factors.get("threads", 1)), record.combination)).combination
+    chosen = [record for record in traced if record.combination == cell]
     return {
         record.setting: [
             dict(zip(record.load["trace"]["columns"], row, strict=True)) for row in record.load["trace"]["rows"]
@@ -251,7 +251,7 @@ def wins(verdicts: Sequence[Verdict], label: str, plan: Plan) -> list[Verdict]:
 
 def _strongest(wins: Sequence[Verdict], label: str) -> list[Verdict]:
     # Rows over all thread counts first, then the greatest effect.
-    return sorted(wins, key=lambda v: ("threads=" in v.cell, -abs(math.log(v.ratio)) if v.ratio > 0 else 0.0))
+    return sorted(wins, key=lambda v: ("threads=" in v.combination, -abs(math.log(v.ratio)) if v.ratio > 0 else 0.0))
 
 
 METRIC_WORDS = {
@@ -263,7 +263,7 @@ METRIC_WORDS = {
 
 
 def _win_text(verdict: Verdict, label: str, plan: Plan) -> str:
-    operation, conditions = combination_key.parse(verdict.cell)
+    operation, conditions = combination_key.parse(verdict.combination)
     name = dict(tables.OPERATIONS).get(operation, operation).lower()
     metric, sign = METRIC_WORDS.get(verdict.metric, (verdict.metric, 1))
     low, high = verdict.ratio_low, verdict.ratio_high
@@ -328,7 +328,9 @@ def not_modelled_notes(records: Sequence[Record]) -> list[str]:
     reasons: dict[str, list[str]] = {}
     for record in records:
         for operation, reason in (record.conditions.get("not_modelled") or {}).items():
-            reasons.setdefault(str(reason), []).append(f"{operation} on {record.factors.get('system', record.cell)}")
+            reasons.setdefault(str(reason), []).append(
+                f"{operation} on {record.factors.get('system', record.combination)}"
+            )
     asked = sum(len(record.phases) + len(record.conditions.get("not_modelled") or {}) for record in records)
     notes = []
     for reason, places in sorted(reasons.items(), key=lambda each: -len(each[1])):

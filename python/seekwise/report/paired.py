@@ -58,7 +58,9 @@ class ComparedSetting(Verdict):
 class Quantiles:
     """Access time by percentile, second run over first."""
 
-    cell: str
+    NAMES: ClassVar = {"combination": "cell"}
+
+    combination: str
     setting: str
     operation: str
     access_time: Sequence[QuantileRatio]
@@ -245,7 +247,9 @@ def _side(run: Run, records: list[Record]) -> Side:
 def _read_side(run: Run, records: list[Record]) -> Side:
     plan = Plan.from_document(run.plan)
     environment: dict[str, Any] = next((dict(r.environment) for r in records if r.environment), {})
-    loads = {cell.key: {**_plain(asdict(cell.load)), "system": _system(plan, cell.system)} for cell in plan.cells}
+    loads = {
+        cell.key: {**_plain(asdict(cell.load)), "system": _system(plan, cell.system)} for cell in plan.combinations
+    }
     facts = {
         name: str(environment[name])
         for name in ("kernel", "fio", "filesystem", "mount_options", "memory_bytes", "governor", "host")
@@ -294,7 +298,7 @@ def _document(found: comparing.Comparison, sides: Sequence[Side]) -> Compare:
         rule=RULE_VERSION,
         counts={word: found.count(word) for word in WORDS},
         changes=[
-            ComparedSetting(**{**vars(c.verdict), "cell": c.cell}, setting=c.setting, outcome=c.outcome)
+            ComparedSetting(**{**vars(c.verdict), "combination": c.combination}, setting=c.setting, outcome=c.outcome)
             for c in found.changes
         ],
         quantiles=[Quantiles(*place, rows) for place, rows in found.quantiles.items()],

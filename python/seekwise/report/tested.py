@@ -35,7 +35,7 @@ def loads(content: ReportContent) -> list[str]:
     if content.plan is None:
         return []
     groups: dict[str, list[Load]] = {}
-    for cell in content.plan.cells:
+    for cell in content.plan.combinations:
         groups.setdefault(cell.load.name, []).append(cell.load)
     return [_load(name, members) for name, members in groups.items()]
 
@@ -128,7 +128,7 @@ def _drives(system: System) -> str:
 
 def line(content: ReportContent) -> str:
     """`generic 1 TB HDD; Linux 6.1; 4 settings, 60 trials in 3 repetitions; 2026-11-23; seekwise 0.1.0`."""
-    repeats = len({record.block for record in content.records})
+    repeats = len({record.repetition for record in content.records})
     settings = len({record.setting for record in content.records if not record.setting.endswith("(control)")})
     counts = f"{len(content.records)} trial{'' if len(content.records) == 1 else 's'}"
     if settings > 1:

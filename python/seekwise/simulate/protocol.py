@@ -34,20 +34,20 @@ class Origin(TypedDict):
 
     run_id: str
     trial: int
-    block: int
-    cell: str
+    repetition: int
+    combination: str
     setting: str
     factors: dict[str, Value]
 
 
 def origin(run_id: str, plan: Plan, trial: Trial, **seen: Value) -> Origin:
     """Of a trial of `plan`; `seen`: factors that the backend found in force, as `scheduler`."""
-    cell, setting = plan.cells[trial.cell], plan.settings[trial.setting]
+    cell, setting = plan.combinations[trial.combination], plan.settings[trial.setting]
     return Origin(
         run_id=run_id,
         trial=trial.index,
-        block=trial.block,
-        cell=cell.key,
+        repetition=trial.repetition,
+        combination=cell.key,
         setting=setting.label if trial.role != "sentinel" else f"{setting.label} (drift check)",
         factors=cell.factors(setting, **seen),
     )

@@ -16,7 +16,7 @@ Capacity = Callable[[str, dict[str, Value]], int | None]
 def check(plan: Plan, capacity: Capacity) -> None:
     """Raises UsageError for the first cell whose files are larger than what they would lie on."""
     known: dict[tuple, int | None] = {}
-    for cell in plan.cells:
+    for cell in plan.combinations:
         for setting in plan.settings:
             values = {**cell.fixed, **setting.values}
             built = tuple((name, str(values[name])) for name in FACTORS if name in values)

@@ -240,7 +240,7 @@ class SimulatedSession:
         return storage_trials.requests_of(self.study, self.systems, self.plan, trial, trial.seed_of(1))
 
     def _is_storage(self, trial: Trial) -> bool:
-        return storage_trials.is_storage(self.systems[self.plan.cells[trial.cell].system], self.study)
+        return storage_trials.is_storage(self.systems[self.plan.combinations[trial.combination].system], self.study)
 
     def _storages(self, batches: list[list[Trial]], attempts: dict[int, int]) -> Iterator[Record]:
         """The next batch is simulated while the records of one are written: processors do not wait for each other in between."""
@@ -280,11 +280,13 @@ class SimulatedSession:
         for at, (trial, seed, spec, result) in enumerate(zip(batch, seeds, specs, results, strict=True), start=1):
             self.ended_ahead = len(batch) - at
             if "error" in result:
-                raise SeekwiseError(f"{self.plan.cells[trial.cell].key} cannot be simulated: {result['error']}")
+                raise SeekwiseError(
+                    f"{self.plan.combinations[trial.combination].key} cannot be simulated: {result['error']}"
+                )
             yield self._record(trial, seed, spec, result, started, attempts.get(trial.index, 0) + 1)
 
     def _spec(self, trial: Trial, seed: int) -> dict:
-        cell, setting = self.plan.cells[trial.cell], self.plan.settings[trial.setting]
+        cell, setting = self.plan.combinations[trial.combination], self.plan.settings[trial.setting]
         system = self.systems[cell.system]
         values = {**cell.fixed, **setting.values}
         spec = cell_spec(
@@ -292,12 +294,12 @@ class SimulatedSession:
         )
         if not cell.load.direct:
             spec["cache"] = cache_spec(cell, values)
-        if self.trace and trial.block == 1 and trial.role != "sentinel":
+        if self.trace and trial.repetition == 1 and trial.role != "sentinel":
             spec["trace_events_max"] = TRACE_EVENTS
         return spec
 
     def _record(self, trial: Trial, seed: int, spec: dict, result: dict, started: str, attempt: int) -> Record:
-        cell = self.plan.cells[trial.cell]
+        cell = self.plan.combinations[trial.combination]
         return Record(
             **origin(self.run_id, self.plan, trial, scheduler=result["settings"]["scheduler"]),
             provenance="simulated",

@@ -22,7 +22,7 @@ from seekwise.simulate.trial_spec import background_jobs, pace_of
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.workload.study.factors import ISCHED_PREFIX, Value
-from seekwise.workload.study.plan import Cell, Load, Plan, Setting, Trial
+from seekwise.workload.study.plan import Combination, Load, Plan, Setting, Trial
 from seekwise.workload.study.study import Study, System
 
 # Options of a system that only whole storage has.
@@ -126,7 +126,7 @@ def _queue(values: dict[str, Value]) -> dict[str, object]:
 
 
 def phase_requests(
-    study: Study, system: System, cell: Cell, setting: Setting, seed: int, default_scheduler: str = ""
+    study: Study, system: System, cell: Combination, setting: Setting, seed: int, default_scheduler: str = ""
 ) -> list[PhaseRequest]:
     """The operations of a trial."""
     load = cell.load
@@ -151,7 +151,7 @@ def phase_requests(
 def nothing_modelled(study: Study, systems: dict[str, System], plan: Plan) -> str | None:
     """The first reason when no operation of any storage cell can be simulated; None when there is one that can."""
     reason = None
-    for cell in plan.cells:
+    for cell in plan.combinations:
         default = plan.system_of(cell).scheduler or ""
         for request in phase_requests(study, systems[cell.system], cell, plan.settings[0], 1, default):
             if request.spec is not None:
@@ -162,7 +162,7 @@ def nothing_modelled(study: Study, systems: dict[str, System], plan: Plan) -> st
 
 def requests_of(study: Study, systems: dict[str, System], plan: Plan, trial: Trial, seed: int) -> list[PhaseRequest]:
     """What the core is asked for one trial: one request per phase."""
-    cell = plan.cells[trial.cell]
+    cell = plan.combinations[trial.combination]
     default = plan.system_of(cell).scheduler or ""
     return phase_requests(study, systems[cell.system], cell, plan.settings[trial.setting], seed, default)
 
@@ -197,7 +197,7 @@ def _record(
     results: dict[str, dict],
     started: str,
 ) -> Record:
-    cell = plan.cells[trial.cell]
+    cell = plan.combinations[trial.combination]
     memory = {"memory_bytes": cell.load.memory_limit_bytes} if cell.load.memory_limit_bytes else {}
     phases, missing, specs = [], {}, {}
     for request in group:

@@ -14,7 +14,7 @@ from seekwise.simulate import arrays
 from seekwise.simulate.options import drive_parameters
 from seekwise.workload.study import parameters
 from seekwise.workload.study.factors import ISCHED_PREFIX, Value
-from seekwise.workload.study.plan import Cell, Load
+from seekwise.workload.study.plan import Combination, Load
 from seekwise.workload.study.study import System
 
 # Kernel whose block layer is modelled when a study names none: the long-term kernel of Debian 12.
@@ -179,7 +179,7 @@ def _partition_scan() -> dict:
     return {"operation": PARTITION_SCAN, "jobs": [job]}
 
 
-def phases_of(cell: Cell, system: System) -> list[dict]:
+def phases_of(cell: Combination, system: System) -> list[dict]:
     """The phases of a combination; UsageError for loads that are not modelled."""
     load = cell.load
     if load.job is not None:
@@ -197,7 +197,7 @@ def phases_of(cell: Cell, system: System) -> list[dict]:
     return [_phase_spec(cell, system, step.operation, step.runtime_s, step.ios_per_thread) for step in load.phases]
 
 
-def cache_spec(cell: Cell, values: dict[str, Value]) -> dict[str, object]:
+def cache_spec(cell: Combination, values: dict[str, Value]) -> dict[str, object]:
     """The page cache that a buffered load has."""
     cache: dict[str, object] = {"limit_bytes": cell.load.memory_limit_bytes}
     if "read_ahead_kb" in values:
@@ -205,7 +205,7 @@ def cache_spec(cell: Cell, values: dict[str, Value]) -> dict[str, object]:
     return cache
 
 
-def _phase_spec(cell: Cell, system: System, operation: str, runtime_s: float | None, ios: int | None) -> dict:
+def _phase_spec(cell: Combination, system: System, operation: str, runtime_s: float | None, ios: int | None) -> dict:
     load, options = cell.load, system.options
     job = _job(operation, operation, load)
     if options.get("whole_drive"):

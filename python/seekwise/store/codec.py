@@ -1,6 +1,6 @@
 """Records as JSON and back: the one place that knows how a record lies in the database.
 
-Keys of `latency_bins` are integers in memory and text in JSON, and the provenance is called `badge` there; everything else is the same in both.
+Keys of `latency_bins` are integers in memory and text in JSON, and some names are older there (`Record.NAMES`); everything else is the same in both.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from seekwise.store.record import CpuSeconds, Derived, Phase, Record
 def to_document(record: Record) -> dict[str, object]:
     """The record as plain data, ready for JSON; derived figures are added under `derived` for readers without our code."""
     document = _plain(record)
-    document["badge"] = document.pop("provenance")
+    for name, key in Record.NAMES.items():
+        document[key] = document.pop(name)
     document["schema"] = Record.SCHEMA
     document["phases"] = tuple(_plain(phase) for phase in record.phases)
     for phase, plain in zip(record.phases, document["phases"], strict=True):
@@ -41,8 +42,8 @@ def from_document(document: dict[str, object]) -> Record:
     devices = document.get("environment", {}).get("devices") or []
     if not isinstance(devices, list) or not all(isinstance(each, dict) for each in devices):
         raise ValueError("the devices of the environment are no list of objects")
-    plain = {key: document[key] for key in Record.__dataclass_fields__ if key in document}
-    plain["provenance"] = document["badge"]
+    keys = {name: Record.NAMES.get(name, name) for name in Record.__dataclass_fields__}
+    plain = {name: document[key] for name, key in keys.items() if key in document}
     plain["phases"] = tuple(_phase(phase) for phase in document["phases"])
     return Record(**plain)
 
@@ -64,10 +65,10 @@ class StoredRecord:
     run_id: str
     trial: int
     attempt: int
-    block: int
-    cell: str
+    repetition: int
+    combination: str
     setting: str
-    badge: str
+    provenance: str
     valid: bool
     invalid_reason: str | None
     seed: int
@@ -77,10 +78,8 @@ class StoredRecord:
 
 def row(record: Record) -> StoredRecord:
     """A record as a row of the database."""
-    shared = [name for name in StoredRecord.__dataclass_fields__ if name not in ("badge", "record")]
-    return StoredRecord(
-        **{name: getattr(record, name) for name in shared}, badge=record.provenance, record=encode(record)
-    )
+    shared = [name for name in StoredRecord.__dataclass_fields__ if name != "record"]
+    return StoredRecord(**{name: getattr(record, name) for name in shared}, record=encode(record))
 
 
 def encode(record: Record) -> str:

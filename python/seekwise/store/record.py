@@ -138,13 +138,13 @@ class Record:
     """What one trial, or one period of a live-switched run, measured."""
 
     SCHEMA: ClassVar = "seekwise.record/1"
-    NAMES: ClassVar = {"provenance": "badge"}
+    NAMES: ClassVar = {"provenance": "badge", "repetition": "block", "combination": "cell"}
 
     run_id: str
     trial: int
-    block: int
-    """Repetition, from 1."""
-    cell: str
+    repetition: int
+    """From 1."""
+    combination: str
     """Key of the combination without the compared setting, e.g. `disk=vda threads=8`."""
     setting: str
     """Label of what is compared, e.g. `mq-deadline`; `mq-deadline (control)` for the second label of an A/A pair."""

@@ -79,7 +79,7 @@ def test_batches_hold_every_trial_once_and_repetitions_in_order() -> None:
         waiting.learn(batch, 0.01 * len(batch))
         taken += batch
     assert sorted(trial.index for trial in taken) == [trial.index for trial in whole.trials]
-    assert [trial.block for trial in taken] == sorted(trial.block for trial in taken)
+    assert [trial.repetition for trial in taken] == sorted(trial.repetition for trial in taken)
 
 
 def test_batches_grow_to_what_was_learnt_and_shrink_towards_the_end() -> None:
@@ -97,10 +97,10 @@ def test_an_excerpt_keeps_what_a_trial_means() -> None:
     chosen = whole.trials[3:6]
     part, moved = excerpt(whole, chosen)
     for before, after in zip(chosen, moved, strict=True):
-        assert whole.cells[before.cell] == part.cells[after.cell]
+        assert whole.combinations[before.combination] == part.combinations[after.combination]
         assert whole.settings[before.setting] == part.settings[after.setting]
-        assert (before.index, before.seed, before.block) == (after.index, after.seed, after.block)
-    assert len(part.cells) <= 3 and not part.trials
+        assert (before.index, before.seed, before.repetition) == (after.index, after.seed, after.repetition)
+    assert len(part.combinations) <= 3 and not part.trials
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from seekwise.errors import UsageError
 from seekwise.measure.foreign.result import MIB
 from seekwise.measure.foreign.tiotest import FORMAT
 from seekwise.measure.kernel import tiotest
-from seekwise.workload.study.plan import Cell, Load, Phase
+from seekwise.workload.study.plan import Combination, Load, Phase
 
 FAKE = Path(__file__).parent / "fake_tiotest.py"
 PHASES = tuple(Phase(name, None, 400 if name.startswith("rand") else None) for name in tiotest.ORDER)
@@ -51,8 +51,8 @@ def test_what_it_cannot_do_is_refused_before_anything_is_touched(change, says):
     from dataclasses import replace
 
     with pytest.raises(UsageError, match=says):
-        tiotest.check([Cell("c", "s", replace(LOAD, **change))])
-    tiotest.check([Cell("c", "s", LOAD)])
+        tiotest.check([Combination("c", "s", replace(LOAD, **change))])
+    tiotest.check([Combination("c", "s", LOAD)])
 
 
 def test_amounts_are_those_that_were_asked_for_not_the_rounded_ones_of_the_table():

@@ -46,11 +46,11 @@ def made(text: str = TEXT, facts: SystemFacts = FACTS, **options) -> Plan:
 def test_every_candidate_runs_once_in_every_block_and_the_reference_cell_at_both_ends():
     found = made()
     for block in range(1, 5):
-        trials = [trial for trial in found.trials if trial.block == block]
-        inner = [(trial.cell, trial.setting) for trial in trials if trial.role != "sentinel"]
+        trials = [trial for trial in found.trials if trial.repetition == block]
+        inner = [(trial.combination, trial.setting) for trial in trials if trial.role != "sentinel"]
         assert Counter(inner) == Counter((cell, setting) for cell in range(2) for setting in range(4))
         assert [trial.role == "sentinel" for trial in trials] == [True] + [False] * 8 + [True]
-        assert trials[0].cell == trials[-1].cell
+        assert trials[0].combination == trials[-1].combination
 
 
 def test_the_control_is_the_reference_under_a_second_label():
@@ -63,13 +63,13 @@ def test_the_control_is_the_reference_under_a_second_label():
 
 def test_the_order_follows_the_seed_and_nothing_else():
     assert made(seed=7).trials == made(seed=7).trials
-    orders = {tuple((t.cell, t.setting) for t in made(seed=seed).trials) for seed in range(20)}
+    orders = {tuple((t.combination, t.setting) for t in made(seed=seed).trials) for seed in range(20)}
     assert len(orders) == 20
 
 
 def test_blocks_differ_in_order():
     trials = made().trials
-    orders = {tuple((t.cell, t.setting) for t in trials if t.block == block) for block in range(1, 5)}
+    orders = {tuple((t.combination, t.setting) for t in trials if t.repetition == block) for block in range(1, 5)}
     assert len(orders) == 4
 
 
@@ -111,7 +111,7 @@ def test_factors_that_do_not_compete_are_part_of_the_cell():
     )
     found = made(text)
     assert [setting.label for setting in found.settings] == ["none", "bfq", "none (control)"]
-    assert {cell.key for cell in found.cells} == {
+    assert {cell.key for cell in found.combinations} == {
         f"system=disk threads={threads} nr_requests={depth}" for threads in (1, 8) for depth in (32, 64)
     }
 
@@ -123,7 +123,7 @@ def test_expensive_factors_are_varied_in_outer_plots():
     )
     found = made(text)
     for block in range(1, 5):
-        chunks = [found.cells[t.cell].fixed["chunk_kib"] for t in found.trials if t.block == block]
+        chunks = [found.combinations[t.combination].fixed["chunk_kib"] for t in found.trials if t.repetition == block]
         changes = sum(one != other for one, other in itertools.pairwise(chunks))
         assert changes == 1, "an array is built twice a block, not for every trial"
 
@@ -155,7 +155,7 @@ def test_a_budget_takes_blocks_first_and_never_more_than_asked_for():
     assert fitted(10_000).blocks == whole.blocks == 4
     part = fitted(whole.prepare_s + (whole.estimated_s - whole.prepare_s) * 0.8)
     assert part.blocks == 3
-    assert part.cells == whole.cells
+    assert part.combinations == whole.combinations
     assert part.notes == ()
 
 
@@ -163,10 +163,10 @@ def test_a_tighter_budget_shortens_trials_then_drops_cells_and_says_so():
     three = made(blocks=3)
     shorter = fitted(three.estimated_s * 0.8)
     assert shorter.estimated_s <= three.estimated_s * 0.8
-    assert 0.5 <= shorter.cells[0].load.phases[0].runtime_s < 1
+    assert 0.5 <= shorter.combinations[0].load.phases[0].runtime_s < 1
     assert shorter.notes[0].startswith("shorter trials")
     fewer = fitted(three.estimated_s * 0.55)
-    assert [cell.load.threads for cell in fewer.cells] == [8]
+    assert [cell.load.threads for cell in fewer.combinations] == [8]
     assert fewer.notes[1] == "fewer combinations, threads: 8"
     assert fewer.blocks >= 3
 

@@ -158,8 +158,8 @@ def sequential(rng: np.random.Generator, tables: int = 500) -> tuple[Score, list
         for look in LOOKS:
             # A decided cell keeps its place in the family with the blocks that it had.
             found = [v for v, _ in verdicts_of(grid(table.log_values[:, :look], table.metric), true, SHARE_PER_LOOK)]
-            won |= any(v.winner is not None and v.cell in open_cells for v in found)
-            open_cells &= {v.cell for v in found if v.word == "undecided"}
+            won |= any(v.winner is not None and v.combination in open_cells for v in found)
+            open_cells &= {v.combination for v in found if v.word == "undecided"}
         with_winner += won
     share = with_winner / tables
     return Score(), [

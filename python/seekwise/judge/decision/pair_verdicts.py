@@ -51,7 +51,7 @@ def verdict_of(
     low, high = _interval(row, mean)
     found = Verdict(
         table=entry.table,
-        cell=entry.use,
+        combination=entry.use,
         metric=entry.metric,
         setting_a=a,
         setting_b=b,

@@ -76,7 +76,7 @@ def entries(records: Sequence[Record], plan: LivePlan) -> list[Entry]:
             for record in mine:
                 for phase in record.phases:
                     if job_of(phase) == metric.job:
-                        figures.add(record.setting, record.block, period_of(phase, record))
+                        figures.add(record.setting, record.repetition, period_of(phase, record))
             if any(figures.rounds(name) for name in ran):
                 found.append(
                     Entry(

@@ -58,7 +58,7 @@ def _value(records: Sequence[Record], setting: str, metric: UseMetric) -> float 
     for record in records:
         for phase in record.phases:
             if record.setting == setting and job_of(phase) == metric.job:
-                figures.add(setting, record.block, period_of(phase, record))
+                figures.add(setting, record.repetition, period_of(phase, record))
                 operations += sum(phase.latency_bins.values())
     rounds = figures.rounds(setting)
     if not rounds or (metric.kind == "p999" and operations < TAIL_OPERATIONS_MIN):

@@ -28,7 +28,7 @@ from seekwise.simulate.trial_spec import HOST_OPTIONS, QUEUE_OPTIONS, REGION_OPT
 from seekwise.store.database import now
 from seekwise.store.record import Phase, Record
 from seekwise.workload.study.factors import Value
-from seekwise.workload.study.plan import Cell, Plan, SystemFacts, Trial
+from seekwise.workload.study.plan import Combination, Plan, SystemFacts, Trial
 from seekwise.workload.study.study import Study, System
 
 NOT_PARAMETERS = (*HOST_OPTIONS, *REGION_OPTIONS, *QUEUE_OPTIONS, *arrays.OPTIONS, "trace_events_max", "filesystem")
@@ -130,9 +130,9 @@ class LabBackend:
                 "the run was begun with other drives or another kernel than its study names",
                 hint="`--kernel` is not kept: name the kernel in the study and start anew",
             )
-        wanted = {kernels.find(self.systems[cell.system].kernel).series for cell in plan.cells}
+        wanted = {kernels.find(self.systems[cell.system].kernel).series for cell in plan.combinations}
         images = {series: image.build(kernels.KERNELS[series], say) for series in kernels.KERNELS if series in wanted}
-        formatted = any("filesystem" in self.systems[cell.system].options for cell in plan.cells)
+        formatted = any("filesystem" in self.systems[cell.system].options for cell in plan.combinations)
         programs = filesystem.programs(say) if formatted else {}
         yield LabSession(plan, run_id, self.systems, images, programs, self.options.guests or 1)
 
@@ -166,26 +166,26 @@ class LabSession:
             started = now()
 
     def _kernel(self, trial: Trial) -> str:
-        return kernels.find(self.systems[self.plan.cells[trial.cell].system].kernel).series
+        return kernels.find(self.systems[self.plan.combinations[trial.combination].system].kernel).series
 
     def _values(self, trial: Trial) -> dict[str, Value]:
-        cell, setting = self.plan.cells[trial.cell], self.plan.settings[trial.setting]
+        cell, setting = self.plan.combinations[trial.combination], self.plan.settings[trial.setting]
         return {**cell.fixed, **setting.values}
 
     def _boot(self, group: tuple[Trial, ...], seeds: dict[int, int]) -> machine.Boot:
         texts, files, virtual_s = [], dict(self.programs), 0.0
         for number, trial in enumerate(group):
-            cell, values = self.plan.cells[trial.cell], self._values(trial)
+            cell, values = self.plan.combinations[trial.combination], self._values(trial)
             made = storage(self.systems[cell.system], values)
             text, own = script.trial(number, made, cell.load, values, seeds[trial.index])
             texts.append(text)
             files |= own
-            virtual_s += self.plan.trial_s[trial.cell]
+            virtual_s += self.plan.trial_s[trial.combination]
         files["cell/run.sh"] = Entry.file("".join(texts).encode())
         return machine.Boot(self.images[self._kernel(group[0])], files, BOOT_TIMEOUT_S + SLOWEST * virtual_s)
 
     def _record(self, trial: Trial, seed: int, result: machine.Result, number: int, started: str) -> Record:
-        cell = self.plan.cells[trial.cell]
+        cell = self.plan.combinations[trial.combination]
         values, system = self._values(trial), self.systems[cell.system]
         kept, made = self.images[self._kernel(trial)], storage(system, values)
         seen, after = (settings_seen(result.text(f"{number}/{name}")) for name in ("seen", "seen.after"))
@@ -219,7 +219,7 @@ class LabSession:
             invalid_reason=reason,
         )
 
-    def _jobs(self, cell: Cell, made: Storage, seed: int) -> list[str]:
+    def _jobs(self, cell: Combination, made: Storage, seed: int) -> list[str]:
         return [script.job(cell.load, step, made, seed + index) for index, step in enumerate(cell.load.phases)]
 
 

@@ -26,7 +26,7 @@ PREFIX = "ladder-"
 class GuestResult:
     """One cell under one setting in the VM testbed."""
 
-    cell: str
+    combination: str
     setting: str
     ios: int
     rate_bytes_per_s: float
@@ -51,7 +51,7 @@ def text(found: Iterable[GuestResult]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(HEADER.split(","))
-    writer.writerows(astuple(row) for row in sorted(found, key=lambda row: (row.cell, row.setting)))
+    writer.writerows(astuple(row) for row in sorted(found, key=lambda row: (row.combination, row.setting)))
     return out.getvalue()
 
 

@@ -147,7 +147,7 @@ def compare(
     """Counts, and a line for every comparison that is wrong or cannot be made."""
     found: dict[tuple[Place, str, str], tuple[Verdict, float]] = {}
     for v in verdicts:
-        place = (v.table, v.cell, v.metric)
+        place = (v.table, v.combination, v.metric)
         found[place, v.setting_a, v.setting_b] = (v, 1.0)
         found[place, v.setting_b, v.setting_a] = (v, -1.0)
     score = Score()

@@ -63,16 +63,16 @@ def _table(path: Path) -> tuple[FileReport, list[Pair]]:
         return replace(unreadable(path, str(error)), extra={"broken": True}), []
     except SeekwiseError as error:
         return replace(unreadable(path, error.message, total=len(rows)), extra={"broken": True}), []
-    rates = {(pair.cell, pair.setting): pair for pair in found if pair.metric == "rate"}
+    rates = {(pair.combination, pair.setting): pair for pair in found if pair.metric == "rate"}
     misses, outcomes = [], []
     for row in rows:
-        pair = rates.get((row.cell, row.setting))
-        outcomes.append((f"{row.cell} [{row.setting}]", pair is not None and pair.error <= RATE_WITHIN))
+        pair = rates.get((row.combination, row.setting))
+        outcomes.append((f"{row.combination} [{row.setting}]", pair is not None and pair.error <= RATE_WITHIN))
         if pair is None:
-            misses.append(f"{row.cell} [{row.setting}]: not in the study")
+            misses.append(f"{row.combination} [{row.setting}]: not in the study")
         elif pair.error > RATE_WITHIN:
             misses.append(
-                f"{row.cell} [{row.setting}]: {pair.base / 1e6:.3g} MB/s, simulated {pair.new / 1e6:.3g} MB/s "
+                f"{row.combination} [{row.setting}]: {pair.base / 1e6:.3g} MB/s, simulated {pair.new / 1e6:.3g} MB/s "
                 f"({100 * (pair.new / pair.base - 1):+.0f} %)"
             )
     shares = marking(path).shares(outcomes)
@@ -82,9 +82,9 @@ def _table(path: Path) -> tuple[FileReport, list[Pair]]:
 def _pairs(rows: Sequence[ladder.GuestResult], predicted: dict[tuple[str, str, str], float]) -> Iterator[Pair]:
     for row in rows:
         for metric, value in (("rate", row.rate_bytes_per_s), ("access_time", row.mean_ns), ("p99", float(row.p99_ns))):
-            new = predicted.get((metric, row.cell, row.setting))
+            new = predicted.get((metric, row.combination, row.setting))
             if new is not None and (metric != "p99" or row.ios >= P99_OPERATIONS_MIN):
-                yield Pair(metric, row.cell, row.setting, value, new)
+                yield Pair(metric, row.combination, row.setting, value, new)
 
 
 def study_of(path: Path) -> Study:
@@ -101,7 +101,7 @@ def simulated(study: Study) -> dict[tuple[str, str, str], float]:
     with backend.session(made, "verify", lambda _: None) as session:
         records = list(session.run(list(made.trials), {}))
     side = Side("verify", records, {}, ())
-    return {(pair.metric, pair.cell, pair.setting): pair.new for pair in pairs(side, side)}
+    return {(pair.metric, pair.combination, pair.setting): pair.new for pair in pairs(side, side)}
 
 
 def text(report: Report) -> str:

@@ -22,8 +22,8 @@ class Queue:
     """Trials that nobody has yet. Repetitions stay in their order, so that an interrupted run has whole ones; within one the longest come first."""
 
     def __init__(self, plan: Plan, trials: Sequence[Trial]) -> None:
-        self._cost = [plan.trial_s[trial.cell] for trial in plan.trials] if plan.trial_s else []
-        ordered = sorted(trials, key=lambda trial: (trial.block, -self.cost(trial), trial.index))
+        self._cost = [plan.trial_s[trial.combination] for trial in plan.trials] if plan.trial_s else []
+        ordered = sorted(trials, key=lambda trial: (trial.repetition, -self.cost(trial), trial.index))
         self._waiting = deque(ordered)
         self._left = sum(map(self.cost, ordered))
         self._done = self._seconds = 0.0
@@ -64,13 +64,13 @@ class Queue:
 
 def excerpt(plan: Plan, trials: Sequence[Trial]) -> tuple[Plan, tuple[Trial, ...]]:
     """The plan with only what these trials need, and the trials with their places in it: what is sent with a batch stays small."""
-    cells = list(dict.fromkeys(trial.cell for trial in trials))
+    cells = list(dict.fromkeys(trial.combination for trial in trials))
     settings = list(dict.fromkeys(trial.setting for trial in trials))
     cell_at = {cell: at for at, cell in enumerate(cells)}
     setting_at = {setting: at for at, setting in enumerate(settings)}
     kept = replace(
         plan,
-        cells=tuple(plan.cells[cell] for cell in cells),
+        combinations=tuple(plan.combinations[cell] for cell in cells),
         settings=tuple(plan.settings[setting] for setting in settings),
         trials=(),
         touched=(),
@@ -78,5 +78,7 @@ def excerpt(plan: Plan, trials: Sequence[Trial]) -> tuple[Plan, tuple[Trial, ...
         bytes_per_trial=(),
         notes=(),
     )
-    moved = tuple(replace(trial, cell=cell_at[trial.cell], setting=setting_at[trial.setting]) for trial in trials)
+    moved = tuple(
+        replace(trial, combination=cell_at[trial.combination], setting=setting_at[trial.setting]) for trial in trials
+    )
     return kept, moved

@@ -164,7 +164,7 @@ class ClusterSession:
         out = self._out[name]
         local = self._local
         plan, moved = excerpt(local.plan, out.trials)
-        used = {cell.system for cell in plan.cells}
+        used = {cell.system for cell in plan.combinations}
         batch = work.Batch(
             study=local.study,
             systems={key: value for key, value in local.systems.items() if key in used},
@@ -252,7 +252,7 @@ class ClusterSession:
         if not self._connection.is_up:
             return  # given out again when the scheduler is back
         if out.deaths >= DEATHS_MAX:
-            cell = self._local.plan.cells[out.trials[0].cell].key
+            cell = self._local.plan.combinations[out.trials[0].combination].key
             raise SeekwiseError(
                 f"trial {out.trials[0].index + 1} ({cell}) ended its worker {out.deaths * 4} times",
                 hint="is its memory enough? the log of the worker tells more",

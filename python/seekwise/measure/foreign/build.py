@@ -19,7 +19,7 @@ from seekwise.release import release
 from seekwise.store.database import Run, now
 from seekwise.store.record import Record
 from seekwise.store.run_id import new_run_id
-from seekwise.workload.study.plan import Cell, Load, Phase, Plan, Setting, SystemFacts, Trial
+from seekwise.workload.study.plan import Combination, Load, Phase, Plan, Setting, SystemFacts, Trial
 from seekwise.workload.study.quantity import size_word
 
 SYSTEM = "imported"
@@ -146,8 +146,8 @@ def _records(run_id: str, pairs: list[tuple[Result, str, str]]) -> list[Record]:
             Record(
                 run_id=run_id,
                 trial=index,
-                block=repeats[key],
-                cell=cell,
+                repetition=repeats[key],
+                combination=cell,
                 setting=label,
                 factors=factors,
                 provenance="measured",
@@ -174,8 +174,8 @@ def notes(records: Sequence[Record], results: Sequence[Result]) -> tuple[str, ..
         said.append("the number of threads is not in every file: 1 was taken (`--given threads=N`)")
     repeats: dict[tuple[str, str], int] = {}
     for record in records:
-        key = (record.cell, record.setting)
-        repeats[key] = max(repeats.get(key, 0), record.block)
+        key = (record.combination, record.setting)
+        repeats[key] = max(repeats.get(key, 0), record.repetition)
     few = [key for key, count in repeats.items() if count < REPEATS_WANTED]
     if len({record.setting for record in records}) < 2:
         said.append("one configuration only, so there is nothing to compare: import files of another one with it")
@@ -189,24 +189,24 @@ def notes(records: Sequence[Record], results: Sequence[Result]) -> tuple[str, ..
 
 
 def _run(run_id: str, name: str, records: list[Record], pairs: list[tuple[Result, str, str]]) -> Run:
-    keys = list(dict.fromkeys(record.cell for record in records))
+    keys = list(dict.fromkeys(record.combination for record in records))
     labels = list(dict.fromkeys(record.setting for record in records))
-    cells = tuple(_cell(key, next(record for record in records if record.cell == key)) for key in keys)
+    cells = tuple(_cell(key, next(record for record in records if record.combination == key)) for key in keys)
     tools = ", ".join(dict.fromkeys(result.tool for result, _, _ in pairs))
     plan = Plan(
         study=name,
         backend="imported",
         seed=0,
-        blocks=max(record.block for record in records),
+        blocks=max(record.repetition for record in records),
         compare=("setting",),
         reference=labels[0],
-        cells=cells,
+        combinations=cells,
         settings=tuple(Setting(label, {}) for label in labels),
         trials=tuple(
             Trial(
                 record.trial,
-                record.block,
-                keys.index(record.cell),
+                record.repetition,
+                keys.index(record.combination),
                 labels.index(record.setting),
                 "candidate",
                 record.seed,
@@ -241,7 +241,7 @@ def _run(run_id: str, name: str, records: list[Record], pairs: list[tuple[Result
     )
 
 
-def _cell(key: str, record: Record) -> Cell:
+def _cell(key: str, record: Record) -> Combination:
     load = Load(
         SYSTEM,
         phases=tuple(Phase(phase.operation) for phase in record.phases),
@@ -249,4 +249,4 @@ def _cell(key: str, record: Record) -> Cell:
         block_bytes=int(record.factors.get("block_bytes", 4096)),
         iodepth=int(record.factors.get("iodepth", 1)),
     )
-    return Cell(key, SYSTEM, load)
+    return Combination(key, SYSTEM, load)

@@ -79,7 +79,7 @@ class KernelBackend:
 
     def check(self, plan: Plan) -> None:
         """Refuses, before anything is touched or written down, what the session would refuse."""
-        tiotest.check(plan.cells)
+        tiotest.check(plan.combinations)
         for facts in plan.systems:
             if (
                 not facts.may_change
@@ -93,13 +93,13 @@ class KernelBackend:
             target = find(facts.target)
             prepared_target.check_free(target)
             if target.is_device:
-                if any(cell.load.program == tiotest.NAME for cell in plan.cells):
+                if any(cell.load.program == tiotest.NAME for cell in plan.combinations):
                     raise UsageError(
                         f"{facts.target}: tiotest needs a folder", hint="mount a file system and name a folder"
                     )
                 prepared_target.check_claim(target, self.options.destroy)
             else:
-                threads, size = session.needs([cell for cell in plan.cells if cell.system == facts.name])
+                threads, size = session.needs([cell for cell in plan.combinations if cell.system == facts.name])
                 prepared_target.check_room(target, threads * size)
 
     def session(self, plan: Plan, run_id: str, say: Say) -> AbstractContextManager[session.KernelSession]:

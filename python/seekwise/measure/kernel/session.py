@@ -30,7 +30,7 @@ from seekwise.simulate.protocol import Say, origin
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.workload.study import plan as plans
-from seekwise.workload.study.plan import Cell, Plan, Trial
+from seekwise.workload.study.plan import Combination, Plan, Trial
 
 # A trial that runs this much longer than estimated has hung.
 TIMEOUT_LEAST_S = 120.0
@@ -56,7 +56,7 @@ class PreparedTarget:
 class Attempt:
     """What one attempt of a trial works with."""
 
-    cell: Cell
+    combination: Combination
     ready: PreparedTarget
     seed: int
     seen: dict[str, dict[str, str]]
@@ -77,7 +77,7 @@ class KernelSession:
         self.repeats_s = 0.0
         self.started = time.monotonic()
         self.user_jobs = {
-            cell.load.job: user_job.read(Path(cell.load.job)) for cell in plan.cells if cell.load.job is not None
+            cell.load.job: user_job.read(Path(cell.load.job)) for cell in plan.combinations if cell.load.job is not None
         }
 
     def run(self, trials: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
@@ -90,14 +90,14 @@ class KernelSession:
                 if record.valid or not may_repeat:
                     break
                 if attempt < self.plan.attempts:
-                    self._wait_until_idle(self.targets[self.plan.cells[trial.cell].system].target)
+                    self._wait_until_idle(self.targets[self.plan.combinations[trial.combination].system].target)
                 self.repeats_s += time.monotonic() - started
 
     def _may_repeat(self, trial: Trial, lasted_s: float) -> bool:
         """Whether there is time for one more attempt: within the budget if there is one, else within a share of the plan."""
         if self.plan.budget_s is None:
             return self.repeats_s < REPEATS_SHARE * self.plan.estimated_s
-        ahead_s = sum(self.plan.trial_s[each.cell] for each in self.plan.trials if each.index > trial.index)
+        ahead_s = sum(self.plan.trial_s[each.combination] for each in self.plan.trials if each.index > trial.index)
         spent_s = self.plan.prepare_s + time.monotonic() - self.started
         return spent_s + lasted_s + ahead_s <= self.plan.budget_s
 
@@ -108,7 +108,7 @@ class KernelSession:
             pass
 
     def _attempt(self, trial: Trial, attempt: int) -> Record:
-        cell, setting = self.plan.cells[trial.cell], self.plan.settings[trial.setting]
+        cell, setting = self.plan.combinations[trial.combination], self.plan.settings[trial.setting]
         ready = self.targets[cell.system]
         seed = trial.seed_of(attempt)
         conditions: dict[str, object] = {**ready.conditions, "role": trial.role}
@@ -144,7 +144,7 @@ class KernelSession:
 
     def _phases(self, attempt: Attempt) -> tuple[list[Phase], list[str], str | None]:
         """Phases of one trial, the job texts that made them, and the first cause against them."""
-        cell, ready = attempt.cell, attempt.ready
+        cell, ready = attempt.combination, attempt.ready
         phases: list[Phase] = []
         jobs: list[str] = []
         reason: str | None = None
@@ -161,12 +161,12 @@ class KernelSession:
                 break
         return phases, jobs, reason
 
-    def _made_by(self, cell: Cell) -> dict[str, object]:
+    def _made_by(self, cell: Combination) -> dict[str, object]:
         return {"program": tiotest.NAME} if cell.load.program == tiotest.NAME else {"fio": self.fio.version}
 
     def _tiotest(self, attempt: Attempt) -> tuple[list[Phase], list[str], str | None]:
         """All four phases in one call; tiotest takes no seed, so the seed orders nothing here."""
-        cell, ready, seen = attempt.cell, attempt.ready, attempt.seen
+        cell, ready, seen = attempt.combination, attempt.ready, attempt.seen
         assert ready.place.folder is not None
         program = tiotest.find()
         throttled, programs = validity.throttle_count(), disk.read_program_io()
@@ -193,7 +193,7 @@ class KernelSession:
         return phases, [" ".join(command)], reason
 
     def _steps(
-        self, cell: Cell, ready: PreparedTarget, seed: int
+        self, cell: Combination, ready: PreparedTarget, seed: int
     ) -> Iterator[tuple[plans.Phase | None, str | None, str]]:
         if cell.load.job is not None:
             job = self.user_jobs[cell.load.job]
@@ -206,7 +206,7 @@ class KernelSession:
     def _phase(
         self, attempt: Attempt, step: plans.Phase | None, operation: str | None, text: str
     ) -> tuple[Phase, str | None]:
-        cell, seen, group, target = attempt.cell, attempt.seen, attempt.group, attempt.ready.target
+        cell, seen, group, target = attempt.combination, attempt.seen, attempt.group, attempt.ready.target
         throttled = validity.throttle_count()
         programs = disk.read_program_io()
         cpu_before, disk_before = cpu.snapshot(), disk.read_diskstats()
@@ -241,8 +241,8 @@ class KernelSession:
         )
         return _as_phase(result, spent, moved, moved_by_device, group, windows.take(self.work)), reason
 
-    def _timeout(self, cell: Cell) -> float:
-        estimated = self.plan.trial_s[self.plan.cells.index(cell)]
+    def _timeout(self, cell: Combination) -> float:
+        estimated = self.plan.trial_s[self.plan.combinations.index(cell)]
         return max(TIMEOUT_LEAST_S, TIMEOUT_FACTOR * estimated)
 
 
@@ -272,13 +272,13 @@ def seen_now(before: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
     return prepared_target.seen(tuple(before))
 
 
-def _memory_group(stack: ExitStack, cell: Cell) -> memory.MemoryGroup | None:
+def _memory_group(stack: ExitStack, cell: Combination) -> memory.MemoryGroup | None:
     if cell.load.direct or cell.load.memory_limit_bytes is None:
         return None
     return stack.enter_context(memory.limited(cell.load.memory_limit_bytes))
 
 
-def _caches(cell: Cell, group: memory.MemoryGroup | None) -> dict[str, object]:
+def _caches(cell: Combination, group: memory.MemoryGroup | None) -> dict[str, object]:
     """How answers from memory were excluded."""
     if group is None:
         return {"excluded_by": "direct I/O"}
@@ -350,7 +350,7 @@ def opened(
         ready: dict[str, PreparedTarget] = {}
         for name, target in targets.items():
             stack.enter_context(prepared_target.exclusively(target))
-            cells = [cell for cell in plan.cells if cell.system == name]
+            cells = [cell for cell in plan.combinations if cell.system == name]
             ready[name] = PreparedTarget(
                 target,
                 _place(stack, target, cells, program, home, destroy, say),
@@ -371,7 +371,7 @@ def _report_disturbance(ready: PreparedTarget, say: Callable[[str], None]) -> No
 def _place(
     stack: ExitStack,
     target: Target,
-    cells: list[Cell],
+    cells: list[Combination],
     program: fio.Fio,
     work: Path,
     destroy: tuple[str, ...],
@@ -419,6 +419,6 @@ def _prepare(program: fio.Fio, text: str, work: Path) -> None:
         raise fio.failed(run, "making its files")
 
 
-def needs(cells: list[Cell]) -> tuple[int, int]:
+def needs(cells: list[Combination]) -> tuple[int, int]:
     """(files, bytes of each) that serve every cell of a system."""
     return max(cell.load.threads for cell in cells), max(cell.load.size_bytes for cell in cells)

@@ -19,7 +19,7 @@ from seekwise.measure.foreign.tiotest import FORMAT
 from seekwise.measure.kernel import memory
 from seekwise.measure.kernel.fio_result import FioPhase
 from seekwise.store.record import Phase
-from seekwise.workload.study.plan import Cell, Load
+from seekwise.workload.study.plan import Combination, Load
 
 NAME = "tiotest"
 ORDER = ("seq_write", "rand_write", "seq_read", "rand_read")
@@ -39,7 +39,7 @@ def find() -> str:
     return path
 
 
-def check(cells: Iterable[Cell]) -> None:
+def check(cells: Iterable[Combination]) -> None:
     """UsageError for a load that tiotest cannot do."""
     for cell in cells:
         if cell.load.program == NAME and (reason := _cannot(cell.load)):

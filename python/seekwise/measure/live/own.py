@@ -372,8 +372,8 @@ def _record(runs: Runs, candidate: Candidate, turn: int, began: float, elapsed: 
     return Record(
         run_id=runs.run_id,
         trial=runs.number,
-        block=turn,
-        cell="use=command",
+        repetition=turn,
+        combination="use=command",
         setting=candidate.label,
         factors={**candidate.values, "use": "command"},
         provenance="measured",

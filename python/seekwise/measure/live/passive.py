@@ -268,8 +268,8 @@ def _record(
     return Record(
         run_id=run_id,
         trial=index,
-        block=span.round,
-        cell=f"use={FOUND}",
+        repetition=span.round,
+        combination=f"use={FOUND}",
         setting=span.label,
         factors={**candidate.values, "use": FOUND},
         provenance="measured",

@@ -51,8 +51,8 @@ def of_period(
     return Record(
         run_id=run_id,
         trial=index,
-        block=round_offset + period.round,
-        cell=f"use={use.name}",
+        repetition=round_offset + period.round,
+        combination=f"use={use.name}",
         setting=period.candidate,
         factors={**values, "use": use.name},
         provenance="measured",

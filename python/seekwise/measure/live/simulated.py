@@ -305,8 +305,8 @@ def _record(
     return Record(
         run_id=run_id,
         trial=index,
-        block=number,
-        cell=f"use={use.name}",
+        repetition=number,
+        combination=f"use={use.name}",
         setting=candidate.label,
         factors={**candidate.values, "use": use.name},
         provenance="simulated",

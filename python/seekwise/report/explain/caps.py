@@ -46,7 +46,7 @@ def of_records(records: Iterable[Record]) -> dict[str, Cap]:
         scheduler = record.factors.get("scheduler")
         parallel = str(record.factors.get("use", "")).startswith(MARKS[0]) or _waits(record)
         if record.valid and parallel and isinstance(scheduler, str):
-            place = (str(record.factors.get("system", "")), record.cell)
+            place = (str(record.factors.get("system", "")), record.combination)
             iops = sum(phase.iops for phase in record.phases)
             rates.setdefault(place, {}).setdefault(scheduler, []).append((record, iops))
     means = {
@@ -58,7 +58,7 @@ def of_records(records: Iterable[Record]) -> dict[str, Cap]:
         return {}
     busiest = max(means, key=lambda place: means[place][WITHOUT])
     first = rates[busiest][WITHOUT][0][0]
-    where = busiest[0] or first.cell.removeprefix("use=")
+    where = busiest[0] or first.combination.removeprefix("use=")
     own = means[busiest]
     return {
         name: Cap(first.run_id, first.provenance, where, rate, own[WITHOUT])

@@ -18,7 +18,7 @@ def check(record: Record) -> None:
     """Raises ValueError naming what is wrong."""
     if record.provenance not in PROVENANCES:
         raise ValueError(f"provenance {record.provenance!r:.40}")
-    texts = (record.cell, record.setting, record.started_at)
+    texts = (record.combination, record.setting, record.started_at)
     whole = (record.environment, record.factors, record.settings_seen, record.load, record.conditions)
     if not (
         all(isinstance(each, str) for each in texts)
@@ -27,7 +27,7 @@ def check(record: Record) -> None:
         and isinstance(record.invalid_reason, str | None)
     ):
         raise ValueError("a field of the record is of another type")
-    if not all(is_integer(each) for each in (record.trial, record.attempt, record.block, record.seed)):
+    if not all(is_integer(each) for each in (record.trial, record.attempt, record.repetition, record.seed)):
         raise ValueError("a number of the record is none")
     for phase in record.phases:
         _check_phase(phase)

@@ -91,9 +91,9 @@ def _flat(records: Iterable[Record]) -> Iterator[dict[str, object]]:
             job = str(phase.details.get("job", ""))
             yield {
                 **{name: getattr(unit, name) for name in NAMES[:6]},
-                "load": rows.load_of(record.cell, phase.operation, job), "setting": record.setting, "run_id": record.run_id,
-                "cell": record.cell, "operation": phase.operation, "job": job, "provenance": record.provenance, "trial": record.trial,
-                "attempt": record.attempt, "block": record.block, "seed": record.seed, "elapsed_s": phase.elapsed_s,
+                "load": rows.load_of(record.combination, phase.operation, job), "setting": record.setting, "run_id": record.run_id,
+                "cell": record.combination, "operation": phase.operation, "job": job, "provenance": record.provenance, "trial": record.trial,
+                "attempt": record.attempt, "block": record.repetition, "seed": record.seed, "elapsed_s": phase.elapsed_s,
                 "bytes": int(phase.bytes), "ios": int(phase.ios), "rate_bytes_per_s": phase.rate_bytes_per_s, "iops": phase.iops,
                 "latency_mean_ns": phase.latency_mean_ns, "latency_p50_ns": percentiles.get("50"),
                 "latency_p99_ns": percentiles.get("99"), "latency_max_ns": int(phase.latency_max_ns),

@@ -137,7 +137,7 @@ def of_records(records: Iterable[Record], unit: Unit | None = None) -> Iterator[
             metrics = {name: known[name] for name in METRICS if known.get(name, 0) > 0 and math.isfinite(known[name])}
             if metrics:
                 job = str(phase.details.get("job", ""))
-                yield OperationRow(unit, load_of(record.cell, phase.operation, job), record.setting, metrics)
+                yield OperationRow(unit, load_of(record.combination, phase.operation, job), record.setting, metrics)
 
 
 def load_of(cell: str, operation: str, job: str) -> str:

@@ -43,7 +43,7 @@ def _alike(records: Sequence[Record]) -> list[tuple[str, list[Record]]]:
     """Records that differ in what is compared alone, each group with its conditions in words; no words where all are one."""
     groups: dict[str, list[Record]] = {}
     for record in records:
-        _, conditions = combination_key.parse(record.cell)
+        _, conditions = combination_key.parse(record.combination)
         words = ", ".join(f"{name} {value}" for name, value in conditions.items() if name not in COMPARED)
         groups.setdefault(words, []).append(record)
     order = sorted(groups, key=natural)

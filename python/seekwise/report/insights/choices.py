@@ -156,8 +156,8 @@ def _as_chunks(systems: Mapping[str, System], records: Sequence[Record]) -> list
         label = f"{chunk} KiB"
         family = families.setdefault(key, {})
         # Cells are named by their system and by whatever else is varied; both are the same for every chunk of a family.
-        cell = combination_key.without(record.cell, "system", CHUNK)
-        family.setdefault(label, []).append(replace(record, setting=label, cell=cell))
+        cell = combination_key.without(record.combination, "system", CHUNK)
+        family.setdefault(label, []).append(replace(record, setting=label, combination=cell))
         schedulers.setdefault(key, set()).add(str(record.factors.get("scheduler")))
     found = []
     for key, family in families.items():
@@ -196,7 +196,7 @@ def choose(
         weighed = weigh(chosen, use, settings[0])
     except UsageError:
         return None
-    blocks = len({record.block for record in chosen})
+    blocks = len({record.repetition for record in chosen})
     standings = {standing.setting: standing for standing in weighed.standings}
     unbeaten = weighed.best if blocks >= ROUNDS_MIN else _by_estimate(weighed)
     order = sorted(unbeaten, key=lambda name: -_rate(weighed, name))

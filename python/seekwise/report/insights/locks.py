@@ -44,7 +44,7 @@ def _cells(records: Sequence[Record]) -> dict[tuple[str, str], dict[str, Cell]]:
         cell = Cell(
             sum(each.iops for each in record.phases), waited / busy, 1e6 * busy / sum(p.ios for p in record.phases)
         )
-        place = (str(record.factors.get("system", "")), record.cell)
+        place = (str(record.factors.get("system", "")), record.combination)
         grouped.setdefault(place, {}).setdefault(record.setting, []).append(cell)
     return means(grouped)
 

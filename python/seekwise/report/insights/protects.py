@@ -44,7 +44,7 @@ def _cells(records: Sequence[Record]) -> dict[tuple[str, str], dict[str, Cell]]:
         pair = _readers_and_writers(record)
         p99 = percentile_ms(pair[0], *PERCENTILE_NAMES["p99_ms"]) if pair else None
         if pair and p99:
-            place = (str(record.factors.get("system", "")), record.cell)
+            place = (str(record.factors.get("system", "")), record.combination)
             own = Cell(pair[0].iops, p99, pair[1].iops)
             grouped.setdefault(place, {}).setdefault(record.setting, []).append(own)
     return means(grouped)

@@ -249,7 +249,7 @@ def _is_asked(study: Study, variation: Variation, backend: SimulatedBackend, ask
 
 def _results(records: Sequence[Record]) -> list[tuple[object, ...]]:
     """What was measured, without what it was asked for with."""
-    found = [(each.cell, each.setting, each.block, each.phases, each.conditions) for each in records]
+    found = [(each.combination, each.setting, each.repetition, each.phases, each.conditions) for each in records]
     return sorted(found, key=lambda each: (each[0], each[1], each[2]))
 
 
@@ -310,7 +310,7 @@ def _records(
 ) -> list[Record]:
     quiet = _quiet(study)
     made = plan.make(quiet, backend.describe(quiet), seed=seed, blocks=blocks)
-    trials = [trial for trial in made.trials if only is None or made.cells[trial.cell].system in only]
+    trials = [trial for trial in made.trials if only is None or made.combinations[trial.combination].system in only]
     with backend.session(made, "vary", lambda _: None) as session:
         return list(session.run(trials, {}))
 

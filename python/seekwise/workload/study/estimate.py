@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from seekwise.workload.study.plan import Cell, Load, Phase
+    from seekwise.workload.study.plan import Combination, Load, Phase
 
 # What fio needs besides its phases: start, clock calibration, reading its result. Measured with fio 3.33 on two cores.
 PHASE_OVERHEAD_S = 0.25
@@ -90,7 +90,7 @@ def lab_trial_s(load: Load, speed: str) -> float:
     return LAB_TRIAL_S + LAB_S_PER_S * virtual
 
 
-def layout_bytes(cells: list[Cell]) -> int:
+def layout_bytes(cells: list[Combination]) -> int:
     """What is written before the first trial of a system."""
     loads = [cell.load for cell in cells if cell.load.job is None]
     return max((load.size_bytes for load in loads), default=0) * max((load.threads for load in loads), default=0)

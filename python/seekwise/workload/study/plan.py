@@ -98,7 +98,7 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Cell:
+class Combination:
     key: str
     system: str
     load: Load
@@ -129,9 +129,12 @@ class Setting:
 
 @dataclass(frozen=True)
 class Trial:
+    NAMES: ClassVar = {"repetition": "block", "combination": "cell"}
+
     index: int
-    block: int
-    cell: int
+    repetition: Annotated[int, Field(validation_alias="block")]
+    combination: Annotated[int, Field(validation_alias="cell")]
+    """Its place among those of the plan."""
     setting: int
     role: Role
     seed: int
@@ -153,13 +156,15 @@ class Touch:
 
 @dataclass(frozen=True)
 class Plan:
+    NAMES: ClassVar = {"combinations": "cells"}
+
     study: str
     backend: str
     seed: int
     blocks: int
     compare: tuple[str, ...]
     reference: str
-    cells: tuple[Cell, ...]
+    combinations: Annotated[tuple[Combination, ...], Field(validation_alias="cells")]
     settings: tuple[Setting, ...]
     trials: tuple[Trial, ...]
     systems: tuple[SystemFacts, ...]
@@ -182,13 +187,13 @@ class Plan:
 
     @property
     def estimated_s(self) -> float:
-        return self.prepare_s + sum(self.trial_s[trial.cell] for trial in self.trials)
+        return self.prepare_s + sum(self.trial_s[trial.combination] for trial in self.trials)
 
     @property
     def bytes_written(self) -> int:
-        return self.bytes_prepared + sum(self.bytes_per_trial[trial.cell] for trial in self.trials)
+        return self.bytes_prepared + sum(self.bytes_per_trial[trial.combination] for trial in self.trials)
 
-    def system_of(self, cell: Cell) -> SystemFacts:
+    def system_of(self, cell: Combination) -> SystemFacts:
         return next(facts for facts in self.systems if facts.name == cell.system)
 
     def to_document(self) -> dict[str, object]:
@@ -255,7 +260,7 @@ def make(study: Study, systems: tuple[SystemFacts, ...], *, seed: int | None = N
         blocks=blocks,
         compare=compare,
         reference=reference,
-        cells=cells,
+        combinations=cells,
         settings=settings,
         trials=order,
         systems=systems,
@@ -390,7 +395,7 @@ def _loads(workload: Workload) -> list[Load]:
     ]
 
 
-def _cell(system: SystemFacts, load: Load, fixed: dict[str, Value], *, many: bool, loads: Study) -> Cell:
+def _cell(system: SystemFacts, load: Load, fixed: dict[str, Value], *, many: bool, loads: Study) -> Combination:
     parts = [f"system={system.name}"]
     if load.job is not None:
         parts.append(f"job={load.name}")
@@ -405,11 +410,11 @@ def _cell(system: SystemFacts, load: Load, fixed: dict[str, Value], *, many: boo
         if load.memory_limit_bytes and any(len(workload.memory_limit) > 1 for workload in loads.workload):
             parts.append(f"memory={size_word(load.memory_limit_bytes)}")
     parts += [f"{name}={value}" for name, value in fixed.items()]
-    return Cell(" ".join(parts), system.name, load, dict(fixed))
+    return Combination(" ".join(parts), system.name, load, dict(fixed))
 
 
 def _order(
-    cells: tuple[Cell, ...],
+    cells: tuple[Combination, ...],
     settings: tuple[Setting, ...],
     reference: str,
     *,
@@ -444,7 +449,7 @@ def _order(
     return tuple(trials)
 
 
-def _plots(cells: tuple[Cell, ...]) -> list[list[int]]:
+def _plots(cells: tuple[Combination, ...]) -> list[list[int]]:
     """Cells by system and expensive factors: what can be measured without building anything anew."""
     plots: dict[tuple[object, ...], list[int]] = {}
     for index, cell in enumerate(cells):
@@ -464,7 +469,7 @@ def trial_seed(seed: int, what: int | str, attempt: int = 1) -> int:
 
 
 def _touched(
-    settings: tuple[Setting, ...], cells: tuple[Cell, ...], systems: tuple[SystemFacts, ...]
+    settings: tuple[Setting, ...], cells: tuple[Combination, ...], systems: tuple[SystemFacts, ...]
 ) -> tuple[Touch, ...]:
     wanted: dict[str, list[str]] = {}
     for values in [*(setting.values for setting in settings), *(cell.fixed for cell in cells)]:
@@ -506,21 +511,21 @@ def estimated(plan: Plan) -> Plan:
             plan,
             trial_s=tuple(
                 estimate.simulated_trial_s(cell.load, plan.system_of(cell).speed, os.cpu_count() or 1)
-                for cell in plan.cells
+                for cell in plan.combinations
             ),
-            bytes_per_trial=tuple(0 for _ in plan.cells),
+            bytes_per_trial=tuple(0 for _ in plan.combinations),
         )
     if plan.backend == "lab":
         return replace(
             plan,
-            trial_s=tuple(estimate.lab_trial_s(cell.load, plan.system_of(cell).speed) for cell in plan.cells),
-            bytes_per_trial=tuple(0 for _ in plan.cells),
+            trial_s=tuple(estimate.lab_trial_s(cell.load, plan.system_of(cell).speed) for cell in plan.combinations),
+            bytes_per_trial=tuple(0 for _ in plan.combinations),
         )
-    costs = [estimate.trial_cost(cell.load, estimate.SPEEDS[plan.system_of(cell).speed]) for cell in plan.cells]
+    costs = [estimate.trial_cost(cell.load, estimate.SPEEDS[plan.system_of(cell).speed]) for cell in plan.combinations]
     besides = estimate.SETTING_OVERHEAD_S + plan.wait_s + plan.settle_s
     layouts = [
         (
-            estimate.layout_bytes([cell for cell in plan.cells if cell.system == facts.name]),
+            estimate.layout_bytes([cell for cell in plan.combinations if cell.system == facts.name]),
             estimate.SPEEDS[facts.speed],
         )
         for facts in plan.systems
