@@ -144,6 +144,21 @@ def test_a_page_that_a_user_reads_is_short():
         )
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs/how-to").glob("*.md")), ids=place)
+def test_a_how_to_begins_with_the_command_and_ends_with_what_is_next(page: Path):
+    text = page.read_text(encoding="utf-8")
+    first = BLOCK.search(text)
+    assert first is not None and text[: first.start()].count("\n") <= 5
+    assert "Next" in "\n".join(text.rstrip().splitlines()[-4:])
+
+
+def test_pages_stay_short_all_together():
+    """Without what `make figures` writes."""
+    figures = re.compile(r"<!-- figures: .*?<!-- end of figures -->", re.DOTALL)
+    words = sum(len(figures.sub("", page.read_text(encoding="utf-8")).split()) for page in PAGES)
+    assert words <= 31_000
+
+
 @pytest.mark.slow
 def test_the_site_is_built_without_a_warning(tmp_path):
     pytest.importorskip("material", reason="pip install -e .[docs]")
