@@ -37,7 +37,7 @@ class Basis(StrEnum):
 MEANING = {
     Basis.FITTED: "parameters were set from these data",
     Basis.CHOSEN: "mechanisms or parameters were picked with these data in sight",
-    Basis.FORETOLD: "never looked at before the figure was printed",
+    Basis.FORETOLD: "no basis.toml says that they were looked at before the figure was printed",
 }
 
 
