@@ -86,9 +86,10 @@ def show(each: Sensitivity) -> None:
     by_chance = len(each.flips) - len(certain)
     if not certain and len(each.conclusions) > 1:
         click.echo(f"  none of {total} conclusions depends on it")
-    for title, flips in (("within the stated range", inside), ("outside what is stated", outside)):
+    beyond = " outside what is stated" if parameter.is_uncertain else ""
+    for where, flips in ((" within the stated range", inside), (beyond, outside)):
         if flips:
-            click.echo(f"  {len(flips)} of {total} conclusions flip {title}:")
+            click.echo(f"  {len(flips)} of {total} conclusions flip{where}:")
         for flip in flips:
             changed = ", ".join(f"{outcome} at {number(value)}" for value, outcome in flip.changed.items())
             click.echo(f"    {flip.conclusion}: {flip.usual}, but {changed}")
@@ -100,7 +101,9 @@ def show(each: Sensitivity) -> None:
 
 
 def summary(study: Study, found: Sequence[Sensitivity]) -> None:
-    """Prints how many conclusions hold at every value that was tried."""
+    """Prints how many conclusions hold at every value that was tried; nothing where no parameter has a range in which they could."""
+    if not any(each.variation.parameter.is_uncertain for each in found):
+        return
     holding = _holding(found)
     chance = len({flip.conclusion for each in found for flip in each.flips if flip.within_stated and flip.by_chance})
     every = len(_names(found))
