@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -106,10 +107,8 @@ def table(
     said = [head + (f" {'open p99':>9}" if opened else "")]
     said += [_recorded(load, width)]
     for row in order[:ROWS_SHOWN]:
-        line = _line(row.setting, row, width)
-        if opened:
-            line += f" {time_word(opened[row.setting, FOREGROUND].p99_ns):>9}"
-        said.append(line)
+        more = f" {time_word(opened[row.setting, FOREGROUND].p99_ns):>9}" if opened else ""
+        said += _lines(row.setting, row, width, more)
     if len(order) > ROWS_SHOWN:
         said.append(f"and {len(order) - ROWS_SHOWN} more (`seekwise results` and --json have all)")
     shown = [group for group in load.groups if group.requests]
@@ -119,17 +118,20 @@ def table(
         for group in shown[:GROUPS_SHOWN]:
             own = found.get((best, group.name))
             if own is not None:
-                said.append(_line(f"  {group.name}"[:width], own, width))
+                said += _lines(f"  {group.name}", own, width)
         if len(shown) > GROUPS_SHOWN:
             said.append(f"  and {len(shown) - GROUPS_SHOWN} more")
     return said
 
 
-def _line(name: str, row: WhatIfRow, width: int) -> str:
-    return (
-        f"{name[:width]:{width}} {time_word(row.p50_ns):>8} {time_word(row.p99_ns):>8} {_number(row.rate_bytes_per_s / 1e6):>7} "
-        f"{_number(row.iops):>7} {seconds(row.elapsed_s):>7}"
+def _lines(name: str, row: WhatIfRow, width: int, more: str = "") -> list[str]:
+    """The figures of a setting; what of its name does not fit stands below."""
+    first, *rest = textwrap.wrap(name, width, subsequent_indent="  ", break_on_hyphens=False) or [""]
+    figures = (
+        f"{first:{width}} {time_word(row.p50_ns):>8} {time_word(row.p99_ns):>8} {_number(row.rate_bytes_per_s / 1e6):>7} "
+        f"{_number(row.iops):>7} {seconds(row.elapsed_s):>7}{more}"
     )
+    return [figures, *rest]
 
 
 def _recorded(load: Load, width: int) -> str:
