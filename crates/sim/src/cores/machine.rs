@@ -19,9 +19,6 @@ pub struct Served {
     pub sectors: u64,
 }
 
-/// Of a packed event, its source: drives and cores are fewer, and what is left holds 100 days.
-const SOURCE_BITS: u32 = 11;
-
 pub struct Machine<S, D> {
     pub sides: Vec<Side<S, D>>,
     pub processors: Vec<Processor>,
@@ -96,43 +93,35 @@ impl<S: Scheduler, D: Device> Machine<S, D> {
     }
 
     fn until(&mut self, end: Nanos) {
-        let (drives, cores) = (self.sides.len(), self.due.len());
-        assert!(2 * drives + cores <= 1 << SOURCE_BITS && end.0 < Nanos::NEVER.0 >> SOURCE_BITS);
         loop {
-            let first = self.first();
-            let at = Nanos(first >> SOURCE_BITS);
+            let (mut at, mut which) = (Nanos::NEVER, usize::MAX);
+            for (index, &due) in self.due.iter().enumerate() {
+                if due < at {
+                    (at, which) = (due, index);
+                }
+            }
+            let cores = self.due.len();
+            for (index, side) in self.sides.iter().enumerate() {
+                // An interrupt before what a processor does at the same time.
+                if side.done_at <= at {
+                    (at, which) = (side.done_at, cores + 2 * index);
+                }
+                if side.timer_at < at {
+                    (at, which) = (side.timer_at, cores + 2 * index + 1);
+                }
+            }
             if at >= end {
                 self.now = end;
                 return;
             }
             self.now = at;
             self.events += 1;
-            let source = (first & ((1 << SOURCE_BITS) - 1)) as usize;
-            if source < drives {
-                self.device_due(drives - 1 - source);
-            } else if source < drives + cores {
-                self.act(source - drives);
-            } else {
-                self.timer_due(source - drives - cores);
+            match which.checked_sub(cores) {
+                None => self.act(which),
+                Some(side) if side % 2 == 0 => self.device_due(side / 2),
+                Some(side) => self.timer_due(side / 2),
             }
         }
-    }
-
-    /// The next event: its time above its source. At the same time an interrupt comes before what a processor does, and that before a timer.
-    /// One number for both, so that looking for the least has no branch that could be guessed wrong.
-    #[inline]
-    fn first(&self) -> u64 {
-        let packed = |at: Nanos, source: usize| (at.0 << SOURCE_BITS) | source as u64;
-        let (drives, cores) = (self.sides.len(), self.due.len());
-        let mut first = u64::MAX;
-        for (core, &due) in self.due.iter().enumerate() {
-            first = first.min(packed(due, drives + core));
-        }
-        for (drive, side) in self.sides.iter().enumerate() {
-            first = first.min(packed(side.done_at, drives - 1 - drive));
-            first = first.min(packed(side.timer_at, drives + cores + drive));
-        }
-        first
     }
 
     #[inline]
