@@ -12,7 +12,9 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
+from typing import ClassVar
 
+from seekwise import document
 from seekwise.files import make_folders, write_product
 from seekwise.judge.observe import cell_of
 from seekwise.judge.percentiles import percentile_ns
@@ -26,6 +28,8 @@ PREFIX = "ladder-"
 class GuestResult:
     """One cell under one setting in the VM testbed."""
 
+    NAMES: ClassVar = {"combination": "cell"}
+
     combination: str
     setting: str
     ios: int
@@ -34,7 +38,7 @@ class GuestResult:
     p99_ns: int
 
 
-HEADER = ",".join(field.name for field in fields(GuestResult))
+HEADER = ",".join(document.key(GuestResult, field.name) for field in fields(GuestResult))
 
 
 def rows(records: Iterable[Record]) -> Iterator[GuestResult]:
