@@ -70,7 +70,7 @@ READERS = (
     (32, "128 KiB", "8g"),
 )
 READERS_S = 120
-"""Long enough: what 32 readers have read ahead and not yet read when it ends is half a gigabyte with the longest window."""
+"""Long enough: what 32 readers have read ahead and not yet read when it ends is up to a gigabyte with the longest window."""
 
 
 def measure(name: str) -> Figure:

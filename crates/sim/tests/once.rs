@@ -10,7 +10,7 @@ use seekwise_host::job::{Gap, Pace, Pattern, Stream};
 use seekwise_host::random::Random;
 use seekwise_sched::{Priority, ProcessId, Request};
 use seekwise_sim::assemble::files::file_engine;
-use seekwise_sim::cost::StepCosts;
+use seekwise_sim::cost::{MdCosts, StepCosts};
 use seekwise_sim::engine::Engine;
 use seekwise_sim::files::{FilesPlan, JobPlan, PhasePlan, Start};
 use seekwise_sim::queue::{Below, MemberQueues};
@@ -195,7 +195,7 @@ fn under_files_on_a_degraded_array_each_request_takes_each_step_once() {
         (Some((&spec, &geometry)), geometry.capacity()),
         queues.kernel(),
         true,
-        StepCosts::default(),
+        (StepCosts::default(), MdCosts::OLD),
         Once::default(),
     )
     .unwrap();

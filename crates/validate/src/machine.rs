@@ -6,7 +6,7 @@ use seekwise_host::block::Unobserved;
 use seekwise_raid::{Geometry, Level, ParityLayout};
 use seekwise_sched::{AnyScheduler, Kernel};
 use seekwise_sim::assemble::files::file_engine;
-use seekwise_sim::cost::StepCosts;
+use seekwise_sim::cost::{MdCosts, StepCosts};
 use seekwise_sim::files::machine::FileEngine;
 use seekwise_sim::files::READ_AHEAD_PAGES;
 use seekwise_sim::queue::{Below, MemberQueues};
@@ -116,7 +116,14 @@ impl RecordedStorage {
         let array = ArraySpec::default();
         let array = geometry.as_ref().map(|geometry| (&array, geometry));
         Ok(Self {
-            machine: file_engine(members, (array, capacity), kernel, true, costs, Unobserved)?,
+            machine: file_engine(
+                members,
+                (array, capacity),
+                kernel,
+                true,
+                (costs, MdCosts::of_kernel(kernel.version)),
+                Unobserved,
+            )?,
             window: geometry.map_or(READ_AHEAD_PAGES, |geometry| {
                 geometry.read_ahead().0 / PAGE_SECTORS
             }),

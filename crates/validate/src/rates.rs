@@ -76,6 +76,76 @@ impl StartOrder {
         }
     }
 }
+/// Processes that read a raw device.
+struct Readers {
+    kernel: Kernel,
+    /// Of the device.
+    pages: u64,
+    read_ahead: ReadAhead,
+    fork: Nanos,
+    seed: u64,
+}
+
+impl Readers {
+    /// In order from places of their own, or at random over all.
+    fn plan(&self, processes: u32, sequential: bool) -> FilesPlan {
+        // Raw devices are read page by page up to 3.19; 4.0 made large bios of them (blkdev_readpages).
+        let bio_pages = if self.kernel.at_least(4, 0, 0) {
+            BIO_PAGES
+        } else {
+            1
+        };
+        let order = StartOrder::of(self.kernel);
+        let of_process = |process: u32| {
+            let share = self.pages * u64::from(process) / u64::from(processes);
+            let from = if sequential {
+                share / MIB_PAGES * MIB_PAGES
+            } else {
+                0
+            };
+            // The device's own pages are read ahead: none but its very first begins a file.
+            let page = from.min(MIB_PAGES);
+            let after = order.start(process, processes, self.fork);
+            (from - page, Start::of(process, after, page))
+        };
+        let (places, starts) = (0..processes).map(of_process).unzip();
+        let system = FileSystem::Raw(Raw { places, bio_pages });
+        let pages = if sequential { 16 } else { 1 };
+        let job = JobPlan {
+            direct: (!sequential).then_some(1),
+            ..JobPlan::reads(!sequential, pages, self.read_ahead)
+        };
+        let files = vec![self.pages; processes as usize];
+        let phases = vec![PhasePlan::of(job, starts)];
+        FilesPlan {
+            written: true,
+            keeps_processor: true,
+            ..FilesPlan::of(self.kernel, system, files, phases, self.seed)
+        }
+    }
+}
+
+/// The recordings' drive of that name, and the read-ahead in KiB that goes with it: of a drive alone, of md.
+fn drive_of(name: &str, queue_depth: u32) -> Result<(Model, Option<u64>, Option<u64>), String> {
+    let (satf, cache, ra_disk_kb, ra_md_kb) = match name {
+        "satf" => (1.0, 1.0, None, None),
+        "fifodrive" => (0.0, 1.0, None, None),
+        "nocache" => (1.0, 0.0, None, None),
+        "ra512" => (1.0, 1.0, Some(512), None),
+        "ra4096" => (1.0, 1.0, None, Some(4096)),
+        other => return Err(format!("drive {other} is not modelled")),
+    };
+    let mut model = Model::shipped("exact").map_err(|error| error.to_string())?;
+    for (key, value) in [
+        ("queue_depth", f64::from(queue_depth)),
+        ("earliest_end_first", satf),
+        ("read_ahead", cache),
+    ] {
+        model.set(key, value).map_err(|error| error.to_string())?;
+    }
+    Ok((model, ra_disk_kb, ra_md_kb))
+}
+
 /// MB/s with 1, 2, 4 … processes up to those of `conditions`, one run after the other over the same drives, queues and md: RAID 1 sends
 /// a reader to the copy whose head was nearest when the run before ended, so how readers share the copies is inherited.
 pub fn series(conditions: &Conditions, unknowns: &Unknowns, seed: u64) -> Result<Vec<f64>, String> {
@@ -90,22 +160,7 @@ pub fn series(conditions: &Conditions, unknowns: &Unknowns, seed: u64) -> Result
     if target != "raw device" {
         return Err(format!("{target} is not modelled"));
     }
-    let (satf, cache, ra_disk_kb, ra_md_kb) = match drive.as_str() {
-        "satf" => (1.0, 1.0, None, None),
-        "fifodrive" => (0.0, 1.0, None, None),
-        "nocache" => (1.0, 0.0, None, None),
-        "ra512" => (1.0, 1.0, Some(512), None),
-        "ra4096" => (1.0, 1.0, None, Some(4096)),
-        other => return Err(format!("drive {other} is not modelled")),
-    };
-    let mut model = Model::shipped("exact").map_err(|error| error.to_string())?;
-    for (key, value) in [
-        ("queue_depth", f64::from(*queue_depth)),
-        ("earliest_end_first", satf),
-        ("read_ahead", cache),
-    ] {
-        model.set(key, value).map_err(|error| error.to_string())?;
-    }
+    let (model, ra_disk_kb, ra_md_kb) = drive_of(drive, *queue_depth)?;
     let RecordedStorage {
         mut machine,
         window,
@@ -117,44 +172,18 @@ pub fn series(conditions: &Conditions, unknowns: &Unknowns, seed: u64) -> Result
     };
     let pages_max = own_window.map_or(window, |kib: u64| kib * 1024 / PAGE_BYTES);
     let read_ahead = ReadAhead::new(ReadAheadGeneration::of(of.version), pages_max);
-    // Raw devices are read page by page up to 3.19; 4.0 made large bios of them (blkdev_readpages).
-    let bio_pages = if of.at_least(4, 0, 0) { BIO_PAGES } else { 1 };
     let pages = machine.storage.volume().capacity().0 / PAGE_SECTORS;
     let sequential = match phase.as_str() {
         "seqread" => true,
         "rndread" => false,
         other => return Err(format!("{other} on a raw device is not modelled")),
     };
-    let order = StartOrder::of(of);
-    // In order from places of their own, or at random over all.
-    let plan = |processes: u32, sequential: bool| {
-        let of_process = |process: u32| {
-            let from = match sequential {
-                true => pages * u64::from(process) / u64::from(processes) / MIB_PAGES * MIB_PAGES,
-                false => 0,
-            };
-            // The device's own pages are read ahead: none but its very first begins a file.
-            let page = from.min(MIB_PAGES);
-            let after = order.start(process, processes, unknowns.fork);
-            (from - page, Start::of(process, after, page))
-        };
-        let (places, starts) = (0..processes).map(of_process).unzip();
-        let system = FileSystem::Raw(Raw { places, bio_pages });
-        let job = JobPlan {
-            direct: (!sequential).then_some(1),
-            ..JobPlan::reads(!sequential, if sequential { 16 } else { 1 }, read_ahead)
-        };
-        FilesPlan {
-            written: true,
-            keeps_processor: true,
-            ..FilesPlan::of(
-                of,
-                system,
-                vec![pages; processes as usize],
-                vec![PhasePlan::of(job, starts)],
-                seed,
-            )
-        }
+    let readers = Readers {
+        kernel: of,
+        pages,
+        read_ahead,
+        fork: unknowns.fork,
+        seed,
     };
     let span = match drive.as_str() {
         "satf" => Nanos::from_secs(5),
@@ -167,9 +196,9 @@ pub fn series(conditions: &Conditions, unknowns: &Unknowns, seed: u64) -> Result
         .collect();
     counts.push(*processes);
     // What ran before: random reads, as the scheduler before did last.
-    machine.run_span(plan(8, false), BEFORE);
+    machine.run_span(readers.plan(8, false), BEFORE);
     let rate = |count: &u32| {
-        let done = machine.run_span(plan(*count, sequential), span);
+        let done = machine.run_span(readers.plan(*count, sequential), span);
         done.bytes as f64 / 1e6 / span.as_secs_f64()
     };
     Ok(counts.iter().map(rate).collect())
@@ -257,6 +286,34 @@ pub struct TableOutcome {
     pub rows: Vec<RowOutcome>,
 }
 
+/// Conditions of a row, its recorded rate and the simulated one.
+type Simulated = (Conditions, f64, Option<f64>);
+
+impl TableOutcome {
+    /// The same scheduler ahead, wherever the recorded rates of two differ.
+    fn compare_pairs(&mut self, simulated: &[Simulated]) {
+        for (index, (first, recorded_first, rate_first)) in simulated.iter().enumerate() {
+            for (second, recorded_second, rate_second) in &simulated[index + 1..] {
+                let gap =
+                    (recorded_first - recorded_second).abs() / recorded_first.min(*recorded_second);
+                if !first.differs_in_scheduler_only(second) || gap <= PAIR_GAP {
+                    continue;
+                }
+                self.pairs_total += 1;
+                let right = matches!((rate_first, rate_second), (Some(a), Some(b)) if (a > b) == (recorded_first > recorded_second) && a != b);
+                self.pairs_passed += u64::from(right);
+                if !right {
+                    self.misses.push(format!(
+                        "order: {} against {}",
+                        first.describe(),
+                        second.scheduler
+                    ));
+                }
+            }
+        }
+    }
+}
+
 /// Whether one row is within [`ROW_TOLERANCE`].
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct RowOutcome {
@@ -325,7 +382,7 @@ pub fn verify(text: &str, seed: u64) -> Result<TableOutcome, String> {
     let mut outcome = TableOutcome::default();
     let mut errors = Vec::new();
     let mut files = BTreeMap::new();
-    let mut simulated: Vec<(Conditions, f64, Option<f64>)> = Vec::new();
+    let mut simulated: Vec<Simulated> = Vec::new();
     let known = Known::of(&rows, seed);
     for row in rows {
         outcome.total += 1;
@@ -367,25 +424,7 @@ pub fn verify(text: &str, seed: u64) -> Result<TableOutcome, String> {
         });
         simulated.push((conditions, recorded, rate));
     }
-    for (index, (first, recorded_first, rate_first)) in simulated.iter().enumerate() {
-        for (second, recorded_second, rate_second) in &simulated[index + 1..] {
-            let gap =
-                (recorded_first - recorded_second).abs() / recorded_first.min(*recorded_second);
-            if !first.differs_in_scheduler_only(second) || gap <= PAIR_GAP {
-                continue;
-            }
-            outcome.pairs_total += 1;
-            let right = matches!((rate_first, rate_second), (Some(a), Some(b)) if (a > b) == (recorded_first > recorded_second) && a != b);
-            outcome.pairs_passed += u64::from(right);
-            if !right {
-                outcome.misses.push(format!(
-                    "order: {} against {}",
-                    first.describe(),
-                    second.scheduler
-                ));
-            }
-        }
-    }
+    outcome.compare_pairs(&simulated);
     errors.sort_by(f64::total_cmp);
     outcome.median_error = errors.get(errors.len() / 2).copied();
     Ok(outcome)

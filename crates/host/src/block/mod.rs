@@ -261,11 +261,12 @@ pub trait BlockQueue {
         observer: &mut O,
     );
 
-    /// Length of the request that went to the drive as the command `tag`.
+    /// Whether the request that went to the drive as the command `tag` writes, and its length.
     #[inline]
-    fn sectors_of(&self, tag: u32) -> Sectors {
+    fn served(&self, tag: u32) -> (bool, Sectors) {
         let base = self.base();
-        base.table.get(base.slot_of(tag)).request.sectors
+        let request = &base.table.get(base.slot_of(tag)).request;
+        (request.direction == Direction::Write, request.sectors)
     }
 
     /// The drive is done with the command `tag`. `done` hears of every bio of the request.

@@ -1,6 +1,7 @@
 //! The page cache as readers and writers meet it.
 
 pub mod bits;
+pub mod group_counter;
 pub mod metadata;
 pub mod pacing;
 pub mod page_cache;

@@ -114,6 +114,11 @@ impl PageCache {
     pub fn writing(&self) -> u64 {
         self.writing
     }
+    /// Dirty or being written.
+    pub fn unwritten(&self) -> u64 {
+        self.dirty() + self.writing()
+    }
+
     pub fn dirty_of(&self, file: FileNumber) -> u64 {
         self.files[file as usize].dirty_pages
     }

@@ -27,6 +27,13 @@ struct Open {
     decided: Vec<Expected>,
 }
 
+impl Open {
+    /// A row at `at` belongs to the request.
+    fn holds(&self, row: &ArrayRow, at: Lba) -> bool {
+        self.row.write == row.write && self.row.start <= at && at < self.row.end()
+    }
+}
+
 struct Expected {
     start: Lba,
     /// Copies not yet seen: (member, member sector).
@@ -50,6 +57,12 @@ struct Cuts {
 }
 
 impl Cuts {
+    /// The recording shows that a request of the row's process was cut so far behind its start.
+    fn show(&mut self, row: &ArrayRow, within: u64) {
+        let process = row.process.clone();
+        self.shown.entry(process).or_default().insert(within);
+    }
+
     /// First cut after `start` in a request that began at `begin`.
     fn next(&self, process: &str, begin: Lba, start: Lba) -> Lba {
         let within = start.0 - begin.0;
@@ -64,11 +77,62 @@ impl Cuts {
     }
 }
 
+/// The model beside the recording: what it has decided, and what is under way.
+struct Replay<'a> {
+    conf: &'a ArrayConf,
+    array: Array,
+    /// Requests are split at the ends of chunks; zero: never.
+    chunk: Sectors,
+    cuts: Cuts,
+    open: Vec<Open>,
+    under_way: Vec<Piece>,
+    file: MappingFile,
+}
+
 pub fn verify(conf: &ArrayConf, rows: &[ArrayRow]) -> Result<MappingFile, String> {
+    let array = array_of(conf)?;
+    let chunk = match &array {
+        Array::Raid1(_) => Sectors(0),
+        // With as many near copies as members every chunk is everywhere and nothing is split.
+        Array::Raid10 { map, .. } if map.layout.near >= map.members && map.layout.far == 1 => {
+            Sectors(0)
+        }
+        _ => conf.chunk,
+    };
+    let mut replay = Replay {
+        conf,
+        array,
+        chunk,
+        cuts: Cuts {
+            sectors_max: conf.member_sectors_max.0.max(1),
+            shown: BTreeMap::new(),
+        },
+        open: Vec::new(),
+        under_way: Vec::new(),
+        file: MappingFile::default(),
+    };
+    for row in rows {
+        match (row.event, row.member) {
+            (ArrayEvent::Queue, _) => replay.queue(row),
+            (ArrayEvent::Done, _) => replay.done(row),
+            (ArrayEvent::Remap, Some(member)) => replay.remap(row, member)?,
+            (ArrayEvent::Issue, Some(member)) if row.metadata => pend(&mut replay.array, member, 1),
+            (ArrayEvent::Complete, Some(member)) if row.metadata => {
+                pend(&mut replay.array, member, -1);
+            }
+            (ArrayEvent::Complete, Some(member)) => replay.complete(row, member),
+            _ => {}
+        }
+    }
+    Ok(replay.file)
+}
+
+/// The array that the .conf describes.
+fn array_of(conf: &ArrayConf) -> Result<Array, String> {
     if conf.members == 0 || (conf.level != "raid1" && conf.chunk.0 == 0) {
         return Err("raid_disks or chunk_size of the .conf is zero".into());
     }
-    let mut array = match conf.level.as_str() {
+    Ok(match conf.level.as_str() {
         "raid0" => Array::Raid0(Raid0::new(
             &vec![conf.member; conf.members as usize],
             conf.chunk,
@@ -98,153 +162,122 @@ pub fn verify(conf: &ArrayConf, rows: &[ArrayRow]) -> Result<MappingFile, String
                 members,
             }
         }
-    };
-    let chunk = match &array {
-        Array::Raid1(_) => Sectors(0),
-        // With as many near copies as members every chunk is everywhere and nothing is split.
-        Array::Raid10 { map, .. } if map.layout.near >= map.members && map.layout.far == 1 => {
-            Sectors(0)
-        }
-        _ => conf.chunk,
-    };
-    let mut cuts = Cuts {
-        sectors_max: conf.member_sectors_max.0.max(1),
-        shown: BTreeMap::new(),
-    };
-    let mut file = MappingFile::default();
-    let mut open: Vec<Open> = Vec::new();
-    let mut under_way: Vec<Piece> = Vec::new();
-    for row in rows {
-        match (row.event, row.member) {
-            (ArrayEvent::Queue, _) => {
-                let mut request = Open {
-                    row: row.clone(),
-                    decided: Vec::new(),
-                };
-                request
-                    .decided
-                    .push(decide(&mut array, conf, chunk, row.start, row));
-                open.push(request);
-            }
-            (ArrayEvent::Done, _) => {
-                let done = |request: &Open| {
-                    request.row.write == row.write
-                        && request.row.start <= row.start
-                        && row.start < request.row.end()
-                };
-                if let Some(place) = open
-                    .iter()
-                    .position(|request| done(request) && row.end() >= request.row.end())
-                {
-                    open.remove(place);
-                }
-            }
-            (ArrayEvent::Remap, Some(member)) => {
-                let offset = *conf
-                    .offsets
-                    .get(member as usize)
-                    .ok_or_else(|| format!("line {} names member {member}", row.line))?;
-                let start = row
-                    .array_start
-                    .ok_or_else(|| format!("line {} has no md_sector", row.line))?;
-                let request = open.iter_mut().find(|request| {
-                    request.row.write == row.write
-                        && request.row.start <= start
-                        && start < request.row.end()
-                });
-                let request = request
-                    .ok_or_else(|| format!("line {} belongs to no open array request", row.line))?;
-                let begin = request.row.start;
-                let at_chunk = chunk.0 != 0 && start.0 % chunk.0 == 0;
-                if start != begin && !at_chunk {
-                    cuts.shown
-                        .entry(row.process.clone())
-                        .or_default()
-                        .insert(start.0 - begin.0);
-                }
-                if !request
-                    .decided
-                    .iter()
-                    .any(|expected| expected.start == start)
-                {
-                    let fresh = decide(&mut array, conf, chunk, start, &request.row);
-                    request.decided.push(fresh);
-                }
-                let expected = request
-                    .decided
-                    .iter_mut()
-                    .find(|expected| expected.start == start)
-                    .expect("just decided");
-                let index = start.0.checked_div(chunk.0);
-                let chunk_end = index.map_or(u64::MAX, |index| (index + 1) * chunk.0);
-                let end = request
-                    .row
-                    .end()
-                    .0
-                    .min(chunk_end)
-                    .min(cuts.next(&row.process, begin, start).0);
-                let place = expected.places.iter().position(|&(chosen, at)| {
-                    chosen == member && Lba(at.0 + offset.0) == row.start
-                });
-                let right = place.is_some() && start.0 + row.sectors.0 == end;
-                file.total += 1;
-                file.passed += u64::from(right);
-                if !right {
-                    file.misses.push(format!(
-                        "{}; the model: {} sectors to {}",
-                        row.describe(),
-                        end - start.0,
-                        describe(&expected.places)
-                    ));
-                }
-                if start.0 + row.sectors.0 < end {
-                    cuts.shown
-                        .entry(row.process.clone())
-                        .or_default()
-                        .insert(start.0 + row.sectors.0 - begin.0);
-                }
-                // State follows the recording: what was taken for this piece is moved to where it went.
-                match place {
-                    Some(place) => drop(expected.places.remove(place)),
-                    None => {
-                        if let Some((wrong, _)) = expected.places.pop() {
-                            pend(&mut array, wrong, -1);
-                        }
-                        take(&mut array, member, start, row.sectors, row.write);
-                    }
-                }
-                under_way.push(Piece {
-                    member,
-                    at: row.start,
-                    sectors: row.sectors,
-                    array_end: start + row.sectors,
-                });
-            }
-            (ArrayEvent::Issue, Some(member)) if row.metadata => pend(&mut array, member, 1),
-            (ArrayEvent::Complete, Some(member)) if row.metadata => pend(&mut array, member, -1),
-            (ArrayEvent::Complete, Some(member)) => {
-                let mut done: Vec<Piece> = Vec::new();
-                let mut index = 0;
-                while index < under_way.len() {
-                    let piece = &under_way[index];
-                    if piece.member == member
-                        && row.start <= piece.at
-                        && piece.at + piece.sectors <= row.end()
-                    {
-                        done.push(under_way.remove(index));
-                    } else {
-                        index += 1;
-                    }
-                }
-                done.sort_by_key(|piece| piece.at);
-                for piece in done {
-                    finish(&mut array, conf, &piece);
-                }
-            }
-            _ => {}
+    })
+}
+
+impl Replay<'_> {
+    /// An array request arrives.
+    fn queue(&mut self, row: &ArrayRow) {
+        let first = decide(&mut self.array, self.conf, self.chunk, row.start, row);
+        self.open.push(Open {
+            row: row.clone(),
+            decided: vec![first],
+        });
+    }
+
+    /// An array request ends, if that was the last of it.
+    fn done(&mut self, row: &ArrayRow) {
+        let whole =
+            |request: &Open| request.holds(row, row.start) && row.end() >= request.row.end();
+        if let Some(place) = self.open.iter().position(whole) {
+            self.open.remove(place);
         }
     }
-    Ok(file)
+
+    /// A piece goes to a member: a point.
+    fn remap(&mut self, row: &ArrayRow, member: u32) -> Result<(), String> {
+        let offset = *self
+            .conf
+            .offsets
+            .get(member as usize)
+            .ok_or_else(|| format!("line {} names member {member}", row.line))?;
+        let start = row
+            .array_start
+            .ok_or_else(|| format!("line {} has no md_sector", row.line))?;
+        let request = self
+            .open
+            .iter_mut()
+            .find(|request| request.holds(row, start))
+            .ok_or_else(|| format!("line {} belongs to no open array request", row.line))?;
+        let begin = request.row.start;
+        let at_chunk = self.chunk.0 != 0 && start.0 % self.chunk.0 == 0;
+        if start != begin && !at_chunk {
+            self.cuts.show(row, start.0 - begin.0);
+        }
+        let decided = |expected: &Expected| expected.start == start;
+        if !request.decided.iter().any(decided) {
+            let fresh = decide(&mut self.array, self.conf, self.chunk, start, &request.row);
+            request.decided.push(fresh);
+        }
+        let index = start.0.checked_div(self.chunk.0);
+        let chunk_end = index.map_or(u64::MAX, |index| (index + 1) * self.chunk.0);
+        let cut = self.cuts.next(&row.process, begin, start);
+        let end = request.row.end().0.min(chunk_end).min(cut.0);
+        let expected = request
+            .decided
+            .iter_mut()
+            .find(|expected| decided(expected));
+        let expected = expected.expect("just decided");
+        let here =
+            |&(chosen, at): &(u32, Lba)| chosen == member && Lba(at.0 + offset.0) == row.start;
+        let place = expected.places.iter().position(here);
+        let right = place.is_some() && start.0 + row.sectors.0 == end;
+        self.file.total += 1;
+        self.file.passed += u64::from(right);
+        if !right {
+            self.file.misses.push(format!(
+                "{}; the model: {} sectors to {}",
+                row.describe(),
+                end - start.0,
+                describe(&expected.places)
+            ));
+        }
+        if start.0 + row.sectors.0 < end {
+            self.cuts.show(row, start.0 + row.sectors.0 - begin.0);
+        }
+        follow(&mut self.array, expected, place, (row, member, start));
+        self.under_way.push(Piece {
+            member,
+            at: row.start,
+            sectors: row.sectors,
+            array_end: start + row.sectors,
+        });
+        Ok(())
+    }
+
+    /// A member is done with everything of a request.
+    fn complete(&mut self, row: &ArrayRow, member: u32) {
+        let (mut done, left): (Vec<Piece>, Vec<Piece>) = core::mem::take(&mut self.under_way)
+            .into_iter()
+            .partition(|piece| {
+                piece.member == member
+                    && row.start <= piece.at
+                    && piece.at + piece.sectors <= row.end()
+            });
+        self.under_way = left;
+        done.sort_by_key(|piece| piece.at);
+        for piece in done {
+            finish(&mut self.array, self.conf, &piece);
+        }
+    }
+}
+
+/// State follows the recording: what was taken for this piece is moved to where it went.
+fn follow(
+    array: &mut Array,
+    expected: &mut Expected,
+    place: Option<usize>,
+    (row, member, start): (&ArrayRow, u32, Lba),
+) {
+    match place {
+        Some(place) => drop(expected.places.remove(place)),
+        None => {
+            if let Some((wrong, _)) = expected.places.pop() {
+                pend(array, wrong, -1);
+            }
+            take(array, member, start, row.sectors, row.write);
+        }
+    }
 }
 
 /// Where the model sends the piece that starts at `start`, taken at once: one place for a read, every copy for a write.

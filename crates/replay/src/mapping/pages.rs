@@ -29,6 +29,21 @@ struct Replay {
 }
 
 impl Replay {
+    /// An array request arrives.
+    fn queue(&mut self, id: BioId, row: &ArrayRow) {
+        self.array.submit(
+            id,
+            row.start,
+            row.sectors,
+            row.write,
+            row.sync,
+            &mut self.effects,
+        );
+        self.array.unplug();
+        self.thread_due = true;
+        self.settle();
+    }
+
     fn settle(&mut self) {
         for effect in core::mem::take(&mut self.effects) {
             if let Effect::Issue { request, sender } = effect {
@@ -96,7 +111,8 @@ impl Replay {
     }
 }
 
-pub fn verify(conf: &ArrayConf, rows: &[ArrayRow]) -> Result<MappingFile, String> {
+/// The array that the .conf describes.
+fn array_of(conf: &ArrayConf) -> Result<Raid5, String> {
     let parities = if conf.level == "raid6" { 2 } else { 1 };
     let layout = ParityLayout::from_md(conf.layout)
         .ok_or_else(|| format!("layout {} is not modelled", conf.layout))?;
@@ -107,8 +123,7 @@ pub fn verify(conf: &ArrayConf, rows: &[ArrayRow]) -> Result<MappingFile, String
     {
         return Err("the .conf describes no array that md would make".into());
     }
-    let offset = conf.offsets[0];
-    let config = Raid5Config {
+    Ok(Raid5::new(Raid5Config {
         generation: conf.generation,
         parity: Parity {
             members: conf.members,
@@ -120,9 +135,13 @@ pub fn verify(conf: &ArrayConf, rows: &[ArrayRow]) -> Result<MappingFile, String
         rmw_level: conf.rmw_level,
         member_sectors_max: conf.member_sectors_max,
         in_sync_until: Lba(u64::MAX),
-    };
+    }))
+}
+
+pub fn verify(conf: &ArrayConf, rows: &[ArrayRow]) -> Result<MappingFile, String> {
+    let offset = conf.offsets[0];
     let mut replay = Replay {
-        array: Raid5::new(config),
+        array: array_of(conf)?,
         under_way: Vec::new(),
         window: Window::default(),
         thread_due: false,
@@ -134,45 +153,24 @@ pub fn verify(conf: &ArrayConf, rows: &[ArrayRow]) -> Result<MappingFile, String
         if row.event != ArrayEvent::Queue {
             replay.run_thread();
         }
-        let pages = || (row.start.0 / PAGE * PAGE..row.end().0).step_by(PAGE as usize);
+        let pages = (row.start.0 / PAGE * PAGE..row.end().0).step_by(PAGE as usize);
+        let on =
+            |member: u32| move |at: u64| -> Page { (member, row.write, at.wrapping_sub(offset.0)) };
         match (row.event, row.member) {
             (ArrayEvent::Queue, _) => {
                 open.push((row.clone(), row.sectors.0));
-                replay.array.submit(
-                    next_id as u32,
-                    row.start,
-                    row.sectors,
-                    row.write,
-                    row.sync,
-                    &mut replay.effects,
-                );
-                replay.array.unplug();
-                replay.thread_due = true;
-                replay.settle();
+                replay.queue(next_id as u32, row);
             }
             (ArrayEvent::Issue, Some(member)) if !row.metadata => {
-                replay
-                    .window
-                    .recorded
-                    .extend(pages().map(|at| (member, row.write, at.wrapping_sub(offset.0))));
+                replay.window.recorded.extend(pages.map(on(member)));
             }
             (ArrayEvent::Complete, Some(member)) if !row.metadata => {
-                pages().for_each(|at| {
-                    replay.complete_page((member, row.write, at.wrapping_sub(offset.0)))
-                });
+                pages
+                    .map(on(member))
+                    .for_each(|page| replay.complete_page(page));
             }
             (ArrayEvent::Done, _) => {
-                let place = open.iter().position(|(request, _)| {
-                    request.write == row.write
-                        && request.start <= row.start
-                        && row.end() <= request.end()
-                });
-                let place =
-                    place.ok_or_else(|| format!("line {} ends no open array request", row.line))?;
-                open[place].1 = open[place].1.saturating_sub(row.sectors.0);
-                if open[place].1 == 0 {
-                    open.remove(place);
-                }
+                end_request(&mut open, row)?;
                 if open.is_empty() {
                     replay.drain();
                     score(&core::mem::take(&mut replay.window), row.line, &mut file);
@@ -182,12 +180,22 @@ pub fn verify(conf: &ArrayConf, rows: &[ArrayRow]) -> Result<MappingFile, String
         }
     }
     replay.drain();
-    score(
-        &core::mem::take(&mut replay.window),
-        rows.last().map_or(0, |row| row.line),
-        &mut file,
-    );
+    let line = rows.last().map_or(0, |row| row.line);
+    score(&core::mem::take(&mut replay.window), line, &mut file);
     Ok(file)
+}
+
+/// A part of an open array request is done; with the last one the request is.
+fn end_request(open: &mut Vec<(ArrayRow, u64)>, row: &ArrayRow) -> Result<(), String> {
+    let place = open.iter().position(|(request, _)| {
+        request.write == row.write && request.start <= row.start && row.end() <= request.end()
+    });
+    let place = place.ok_or_else(|| format!("line {} ends no open array request", row.line))?;
+    open[place].1 = open[place].1.saturating_sub(row.sectors.0);
+    if open[place].1 == 0 {
+        open.remove(place);
+    }
+    Ok(())
 }
 
 fn score(window: &Window, line: usize, file: &mut MappingFile) {

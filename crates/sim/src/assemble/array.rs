@@ -13,7 +13,6 @@ use crate::storage::md::Md;
 use crate::storage::served::Served;
 use crate::storage::unit::Unit;
 use crate::task::cache_plan::CachePlan;
-use crate::task::cached::Watch;
 use seekwise_device::hdd::Hdd;
 use seekwise_device::measure::{self, Load, Pattern};
 use seekwise_device::{CommandKind, Device, Drive};
@@ -153,8 +152,9 @@ impl<'a> Planned<'a> {
         policy: AnyScheduler,
     ) -> Result<Box<dyn Running>, String> {
         if let Some(plan) = cache {
-            let (queue, watch) = (either(policy), Watch::default());
-            let mut engine = self.assembled(frame, rotational, queue, self.drives()?, watch)?;
+            let queue = either(policy);
+            let trace: Option<Recorder> = None;
+            let mut engine = self.assembled(frame, rotational, queue, self.drives()?, trace)?;
             if frame.processors == 1 {
                 share(&mut engine, SharedProcessor::default());
             }

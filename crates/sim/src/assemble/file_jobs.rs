@@ -125,6 +125,8 @@ impl OnFiles<'_> {
             },
             closes: self.device,
             barriers: !self.single_queue,
+            fair: !self.single_queue,
+            exits: !self.single_queue,
             pacing: (!self.single_queue).then(|| cache_plan::pacing(self.kernel.hz, memory_pages)),
             steps,
             written: self.on.written || !builds(&spec.phases[0]),

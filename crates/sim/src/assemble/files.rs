@@ -7,13 +7,13 @@ use crate::assemble::drive;
 use crate::assemble::md::md;
 use crate::assemble::threads::{Uses, ONE_CALL};
 use crate::assemble::TraceSink;
-use crate::cost::{CacheCost, HostModel, MdCosts, OperationCosts, StepCosts};
+use crate::cost::{HostModel, MdCosts, OperationCosts, StepCosts};
 use crate::engine::{PhaseOutcome, Running};
 use crate::files::machine::FileEngine;
 use crate::files::JobOutcome;
 use crate::queue::{Below, Frame, MemberQueues};
 use crate::result::probe::{Recorder, TraceEvent};
-use crate::result::{JobStats, ThreadEnd, Windows};
+use crate::result::{JobStats, ThreadEnd};
 use crate::spec::array::ArraySpec;
 use crate::spec::files::{check_steps, FilesSpec, Idle};
 use crate::spec::{CellSpec, JobSpec, PhaseSpec};
@@ -22,7 +22,6 @@ use crate::storage::md::Md;
 use crate::storage::unit::Unit;
 use seekwise_device::Device;
 use seekwise_host::block::{BlockQueue, Observer};
-use seekwise_host::cpu::CpuCost;
 use seekwise_raid::Geometry;
 use seekwise_sched::Kernel;
 use seekwise_units::{Nanos, Sectors, PAGE_BYTES, PAGE_SECTORS, SECTOR_BYTES};
@@ -261,7 +260,7 @@ impl<'a> OnFiles<'a> {
         units: Vec<Unit>,
         below: &Below,
         array: Option<&Planned>,
-        costs: StepCosts,
+        costs: (StepCosts, MdCosts),
     ) -> Result<Box<dyn Running>, String> {
         let mut members = Vec::new();
         for unit in units {
@@ -285,23 +284,19 @@ impl<'a> OnFiles<'a> {
         }))
     }
 
-    /// What the host's work costs step by step.
-    fn costs(&self, rotational: bool, light: bool) -> Result<StepCosts, String> {
+    /// What the host's work costs step by step, and md's where that was measured.
+    fn costs(&self, rotational: bool, light: bool) -> Result<(StepCosts, MdCosts), String> {
         let (host, scheduler) = (&self.spec.host, &self.spec.queue.scheduler);
-        let mut costs = match HostModel::named(host)? {
-            Some(model) if model.by_step() => model.costs(scheduler)?,
-            // Measured kernel by kernel: that of requests as the first job's are.
-            Some(_) => {
-                let own = CpuCost::default();
-                let measured = OperationCosts::of(host, &self.kernel, scheduler, own)?;
-                let request = measured.of_job(&self.spec.phases[0].jobs[0]);
-                StepCosts::of_cells(&request, &measured.cache())
-            }
-            // On blk-mq what cells take for the same kernels, so that a file and a region cost alike.
-            None if !self.single_queue => {
-                let request = super::cost(host, scheduler, light)?;
-                StepCosts::of_cells(&request, &CacheCost::default())
-            }
+        let of_md = MdCosts::of_kernel(self.kernel.version);
+        let model = HostModel::named(host)?;
+        let by_step = model.as_ref().is_none_or(HostModel::by_step);
+        if !self.single_queue || !by_step {
+            let own = super::cost(host, scheduler, light)?;
+            let costs = OperationCosts::of(host, &self.kernel, scheduler, own)?;
+            return Ok((StepCosts::of_cells(&costs), costs.md().unwrap_or(of_md)));
+        }
+        let mut costs = match model {
+            Some(model) => model.costs(scheduler)?,
             // Disks stand in machines of their time.
             None if rotational => StepCosts::default(),
             None => StepCosts::modern(),
@@ -310,7 +305,7 @@ impl<'a> OnFiles<'a> {
             // A card takes a command by one register.
             costs.port_command = Nanos::ZERO;
         }
-        Ok(costs)
+        Ok((costs, of_md))
     }
 }
 
@@ -320,14 +315,21 @@ pub fn file_engine<Q: BlockQueue, D: Device, O: Observer>(
     (array, capacity): (Option<(&ArraySpec, &Geometry)>, Sectors),
     kernel: Kernel,
     rotational: bool,
-    costs: StepCosts,
+    (costs, of_md): (StepCosts, MdCosts),
     observer: O,
 ) -> Result<FileEngine<Q, D, O>, String> {
     let volume = match array {
         Some((array, geometry)) => {
             let most = members[0].0.max_sectors();
-            let of_md = Some(MdCosts::of_kernel(kernel.version));
-            md(array, geometry, kernel, rotational, most, members, of_md)?
+            md(
+                array,
+                geometry,
+                kernel,
+                rotational,
+                most,
+                members,
+                Some(of_md),
+            )?
         }
         None => {
             let (queue, drive) = members.swap_remove(0);
@@ -412,7 +414,7 @@ impl<Q: BlockQueue + Send, D: Device + Send> Running for FilesMachine<Q, D> {
                 threads: threads.collect(),
                 storage: outcome.storage,
                 members: outcome.members,
-                windows: Windows::new(began),
+                windows: outcome.windows,
                 cpu_busy: outcome.cpu.user + outcome.cpu.system,
                 events: self.engine.events,
                 cores: None,
@@ -423,6 +425,6 @@ impl<Q: BlockQueue + Send, D: Device + Send> Running for FilesMachine<Q, D> {
     }
 
     fn trace(&self) -> Option<(&[TraceEvent], u64)> {
-        self.engine.observer.as_ref().and_then(TraceSink::trace)
+        self.engine.observer.trace()
     }
 }

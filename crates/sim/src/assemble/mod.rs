@@ -20,12 +20,11 @@ use crate::queue::{
 use crate::result::probe::{Recorder, TraceEvent};
 use crate::spec::cache::CacheSpec;
 use crate::spec::check::check;
-use crate::spec::{CellSpec, DeviceSpec, HostSpec, JobSpec, PatternSpec, PhaseSpec};
+use crate::spec::{CellSpec, DeviceSpec, HostSpec, PhaseSpec};
 use crate::storage::attached::AttachedDrive;
 use crate::storage::unit::Unit;
 use crate::storage::{Single, Stack};
 use crate::task::cache_plan::CachePlan;
-use crate::task::cached::{CachedThreads, Watch};
 use crate::task::direct::DirectThreads;
 use crate::task::program::Programs;
 use crate::task::ThreadPlan;
@@ -90,33 +89,23 @@ impl<S: Stack, O: Observer> Phases<S, O> for Direct {
     }
 }
 
-impl<S: Stack> Phases<S, Watch> for CachePlan {
-    /// Each phase finds the cache empty, and the processors free.
+/// Recorded programs, which share a page cache.
+impl<S: Stack> Phases<S, Option<Recorder>> for CachePlan {
     fn run(
         &self,
-        engine: &mut Engine<S, Watch>,
+        engine: &mut Engine<S, Option<Recorder>>,
         phase: &PhaseSpec,
-        plans: Vec<ThreadPlan>,
+        _plans: Vec<ThreadPlan>,
         costs: &OperationCosts,
     ) -> Result<PhaseOutcome, Stalled> {
-        if let Some(programs) = &phase.programs {
-            let runtime = phase.runtime_ns.map_or(Nanos::NEVER, Nanos);
-            return engine.run_phase(programs.jobs.len(), |engine| {
-                Programs::new(engine, programs, runtime, costs.clone(), *self)
-            });
-        }
-        if phase.jobs.iter().all(|job| job.direct) {
-            return Direct.run(engine, phase, plans, costs);
-        }
-        let processors = engine.processors.idle();
-        let processors = std::mem::replace(&mut engine.processors, processors);
-        let sequential = |job: &JobSpec| job.pattern == PatternSpec::Sequential;
-        let in_order: Vec<bool> = phase.jobs.iter().map(sequential).collect();
-        let outcome = engine.run_phase(phase.jobs.len(), |engine| {
-            CachedThreads::new(engine, plans, &in_order, costs.clone(), *self)
-        });
-        engine.processors = processors;
-        outcome
+        let programs = phase
+            .programs
+            .as_ref()
+            .expect("buffered jobs are a file engine's");
+        let runtime = phase.runtime_ns.map_or(Nanos::NEVER, Nanos);
+        engine.run_phase(programs.jobs.len(), |engine| {
+            Programs::new(engine, programs, runtime, costs.clone(), *self)
+        })
     }
 }
 
@@ -127,9 +116,9 @@ pub trait TraceSink: Observer + Send {
     }
 }
 impl TraceSink for Unobserved {}
-impl TraceSink for Watch {
+impl TraceSink for Option<Recorder> {
     fn trace(&self) -> Option<(&[TraceEvent], u64)> {
-        self.trace.as_ref().and_then(TraceSink::trace)
+        self.as_ref().and_then(TraceSink::trace)
     }
 }
 impl TraceSink for Recorder {
@@ -252,6 +241,13 @@ fn check_cell(spec: &CellSpec, capacity: Sectors) -> Result<(), String> {
         return Err("recorded programs are the only phase of their cell".to_owned());
     }
     threads::check_phases(spec, capacity)?;
+    if let Some(cache) = &spec.cache {
+        let limit = cache.limit_bytes as f64;
+        let (least, most) = ((8u64 << 20) as f64, (1u64 << 40) as f64);
+        check("cache limit_bytes", limit, "bytes", least, most)?;
+        let read_ahead = cache.read_ahead_kib.unwrap_or(0) as f64;
+        check("cache read_ahead_kib", read_ahead, "KiB", 0.0, 1e6)?;
+    }
     let mut jobs = spec.phases.iter().flat_map(|phase| &phase.jobs);
     let buffered = has_programs(spec) || jobs.any(|job| !job.direct);
     if buffered == spec.cache.is_some() || !buffered && spec.files.is_some() {
@@ -359,8 +355,9 @@ impl Parts<'_> {
         }
         Ok(match (cached, drive.unit) {
             (Some(plan), Unit::Drive(device)) => {
-                let watch = Watch::tracing(spec.trace_events_max);
-                assemble(spec, frame, device, watch, mq_queue(policy, frame), plan)
+                let most = spec.trace_events_max;
+                let trace = (most > 0).then(|| Recorder::new(most));
+                assemble(spec, frame, device, trace, mq_queue(policy, frame), plan)
             }
             (Some(_), Unit::Controller(_)) => {
                 return Err("recorded programs behind a controller are not simulated".to_owned())
@@ -419,19 +416,15 @@ fn cache_plan(
     let kernel = frame.kernel;
     if frame.numbers.legacy || !kernel.at_least(5, 0, 0) {
         return Err(format!(
-            "buffered jobs of a cell need a kernel from 5.0 on, not {kernel}"
+            "recorded programs need a kernel from 5.0 on, not {kernel}"
         ));
     }
-    let limit = cache.limit_bytes as f64;
-    let (least, most) = ((8u64 << 20) as f64, (1u64 << 40) as f64);
-    check("cache limit_bytes", limit, "bytes", least, most)?;
     // Linux v6.1 block/blk-settings.c, disk_stack_limits: twice the optimal request, a row of chunks.
     let row_kib = array.map_or(0, array::Planned::row_kib);
     let own = cache.read_ahead_kib.unwrap_or(match row_kib {
         0 => read_ahead_kib(&kernel, rotational, frame.numbers.max_sectors),
         _ => READ_AHEAD_KIB.max(2 * row_kib),
     });
-    check("cache read_ahead_kib", own as f64, "KiB", 0.0, 1e6)?;
     Ok(CachePlan {
         pages: CachePlan::file_pages(cache.limit_bytes)?,
         // fio's sequential jobs say so (POSIX_FADV_SEQUENTIAL), which doubles it.
@@ -440,8 +433,6 @@ fn cache_plan(
         spread: array.map_or(1, |array| u64::from(array.geometry.members)),
         // Linux block/blk-mq.c, include/linux/blkdev.h: BLK_MAX_REQUEST_COUNT, 16 up to 5.15, 32 later.
         plug: if kernel.at_least(5, 16, 0) { 32 } else { 16 },
-        // Linux v6.1 mm/memcontrol.c: two batches of 64 changes on one processor.
-        lag: if kernel.at_least(5, 16, 0) { 130 } else { 0 },
         kernel,
         cost: frame.costs.cache(),
     })

@@ -2,7 +2,6 @@
 
 use crate::assemble::list;
 use crate::cost::OperationCosts;
-use crate::queue::kernel_of;
 use crate::spec::check::{check, check_each};
 use crate::spec::{CellSpec, ClassSpec, JobSpec, PatternSpec, PhaseSpec};
 use crate::task::{ThreadLoad, ThreadPlan};
@@ -23,11 +22,9 @@ pub(super) const ONE_CALL: &str = "a call through the page cache returns when it
 /// What the jobs of a cell read and write, and who carries that out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Uses {
-    /// Regions of the device: direct jobs, or buffered ones of the plain kind ([`CachedThreads`]).
-    ///
-    /// [`CachedThreads`]: crate::task::cached::CachedThreads
+    /// Regions of the device, past the page cache.
     Regions,
-    /// Regions through the device's page cache, as a file in one piece: whatever the plain kind is not.
+    /// Regions of the device, through its page cache: as a file in one piece.
     Device,
     Files,
 }
@@ -35,26 +32,14 @@ pub enum Uses {
 impl Uses {
     pub fn of(spec: &CellSpec) -> Self {
         let buffered = |phase: &PhaseSpec| phase.jobs.iter().any(|job| !job.direct);
-        let mut phases = spec.phases.iter().filter(|phase| buffered(phase));
         if spec.files.is_some() {
             Self::Files
-        } else if phases.any(|phase| !is_plain(spec, phase)) {
+        } else if spec.phases.iter().any(buffered) {
             Self::Device
         } else {
             Self::Regions
         }
     }
-}
-
-/// A phase of buffered jobs alone, none of which has a pace, over a drive or md of a multi-queue kernel.
-fn is_plain(spec: &CellSpec, phase: &PhaseSpec) -> bool {
-    let plain = |job: &JobSpec| {
-        let pace = job.think_ns > 0 || job.rate_iops.is_some();
-        let unlike = job.pattern == PatternSpec::Mixed || job.sync_every > 0;
-        !job.direct && !pace && !unlike
-    };
-    let multi_queue = kernel_of(&spec.queue).is_ok_and(|kernel| kernel.at_least(5, 0, 0));
-    multi_queue && spec.device.controller.is_none() && phase.jobs.iter().all(plain)
 }
 
 /// Refuses what no phase can be, before anything runs.
@@ -288,6 +273,25 @@ pub(super) fn stream(job: &JobSpec, random: Random, first: Lba, length: Sectors)
     Stream::new(random, pattern, first, length, block, reads).of_sizes(&sizes)
 }
 
+/// When the operations of each of its threads begin.
+fn pace(job: &JobSpec) -> Pace {
+    let think = if job.think_ns == 0 {
+        Gap::ZERO
+    } else {
+        gap(Nanos(job.think_ns), job.think_random)
+    };
+    match job.rate_iops {
+        Some(rate) => Pace::Open {
+            gap: gap(Nanos((1e9 / rate) as u64), job.poisson),
+            think,
+        },
+        None => Pace::Closed {
+            depth: job.depth,
+            think,
+        },
+    }
+}
+
 /// The threads of phase `index`.
 pub fn threads(
     spec: &CellSpec,
@@ -305,21 +309,7 @@ pub fn threads(
     for (number, job) in phase.jobs.iter().enumerate() {
         let (first, length) = region(job, capacity)?;
         let block = Sectors(job.block_bytes / SECTOR_BYTES);
-        let think = if job.think_ns == 0 {
-            Gap::ZERO
-        } else {
-            gap(Nanos(job.think_ns), job.think_random)
-        };
-        let pace = match job.rate_iops {
-            Some(rate) => Pace::Open {
-                gap: gap(Nanos((1e9 / rate) as u64), job.poisson),
-                think,
-            },
-            None => Pace::Closed {
-                depth: job.depth,
-                think,
-            },
-        };
+        let pace = pace(job);
         for thread in 0..job.threads {
             let process = plans.len() as u32 + 1;
             // A stream per phase and thread, so that no phase repeats the addresses of the one before.

@@ -17,4 +17,4 @@ pub use md::MdCosts;
 pub use model::HostModel;
 pub use operation::OperationCosts;
 pub use service::{Service, Services};
-pub use step::StepCosts;
+pub use step::{ByCommand, StepCosts};

@@ -425,6 +425,7 @@ impl HostModel {
             page_pin: of("page_pin")?,
             page_write: of("page_write")?,
             page_send: of("page_send")?,
+            by_command: None,
         })
     }
 }

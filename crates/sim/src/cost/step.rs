@@ -1,6 +1,6 @@
 //! What the host's work costs its processor, step by step.
 
-use crate::cost::{CacheCost, HostModel};
+use crate::cost::{CacheCost, HostModel, OperationCosts};
 use seekwise_host::cpu::CpuCost;
 use seekwise_units::Nanos;
 use std::sync::LazyLock;
@@ -41,30 +41,138 @@ pub struct StepCosts {
     pub page_write: Nanos,
     /// Finding a dirty page and making it ready to be sent.
     pub page_send: Nanos,
+    /// Of commands, on blk-mq.
+    pub by_command: Option<ByCommand>,
+}
+
+/// What a command of one direction costs where that was measured, or is given, as a whole: on blk-mq. It stands in for `bio`, `port_command`,
+/// `scheduler`, `interrupt` and `page_end`.
+#[derive(Clone, Copy, Debug)]
+pub struct CommandCosts {
+    /// From the bio to the driver, and each page of it.
+    pub submit: Nanos,
+    pub submit_page: Nanos,
+    pub scheduler: Nanos,
+    /// Interrupt and completion, and each page.
+    pub interrupt: Nanos,
+    pub interrupt_page: Nanos,
+    /// Work of the host after the drive has the command.
+    pub behind: Nanos,
+    pub behind_page: Nanos,
+}
+
+/// Of a host on blk-mq, whose costs are by command and by page of the cache.
+#[derive(Clone, Copy, Debug)]
+pub struct ByCommand {
+    pub read: CommandCosts,
+    pub write: CommandCosts,
+    /// A page is taken from the group for another.
+    pub page_reclaim: Nanos,
+}
+
+impl CommandCosts {
+    fn of(costs: &OperationCosts, read: bool) -> Self {
+        let (bare, page) = (costs.request(read, 0.0), costs.request(read, 1.0));
+        Self {
+            submit: bare.submit,
+            submit_page: page.submit - bare.submit,
+            scheduler: bare.scheduler,
+            interrupt: bare.interrupt,
+            interrupt_page: page.interrupt - bare.interrupt,
+            behind: bare.behind,
+            behind_page: page.behind - bare.behind,
+        }
+    }
+
+    /// `commands` bios of `pages` pages in all, up to the driver.
+    pub fn submitting(&self, commands: u64, pages: u64) -> Nanos {
+        Nanos((self.submit + self.scheduler).0 * commands + self.submit_page.0 * pages)
+    }
+
+    /// The drive has them.
+    pub fn behind(&self, commands: u64, pages: u64) -> Nanos {
+        Nanos(self.behind.0 * commands + self.behind_page.0 * pages)
+    }
+
+    /// A command of so many pages ends.
+    pub fn ending(&self, pages: u64) -> Nanos {
+        Nanos(self.interrupt.0 + self.interrupt_page.0 * pages)
+    }
+}
+
+impl ByCommand {
+    pub fn of(&self, write: bool) -> &CommandCosts {
+        if write {
+            &self.write
+        } else {
+            &self.read
+        }
+    }
 }
 
 impl StepCosts {
-    /// The host of cells, whose costs are by request and by page of the cache. A scheduler's functions are paid for before the drive is asked.
-    pub fn of_cells(request: &CpuCost, cache: &CacheCost) -> Self {
-        let call = Nanos(cache.call).min(request.submit);
+    /// Of a host on blk-mq.
+    pub fn of_cells(costs: &OperationCosts) -> Self {
+        let (cache, request) = (costs.cache(), costs.request(true, 0.0));
         Self {
             user: request.user,
-            call,
+            call: Nanos(cache.call),
             page_copy: Nanos(cache.read_page),
             page_add: Nanos(cache.new_page),
-            bio: request.submit - call + request.scheduler,
+            bio: Nanos::ZERO,
             md_bio: Nanos::ZERO,
-            port_command: request.behind,
+            port_command: Nanos::ZERO,
             scheduler: Nanos::ZERO,
             interrupt: request.interrupt,
-            // Direct calls have no pages of the cache; cleaning one is paid for when it is sent.
             page_end: Nanos::ZERO,
             switch: request.wake,
-            // Part of submitting.
             page_pin: Nanos::ZERO,
-            // Without copying, and with adding: range of half to double.
+            // Without copying, and with adding.
             page_write: Nanos(cache.write_page.saturating_sub(cache.read_page)),
+            // Cleaning a page is paid for when it is sent.
             page_send: Nanos(cache.flush_page + cache.clean_page),
+            by_command: Some(ByCommand {
+                read: CommandCosts::of(costs, true),
+                write: CommandCosts::of(costs, false),
+                page_reclaim: Nanos(cache.reclaim_page),
+            }),
+        }
+    }
+
+    /// Of a call past the page cache up to its bios: so many, of `pages` pages in all.
+    pub fn direct_call(&self, write: bool, bios: u64, pages: u64) -> Nanos {
+        match &self.by_command {
+            Some(costs) => costs.of(write).submitting(bios, pages),
+            None => self.call + Nanos(self.page_pin.0 * pages + self.bio.0 * bios),
+        }
+    }
+
+    /// Of the commands of a window of read-ahead, before they are asked for: a part of `bio` where that is known.
+    pub fn window(&self, commands: u64, pages: u64) -> Nanos {
+        self.by_command
+            .map_or(Nanos::ZERO, |costs| costs.read.submitting(commands, pages))
+    }
+
+    /// A written page that was not in the cache; part of `page_write` where that was measured as a whole.
+    pub fn page_add_for_write(&self) -> Nanos {
+        if self.by_command.is_some() {
+            Nanos::ZERO
+        } else {
+            self.page_add
+        }
+    }
+
+    /// Taking a page for another.
+    pub fn page_reclaim(&self) -> Nanos {
+        self.by_command
+            .map_or(Nanos::ZERO, |costs| costs.page_reclaim)
+    }
+
+    /// The interrupt of a command of `pages` pages.
+    pub fn ending(&self, write: bool, pages: u64) -> Nanos {
+        match &self.by_command {
+            Some(costs) => costs.of(write).ending(pages),
+            None => self.interrupt + Nanos(self.scheduler.0 / 3 + self.page_end.0 * pages),
         }
     }
 

@@ -41,6 +41,16 @@ pub(crate) struct Commit {
     flush: u64,
 }
 
+impl Commit {
+    /// The next block of the log to be written.
+    fn next_of_log(&mut self) -> Option<u64> {
+        let place = self.log.iter_mut().find(|(_, blocks)| *blocks > 0)?;
+        let block = place.0;
+        *place = (block + 1, place.1 - 1);
+        Some(block)
+    }
+}
+
 impl Files {
     /// A commit is due at the latest then.
     pub(crate) fn arm_journal(&mut self, due: Nanos) {
@@ -126,38 +136,13 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
                 true
             }
             Stage::Log => {
-                let place = commit.log.iter().position(|(_, blocks)| *blocks > 0);
-                match place {
-                    Some(place) => {
-                        let (block, _) = commit.log[place];
-                        commit.log[place].0 += 1;
-                        commit.log[place].1 -= 1;
-                        self.log_block(files, index, block);
-                    }
+                match commit.next_of_log() {
+                    Some(block) => self.log_block(files, index, block),
                     None => commit.stage = Stage::LogWait,
                 }
                 true
             }
-            Stage::LogWait | Stage::CommitWait => {
-                if files.log_left > 0 {
-                    self.wait(files, index, Wait::Log);
-                    self.unplug_all();
-                    return false;
-                }
-                match (commit.stage, files.plan.barriers) {
-                    (Stage::LogWait, false) => commit.stage = Stage::CommitBlock,
-                    (_, false) => self.end_commit(files, commit),
-                    (stage, true) => {
-                        commit.flush = self.ask_flush(files);
-                        commit.stage = if stage == Stage::LogWait {
-                            Stage::FlushBefore
-                        } else {
-                            Stage::FlushBehind
-                        };
-                    }
-                }
-                true
-            }
+            Stage::LogWait | Stage::CommitWait => self.log_wait(files, index, commit),
             Stage::FlushBefore | Stage::FlushBehind => {
                 if !files.flushes.done(commit.flush) {
                     self.wait(files, index, Wait::Flush(commit.flush));
@@ -179,6 +164,28 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
                 true
             }
         }
+    }
+
+    /// The log has been sent; false while it is not on the drives.
+    fn log_wait(&mut self, files: &mut Files, index: usize, commit: &mut Commit) -> bool {
+        if files.log_left > 0 {
+            self.wait(files, index, Wait::Log);
+            self.unplug_all();
+            return false;
+        }
+        match (commit.stage, files.plan.barriers) {
+            (Stage::LogWait, false) => commit.stage = Stage::CommitBlock,
+            (_, false) => self.end_commit(files, commit),
+            (stage, true) => {
+                commit.flush = self.ask_flush(files);
+                commit.stage = if stage == Stage::LogWait {
+                    Stage::FlushBefore
+                } else {
+                    Stage::FlushBehind
+                };
+            }
+        }
+        true
     }
 
     fn begin_commit(&mut self, files: &mut Files, index: usize, commit: &mut Commit) -> bool {

@@ -133,7 +133,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
         let now = self.busy_until();
         files.thread(index).call_began = now;
         let latency = now - call.began;
-        files.calls_of_kind_done(index, (1, call.pages), call.write, latency);
+        files.calls_of_kind_done(index, (1, call.pages), call.write, now, latency);
         if call.write {
             files.thread(index).sync_due()
         } else {
@@ -200,8 +200,12 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
         let sectors = Sectors(pages * PAGE_SECTORS);
         let bios = self.storage.md.volume.pieces(sectors, write);
         let costs = &self.host.costs;
-        let making = Nanos(costs.page_pin.0 * pages + costs.bio.0 * bios);
-        self.spend(costs.call + making);
+        let making = costs.direct_call(write, bios, pages);
+        if write && costs.by_command.is_some() {
+            self.host.paid.0 += bios;
+            self.host.paid.1 += pages;
+        }
+        self.spend(making);
     }
 
     /// A write changes the file's times, which go by ticks.

@@ -60,19 +60,9 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
                     }
                 }
                 At::Kicked => {
-                    let load = files.load();
-                    if !files.background_due(&load) {
-                        files.set_flusher(index, At::Rest, flusher.period_end);
+                    if !self.begin_background(files, index, flusher.period_end) {
                         continue;
                     }
-                    files.set_flusher(index, At::Background, flusher.period_end);
-                    let (tick, seen) = (files.plan.kernel.jiffies(self.now), files.seen());
-                    if let Some(pacing) = &mut files.plan.pacing {
-                        pacing.flusher_looks(tick, &seen);
-                    }
-                    let pages = files.turn().max(ROUND);
-                    let avoids = files.plan.generation.background_avoids_congestion();
-                    files.begin_pass(index, pages, Nanos::NEVER, avoids);
                 }
                 At::Background | At::Old => {
                     let background = flusher.at == At::Background;
@@ -102,6 +92,24 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
                 return self.pause(files, index);
             }
         }
+    }
+
+    /// Begins a round of background writing; false when none is due any more.
+    fn begin_background(&mut self, files: &mut Files, index: usize, period_end: Nanos) -> bool {
+        let load = files.load();
+        if !files.background_due(&load) {
+            files.set_flusher(index, At::Rest, period_end);
+            return false;
+        }
+        files.set_flusher(index, At::Background, period_end);
+        let (tick, seen) = (files.plan.kernel.jiffies(self.now), files.seen());
+        if let Some(pacing) = &mut files.plan.pacing {
+            pacing.flusher_looks(tick, &seen);
+        }
+        let pages = files.turn().max(ROUND);
+        let avoids = files.plan.generation.background_avoids_congestion();
+        files.begin_pass(index, pages, Nanos::NEVER, avoids);
+        true
     }
 }
 

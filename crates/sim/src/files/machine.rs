@@ -1,9 +1,10 @@
 //! Tasks with files over md or a drive alone, on processors whose steps are booked one by one, and md's thread, which comes before them at equal
 //! times.
 
-use crate::cost::StepCosts;
+use crate::cost::{ByCommand, StepCosts};
 use crate::engine::{Engine, Tasks};
 use crate::files::{Files, BIO_PAGES};
+use crate::storage::attached::Given;
 use crate::storage::md::files::{DriveEvent, Hosted};
 use crate::storage::md::member_bio::{MemberBio, Owner};
 use crate::storage::md::Md;
@@ -68,6 +69,8 @@ pub struct Host {
     interrupts_free: Nanos,
     /// Writers that sleep until a stripe is free.
     wait_for_stripe: Vec<ProcessId>,
+    /// Writes and their pages that were paid for with a direct call, and that no drive has yet.
+    pub(crate) paid: (u64, u64),
 }
 
 /// The host's next step, and until when it works.
@@ -133,6 +136,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
             queue_plug: false,
             interrupts_free: Nanos::ZERO,
             wait_for_stripe: Vec::new(),
+            paid: (0, 0),
         };
         let storage = Hosted::new(md);
         let whole = Sectors(u64::MAX);
@@ -243,14 +247,49 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
     /// Who made a queue give commands to drives pays for that.
     pub(crate) fn spend_commands(&mut self) {
         let each = self.host.costs.port_command.0 + 2 * self.host.costs.scheduler.0 / 3;
-        if each == 0 {
+        let by_command = self.host.costs.by_command;
+        if each == 0 && by_command.is_none() {
             return;
         }
-        let members = self.storage.md.members.iter_mut();
-        let given: u64 = members
-            .map(|member| core::mem::take(&mut member.drive.given))
-            .sum();
-        self.spend(Nanos(each * given));
+        let mut given = [Given::default(); 2];
+        for member in &mut self.storage.md.members {
+            for (sum, new) in given
+                .iter_mut()
+                .zip(core::mem::take(&mut member.drive.given))
+            {
+                sum.commands += new.commands;
+                sum.sectors += new.sectors;
+            }
+        }
+        let [reads, writes] = given;
+        let cost = match by_command {
+            None => Nanos(each * (reads.commands + writes.commands)),
+            Some(costs) => self.cost_of_commands(&costs, reads, writes),
+        };
+        self.spend(cost);
+    }
+
+    /// Readers have paid up to the driver, and direct writers; write-back pays when the drive has the command, and a scheduler once for all
+    /// that it dispatches in one run: what it costs a request alone is mostly the waking for it.
+    fn cost_of_commands(&mut self, costs: &ByCommand, reads: Given, writes: Given) -> Nanos {
+        let pages = |given: Given| given.sectors / PAGE_SECTORS;
+        let behind = costs.read.behind(reads.commands, pages(reads))
+            + costs.write.behind(writes.commands, pages(writes));
+        let (paid, paid_pages) = self.host.paid;
+        let left = writes.commands.saturating_sub(paid);
+        let left_pages = pages(writes).saturating_sub(paid_pages);
+        self.host.paid = (
+            paid.saturating_sub(writes.commands),
+            paid_pages.saturating_sub(pages(writes)),
+        );
+        let write = &costs.write;
+        let submitting = Nanos(write.submit.0 * left + write.submit_page.0 * left_pages);
+        let run = if left > 0 {
+            write.scheduler
+        } else {
+            Nanos::ZERO
+        };
+        behind + submitting + run
     }
 
     /// The program's own work.
@@ -285,10 +324,8 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
             return true;
         }
         // The pages end before the queue is run: a drive without anything else to do has turned on by then.
-        let pages = member.queue.sectors_of(tag).0 / PAGE_SECTORS;
-        let work = self.host.costs.interrupt
-            + Nanos(self.host.costs.scheduler.0 / 3 + self.host.costs.page_end.0 * pages)
-            + work;
+        let (write, sectors) = member.queue.served(tag);
+        let work = self.host.costs.ending(write, sectors.0 / PAGE_SECTORS) + work;
         self.spend(work);
         self.host.interrupts_free = self.host.interrupts_free.max(self.now) + work;
         if self.host.interrupts_free > self.now {

@@ -39,6 +39,10 @@ impl Pass {
         self.written += run.pages;
     }
 
+    fn is_of_one_file(&self) -> bool {
+        matches!(self.kind, PassKind::File { .. })
+    }
+
     /// It sleeps for nothing (wbc.nonblocking).
     fn avoids(&self) -> bool {
         matches!(self.kind, PassKind::Files { avoids: true, .. })
@@ -199,55 +203,63 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
                 self.pause(files, task);
                 return PassEnd::NotYet;
             }
-            let pass = &files.tasks[task].pass;
-            if pass.left == 0 {
-                files.end_pass(task);
-                return PassEnd::Done;
-            }
-            if pass.avoids() && self.congested() {
-                files.end_pass(task);
-                return PassEnd::Congested;
-            }
-            if pass.file.is_none() && !files.next_file(task) {
-                files.end_pass(task);
-                return PassEnd::Done;
-            }
-            if files.tasks[task].pass.file == Some(DEVICE_FILE) {
-                self.write_place(files, task);
-                continue;
-            }
-            if files.plan.file_system.writes_block_by_block() && self.write_joining(files, task) {
-                continue;
-            }
-            let Some((run, content)) = files.next_run(task) else {
-                let single = matches!(files.tasks[task].pass.kind, PassKind::File { .. });
-                files.leave_file(task);
-                if single {
+            match self.next_of_pass(files, task) {
+                None => {}
+                Some(PassEnd::NotYet) => return PassEnd::NotYet,
+                Some(end) => {
                     files.end_pass(task);
-                    return PassEnd::Done;
-                }
-                continue;
-            };
-            match content {
-                Content::Dirty => self.write_run(files, task, run),
-                Content::Written => {
-                    files.cache.found_written(run);
-                    self.spend(Nanos(self.host.costs.page_send.0 * run.pages));
-                    files.tasks[task].pass.go_on(run);
-                }
-                Content::Sending if files.tasks[task].pass.avoids() => {
-                    let run = Run { pages: 1, ..run };
-                    self.spend(self.host.costs.page_send);
-                    files.tasks[task].pass.go_on(run);
-                }
-                Content::Sending => {
-                    let (file, page) = (run.file, run.start);
-                    self.wait(files, task, Wait::Sent { file, page });
-                    self.unplug_all();
-                    return PassEnd::NotYet;
+                    return end;
                 }
             }
         }
+    }
+
+    /// Looks for the pass's next pages and makes them ready to be sent. Gives how the pass ends, if it does.
+    fn next_of_pass(&mut self, files: &mut Files, task: usize) -> Option<PassEnd> {
+        let pass = &files.tasks[task].pass;
+        if pass.left == 0 {
+            return Some(PassEnd::Done);
+        }
+        if pass.avoids() && self.congested() {
+            return Some(PassEnd::Congested);
+        }
+        if pass.file.is_none() && (pass.is_of_one_file() || !files.next_file(task)) {
+            return Some(PassEnd::Done);
+        }
+        if files.tasks[task].pass.file == Some(DEVICE_FILE) {
+            self.write_place(files, task);
+            return None;
+        }
+        if files.plan.file_system.writes_block_by_block() && self.write_joining(files, task) {
+            return None;
+        }
+        let Some((run, content)) = files.next_run(task) else {
+            files.leave_file(task);
+            return files.tasks[task]
+                .pass
+                .is_of_one_file()
+                .then_some(PassEnd::Done);
+        };
+        match content {
+            Content::Dirty => self.write_run(files, task, run),
+            Content::Written => {
+                files.cache.found_written(run);
+                self.spend(Nanos(self.host.costs.page_send.0 * run.pages));
+                files.tasks[task].pass.go_on(run);
+            }
+            Content::Sending if files.tasks[task].pass.avoids() => {
+                let run = Run { pages: 1, ..run };
+                self.spend(self.host.costs.page_send);
+                files.tasks[task].pass.go_on(run);
+            }
+            Content::Sending => {
+                let (file, page) = (run.file, run.start);
+                self.wait(files, task, Wait::Sent { file, page });
+                self.unplug_all();
+                return Some(PassEnd::NotYet);
+            }
+        }
+        None
     }
 
     /// Sends a run of dirty pages as far as it lies in one piece.

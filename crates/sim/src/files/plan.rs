@@ -4,7 +4,7 @@ use crate::files::pace::JobPace;
 use crate::files::spread::Step;
 use crate::files::CALLS_MAX;
 use crate::result::histogram::Histogram;
-use crate::result::Calls;
+use crate::result::{Calls, Windows};
 use crate::spec::files::Idle;
 use crate::storage::{MemberTotals, Totals};
 use seekwise_host::cache::pacing::Pacing;
@@ -132,6 +132,10 @@ pub struct FilesPlan {
     /// A task keeps the processor until it waits: those woken meanwhile have no credit that would push it aside (wake-up granularity of 1 to
     /// 10 ms up to 2.6.32). Otherwise who is woken has it next.
     pub keeps_processor: bool,
+    /// Of the tasks that want a processor the one has it that has had the least of it (CFS); otherwise whoever has wanted it longest.
+    pub fair: bool,
+    /// Schedulers are told that a thread has ended.
+    pub exits: bool,
     pub processors: u32,
     pub seed: u64,
 }
@@ -201,6 +205,8 @@ impl FilesPlan {
             barriers: false,
             pacing: None,
             keeps_processor: false,
+            fair: false,
+            exits: false,
             processors: 1,
             seed,
         }
@@ -239,6 +245,7 @@ pub struct PhaseOutcome {
     /// When each thread ended.
     pub threads: Vec<Nanos>,
     pub cpu: Times,
+    pub windows: Windows,
     /// Bytes more than before the phase whose completion was notified and that are not yet on the drives at its end.
     pub held: i64,
     pub storage: Totals,

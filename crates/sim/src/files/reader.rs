@@ -40,7 +40,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
         }
         let now = self.now;
         let thread = files.thread(index);
-        let (file_pages, region_end) = (thread.file_pages, thread.region.end);
+        let region_end = thread.region.end;
         if thread.doing == Doing::Calls {
             thread.begin_call(now);
             thread.doing = Doing::Reading;
@@ -62,11 +62,21 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
         } else {
             wanted
         };
+        let held = files.thread(index).holds.take() == Some(page);
+        let taken = held && files.cache.find(file, page) == Found::Absent;
         let plain = files.cache.plain_run(file, page, ahead);
-        if plain > 0 {
+        if plain > 0 || taken {
+            let plain = plain.max(1);
             self.take_pages(files, index, plan, plain);
             return true;
         }
+        self.meet_page(files, index, wanted)
+    }
+
+    /// The reader comes to a page that is marked, under way or not there. False when the task's state says what comes next.
+    fn meet_page(&mut self, files: &mut Files, index: usize, wanted: u64) -> bool {
+        let thread = files.thread(index);
+        let (file, page, file_pages) = (thread.file, thread.page, thread.file_pages);
         if files.cache.take_mark(file, page) {
             let uncached =
                 files
@@ -111,7 +121,9 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
         thread.page += pages;
         thread.read_ahead.took(start + pages - 1);
         let (copy, call) = (self.host.costs.page_copy, self.host.costs.call);
-        files.cache.touch(Run { file, start, pages });
+        if files.cache.find(file, start) != Found::Absent {
+            files.cache.touch(Run { file, start, pages });
+        }
         // The call in hand ends, whole calls follow, a last one begins.
         let thread = files.thread(index);
         let in_hand = (thread.call_end - start).min(pages);
@@ -127,10 +139,15 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
             self.spend_user(Nanos(self.host.costs.user.0 * whole));
             self.spend(Nanos(cost.0 * whole));
             files.thread(index).calls_left -= whole;
-            files.calls_done(index, whole, whole * plan.pages, Nanos(cost.0 * whole));
+            let now = self.busy_until();
+            let done = (whole, whole * plan.pages);
+            files.calls_done(index, done, now, Nanos(cost.0 * whole));
         }
         let rest = more % plan.pages;
-        if rest > 0 {
+        if rest > 0 && self.busy_until() >= files.deadline {
+            // No call begins any more.
+            files.thread(index).page -= rest;
+        } else if rest > 0 {
             self.spend_user(self.host.costs.user);
             let began = self.host.processor_free;
             self.spend(Nanos(call.0 + copy.0 * rest));
@@ -148,7 +165,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
         let latency = now - thread.call_began;
         thread.calls_left -= 1;
         thread.doing = Doing::Calls;
-        files.calls_done(index, 1, pages, latency);
+        files.calls_done(index, (1, pages), now, latency);
     }
 
     /// Adds the absent pages of a window to the cache; [`Self::ask`] sends for them.
@@ -169,18 +186,20 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
         // Pages already there end the window: what lies behind them is asked for when the reader comes there.
         let stop = files.cache.next_present(file, first, end);
         let pages = stop - first;
-        files.cache.add(
-            Run {
-                file,
-                start: first,
-                pages,
-            },
-            true,
-        );
+        let run = Run {
+            file,
+            start: first,
+            pages,
+        };
+        let reclaimed = files.cache.add(run, true);
         if let Some(mark) = window.mark.filter(|mark| (first..stop).contains(mark)) {
             files.cache.mark(file, mark);
         }
-        self.spend(Nanos(self.host.costs.page_add.0 * pages));
+        let sectors = Sectors(pages * PAGE_SECTORS);
+        let commands = self.storage.md.volume.pieces(sectors, false);
+        let costs = &self.host.costs;
+        let made = Nanos(costs.page_add.0 * pages + costs.page_reclaim().0 * reclaimed);
+        self.spend(made + costs.window(commands, pages));
         files.thread(index).reading = Reading {
             from: first,
             end: stop,
@@ -289,6 +308,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
         if files.path_coming.insert(block) {
             let io = files.new_io(IoKind::PathRead { block });
             let at = address(block, files.plan.offset);
+            self.spend(self.host.costs.window(1, 1));
             if !self.send_read(files, index, io, at, Sectors(PAGE_SECTORS)) {
                 return false;
             }

@@ -57,7 +57,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
         (thread.spread.begun, thread.spread.over) = (0, thread.spread.over + 1);
         thread.calls_left -= 1;
         let latency = self.now - thread.spread.began;
-        files.calls_done(index, 1, plan.pages, latency);
+        files.calls_done(index, (1, plan.pages), self.now, latency);
         let outcome = files.outcome_of(index);
         let bytes = (plan.pages * PAGE_BYTES) as f64;
         outcome.call_rates += bytes * 1e9 / latency.0.max(1) as f64;

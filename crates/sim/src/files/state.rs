@@ -9,6 +9,7 @@ use crate::files::plan::{FilesPlan, PhaseOutcome};
 use crate::files::thread::FileThread;
 use crate::spec::files::Idle;
 use crate::storage::{MemberTotals, Totals};
+use seekwise_host::cache::group_counter::GroupCounter;
 use seekwise_host::cache::metadata::MetadataCache;
 use seekwise_host::cache::pacing::Seen;
 use seekwise_host::cache::page_cache::{FileNumber, Found, Run};
@@ -23,6 +24,9 @@ use seekwise_sched::{Priority, ProcessId};
 use seekwise_units::{Lba, Nanos, PAGE_SECTORS};
 use slab::Slab;
 use std::collections::{BTreeSet, VecDeque};
+/// A task that slept has so much more to come than the others. Linux v6.1 kernel/sched/fair.c, place_entity: half of sched_latency (6 ms).
+const SLEEPERS_CREDIT: Nanos = Nanos::from_millis(3);
+
 /// One operation on its way to the drives.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Io {
@@ -114,6 +118,9 @@ pub(super) struct Task {
     pub(super) role: Role,
     /// The write-back that it is at, whatever its role.
     pub(super) pass: Pass,
+    /// Processor time that it has had, as the scheduler of processors counts it, and whether it slept since.
+    pub(super) ran: Nanos,
+    pub(super) slept: bool,
 }
 
 impl Task {
@@ -122,6 +129,8 @@ impl Task {
             state: TaskState::Waits(Wait::Phase),
             role,
             pass: Pass::default(),
+            ran: Nanos::ZERO,
+            slept: true,
         }
     }
 }
@@ -151,6 +160,8 @@ pub(crate) struct Files {
     pub(super) over: bool,
     pub(super) pace: Pace,
     pub(super) dirtied_total: u64,
+    /// What the counters of the group say.
+    pub(super) group: GroupCounter,
     pub(super) written_total: u64,
     /// Blocks of metadata that are cached, being read, or dirty without a transaction.
     pub(super) path_known: MetadataCache,
@@ -181,13 +192,20 @@ pub(crate) struct Files {
     pub(super) deadline: Nanos,
     /// The task that keeps its processor.
     pub(super) kept_by: Option<usize>,
+    /// How far the processor time of tasks has come that get a processor by the time that they have had.
+    pub(super) ran: Nanos,
     /// What the drives had done when the phase began.
     pub(super) before: (Totals, Vec<MemberTotals>),
 }
 
 /// The threads, the flusher, and the journal's task where there is one.
-fn tasks(threads: Vec<Task>, journal: bool) -> Vec<Task> {
-    let mut tasks = threads;
+fn tasks(plan: &FilesPlan, threads: u32, journal: bool) -> Vec<Task> {
+    let thread = |index: u32| {
+        let random = Random::new(plan.seed, u64::from(index));
+        let thread = FileThread::new(plan.phases[0].jobs[0], random);
+        Task::new(Role::Thread(Box::new(thread)))
+    };
+    let mut tasks: Vec<Task> = (0..threads).map(thread).collect();
     let mut flusher = Task::new(Role::Flusher(Flusher::default()));
     flusher.state = TaskState::Ready(write_back::PERIOD);
     tasks.push(flusher);
@@ -218,13 +236,8 @@ impl Files {
         let threads = phases.map(|phase| phase.threads.len()).max().unwrap_or(0) as u32;
         let count = plan.files.len();
         create_files(&mut plan);
-        let thread = |index: u32| {
-            let random = Random::new(plan.seed, u64::from(index));
-            let thread = FileThread::new(plan.phases[0].jobs[0], random);
-            Task::new(Role::Thread(Box::new(thread)))
-        };
         let journal = plan.file_system.journal().map(Journal::new);
-        let tasks = tasks((0..threads).map(thread).collect(), journal.is_some());
+        let tasks = tasks(&plan, threads, journal.is_some());
         let (generation, written) = (plan.generation, plan.written);
         let inode_block = plan.file_system.inode_block().filter(|_| plan.barriers);
         let mut files = Self {
@@ -242,6 +255,7 @@ impl Files {
             over: false,
             pace: Pace::default(),
             dirtied_total: 0,
+            group: GroupCounter::of(plan.kernel.version),
             written_total: 0,
             path_known: MetadataCache::new(generation.sifts_active_pages()),
             path_coming: BTreeSet::new(),
@@ -264,6 +278,7 @@ impl Files {
             inode_block,
             deadline: Nanos::NEVER,
             kept_by: None,
+            ran: Nanos::ZERO,
             before: Default::default(),
             plan,
         };
@@ -334,11 +349,12 @@ impl Files {
         }
     }
 
-    /// What a task sees that looks at the limits of the group. The counters are taken for exact.
+    /// What a task sees that looks at the limits of the group.
     pub(super) fn seen(&self) -> Seen {
         let load = self.load();
         let dirty = load.dirty + load.writing;
-        Seen::of_device(dirty, dirty, self.dirtied_total, self.written_total)
+        let group = self.group.pages(dirty);
+        Seen::of_device(group, dirty, self.dirtied_total, self.written_total)
     }
 
     pub(super) fn thread(&mut self, task: usize) -> &mut FileThread {
@@ -410,6 +426,7 @@ impl Files {
         } else {
             self.cache.begin_write(run);
         }
+        self.group.writing(run.pages, self.cache.unwritten());
         let sequence = self.sequence;
         self.sequence += 1;
         self.new_io(IoKind::Write {
@@ -429,12 +446,26 @@ impl Files {
             }
             if let Some(at) = task.state.due() {
                 let due = at.max(processor_free);
+                let at = if self.plan.fair {
+                    self.ran_of(task)
+                } else {
+                    at
+                };
                 if due < best.0 || (due == best.0 && at < best.1) {
                     best = (due, at, index);
                 }
             }
         }
         best
+    }
+
+    /// Processor time of a task, without what it left unused for long.
+    pub(super) fn ran_of(&self, task: &Task) -> Nanos {
+        if task.slept {
+            task.ran.max(self.ran.saturating_sub(SLEEPERS_CREDIT))
+        } else {
+            task.ran
+        }
     }
 
     pub(super) fn satisfied(&self, wait: Wait) -> bool {
@@ -483,13 +514,32 @@ impl Files {
         if let (IoKind::Read { run, start }, Some(piece)) = (self.ios[io as usize].kind, read) {
             let (end, sectors) = (piece.volume_end, piece.sectors.0);
             let first = (end.0 - sectors - start.0) / PAGE_SECTORS;
-            self.cache.read_done(Run {
+            let run = Run {
                 file: run.file,
                 start: run.start + first,
                 pages: sectors / PAGE_SECTORS,
-            });
+            };
+            self.cache.read_done(run);
+            self.hold_page(run);
         }
         self.put(io, 1);
+    }
+
+    /// A reader that waits for a page holds it: it is copied even if reclaim takes it before the thread runs. Otherwise several large reads in
+    /// little memory could take each other's pages for ever.
+    fn hold_page(&mut self, run: Run) {
+        for task in &mut self.tasks {
+            let (TaskState::Waits(wait), Role::Thread(thread)) = (task.state, &mut task.role)
+            else {
+                continue;
+            };
+            if let Wait::Page { file, page } = wait {
+                let comes = (run.start..run.start + run.pages).contains(&page);
+                if file == run.file && comes {
+                    thread.holds = Some(page);
+                }
+            }
+        }
     }
 
     /// `count` references to an operation go; with the last one it ends.
@@ -512,6 +562,7 @@ impl Files {
                     self.cache.write_done(run);
                 }
                 self.written_total += run.pages;
+                self.group.cleaned(run.pages, self.cache.unwritten());
                 if sequence < self.data_before {
                     self.data_left -= 1;
                 }

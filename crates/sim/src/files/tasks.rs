@@ -5,8 +5,8 @@ use crate::files::pace::Turns;
 use crate::files::plan::{FilesPlan, JobOutcome, JobPlan, PhaseOutcome, Region};
 use crate::files::state::{Files, Role, TaskState, Wait};
 use crate::files::thread::{Doing, SyncFor};
-use crate::result::Calls;
-use crate::storage::Storage;
+use crate::result::{Calls, Windows};
+use crate::storage::{Stack, Storage};
 use seekwise_device::Device;
 use seekwise_host::block::{BlockQueue, Observer};
 use seekwise_host::cpu::{Payer, Times};
@@ -100,6 +100,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
             jobs,
             threads: vec![Nanos::ZERO; threads],
             held: -(self.held_bytes() as i64),
+            windows: Windows::new(begin),
             ..PhaseOutcome::default()
         });
         files.running = threads as u32;
@@ -117,6 +118,9 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
         };
         self.take_processor();
         self.set_horizon(&mut files, index);
+        let began = self.busy_until();
+        let ran = files.ran_of(&files.tasks[index]);
+        files.ran = files.ran.max(ran);
         self.host.payer = match files.tasks[index].role {
             Role::Thread(_) => Payer::System,
             _ => Payer::KernelThread,
@@ -130,6 +134,8 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
         // A task that sleeps has been switched away from and will be switched to.
         let sleeps =
             !matches!(files.tasks[index].state, TaskState::Ready(at) if at <= self.busy_until());
+        files.tasks[index].ran = ran + (self.busy_until() - began);
+        files.tasks[index].slept = sleeps;
         files.kept_by = (files.plan.keeps_processor && !sleeps).then_some(index);
         if sleeps {
             let now = self.busy_until();
@@ -251,6 +257,11 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
         files.running -= 1;
         let ended = self.busy_until();
         let held = self.held_bytes();
+        if files.plan.exits {
+            let process = files.process(index);
+            let md = &mut self.storage.md;
+            md.process_exits(self.now, process, &mut self.observer);
+        }
         let outcome = files.outcomes.last_mut().expect("a phase runs");
         outcome.threads[index] = ended - outcome.began;
         outcome.ended = outcome.ended.max(ended);

@@ -66,6 +66,8 @@ pub(super) struct FileThread {
     pub(super) chosen: Option<Page>,
     pub(super) begun: bool,
     pub(super) reading: Reading,
+    /// The page that it waited for, which nobody takes from it.
+    pub(super) holds: Option<Page>,
     pub(super) read_ahead: ReadAhead,
     pub(super) random: Random,
     /// Pages dirtied since the last look at the limits.
@@ -103,6 +105,7 @@ impl FileThread {
             chosen: None,
             begun: false,
             reading: Reading::default(),
+            holds: None,
             read_ahead: job.read_ahead,
             random,
             dirtied: 0,
@@ -188,10 +191,10 @@ impl FileThread {
 }
 
 impl Files {
-    /// Equal calls of a thread are over that moved so many pages and took so long in all.
-    pub(super) fn calls_done(&mut self, task: usize, calls: u64, pages: u64, total: Nanos) {
+    /// Equal calls of a thread are over, as (calls, pages), that took so long in all.
+    pub(super) fn calls_done(&mut self, task: usize, done: (u64, u64), now: Nanos, total: Nanos) {
         let write = self.thread(task).job.write;
-        self.calls_of_kind_done(task, (calls, pages), write, total);
+        self.calls_of_kind_done(task, done, write, now, total);
     }
 
     pub(super) fn calls_of_kind_done(
@@ -199,9 +202,12 @@ impl Files {
         task: usize,
         (calls, pages): (u64, u64),
         write: bool,
+        now: Nanos,
         total: Nanos,
     ) {
         self.note_newest(task);
+        let windows = &mut self.outcomes.last_mut().expect("a phase runs").windows;
+        windows.record_many(now, calls, pages * PAGE_SECTORS, total);
         let outcome = self.outcome_of(task);
         outcome.done.record(calls, pages * PAGE_BYTES, total);
         if !write {

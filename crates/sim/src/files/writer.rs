@@ -19,70 +19,33 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
         }
         let check = self.pages_to_look(files, index);
         let time = self.busy_until();
-        let room = files.horizon.min(self.next_drive_event());
-        let costs = self.host.costs;
-        let each = Nanos(
-            costs.user.0
-                + costs.call.0
-                + (costs.page_copy.0 + costs.page_add.0 + costs.page_write.0) * plan.pages,
-        );
         let thread = files.thread(index);
-        let (file, region_end) = (thread.file, thread.region.end);
         let looks_after = check.saturating_sub(thread.dirtied).max(1);
         if !core::mem::replace(&mut thread.begun, true) {
             thread.call_began = thread.begin_turn(time);
         }
         let start = thread.next_place();
-        // Where the file has blocks already their addresses must be known.
         thread.chosen = Some(start);
-        let Some(until) = self.know_path(files, index, file, start) else {
+        let Some(until) = self.know_place(files, index, plan, start) else {
             return false;
         };
-        let mut until = until;
-        if files.plan.file_system.locate(file, start, 1).is_none() {
-            if let Some((bitmap, blocks)) = files.plan.file_system.next_bitmap(file) {
-                if !self.know_block(files, index, bitmap) {
-                    return false;
-                }
-                until = until.min(start + blocks.max(plan.pages));
-            }
-        }
         let thread = files.thread(index);
         (thread.chosen, thread.begun) = (None, false);
-        let began = thread.call_began;
         let calls = if plan.goes_in_runs() && !plan.o_sync {
-            let fitting = room.saturating_sub(time).0 / each.0.max(1) + 1;
+            let until = until.min(thread.region.end);
+            let fitting = self.fitting_writes(files, plan, time);
             looks_after
                 .div_ceil(plan.pages)
-                .min(thread.calls_left)
-                .min((region_end - start) / plan.pages)
+                .min(files.thread(index).calls_left)
                 .min((until - start) / plan.pages)
                 .min(fitting)
                 .max(1)
         } else {
             1
         };
-        let pages = calls * plan.pages;
-        thread.page = start + pages;
-        thread.calls_left -= calls;
-        let new = self.dirty(files, file, start, pages);
-        let counts = if files.plan.pacing.is_some() {
-            new
-        } else {
-            pages
-        };
+        self.make_calls(files, index, plan, (start, calls));
         let thread = files.thread(index);
-        thread.dirtied += counts;
-        let look = thread.dirtied >= check;
-        self.spend_user(Nanos(costs.user.0 * calls));
-        self.spend(Nanos(
-            (costs.call.0 + costs.page_copy.0 * plan.pages) * calls,
-        ));
-        let took = self.host.processor_free - began;
-        files.calls_done(index, calls, pages, took);
-        let thread = files.thread(index);
-        thread.call_began = self.host.processor_free;
-        if look {
+        if thread.dirtied >= check {
             thread.doing = Doing::Balancing {
                 looks: 0,
                 wrote: false,
@@ -91,6 +54,62 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
             self.begin_fsync(files, index, sync);
         }
         true
+    }
+
+    /// Learns where the file has blocks already, and the bitmap to take new ones from. None while that is being read; then the page up to
+    /// which it serves.
+    fn know_place(
+        &mut self,
+        files: &mut Files,
+        index: usize,
+        plan: &JobPlan,
+        start: Page,
+    ) -> Option<Page> {
+        let file = files.thread(index).file;
+        let until = self.know_path(files, index, file, start)?;
+        if files.plan.file_system.locate(file, start, 1).is_some() {
+            return Some(until);
+        }
+        let Some((bitmap, blocks)) = files.plan.file_system.next_bitmap(file) else {
+            return Some(until);
+        };
+        let known = self.know_block(files, index, bitmap);
+        known.then(|| until.min(start + blocks.max(plan.pages)))
+    }
+
+    /// Calls that fit before something else happens, and one that does not.
+    fn fitting_writes(&self, files: &Files, plan: &JobPlan, time: Nanos) -> u64 {
+        let room = files.horizon.min(self.next_drive_event());
+        let costs = &self.host.costs;
+        let page = costs.page_copy + costs.page_add_for_write() + costs.page_write;
+        let each = costs.user.0 + costs.call.0 + page.0 * plan.pages;
+        room.saturating_sub(time).0 / each.max(1) + 1
+    }
+
+    /// Makes so many calls from page `start` on.
+    fn make_calls(
+        &mut self,
+        files: &mut Files,
+        index: usize,
+        plan: &JobPlan,
+        (start, calls): (Page, u64),
+    ) {
+        let pages = calls * plan.pages;
+        let thread = files.thread(index);
+        let (file, began) = (thread.file, thread.call_began);
+        thread.page = start + pages;
+        thread.calls_left -= calls;
+        let new = self.dirty(files, file, start, pages);
+        let in_group = files.plan.pacing.is_some();
+        files.thread(index).dirtied += if in_group { new } else { pages };
+        let costs = self.host.costs;
+        self.spend_user(Nanos(costs.user.0 * calls));
+        self.spend(Nanos(
+            (costs.call.0 + costs.page_copy.0 * plan.pages) * calls,
+        ));
+        let ended = self.host.processor_free;
+        files.calls_done(index, (calls, pages), ended, ended - began);
+        files.thread(index).call_began = ended;
     }
 
     fn pages_to_look(&self, files: &mut Files, index: usize) -> u64 {
@@ -117,8 +136,10 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
     /// those that were clean.
     fn dirty(&mut self, files: &mut Files, file: FileNumber, start: Page, pages: u64) -> u64 {
         let run = Run { file, start, pages };
-        let (added, _) = files.cache.add_absent(run);
-        self.spend(Nanos(self.host.costs.page_add.0 * added));
+        let (added, reclaimed) = files.cache.add_absent(run);
+        let costs = &self.host.costs;
+        let made = costs.page_add_for_write().0 * added + costs.page_reclaim().0 * reclaimed;
+        self.spend(Nanos(made));
         files.cache.touch(run);
         self.spend(Nanos(self.host.costs.page_write.0 * pages));
         if !files.plan.file_system.delays_allocation() {
@@ -126,6 +147,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
         }
         let new = files.cache.make_dirty(run);
         files.dirtied_total += new;
+        files.group.dirtied(new, files.cache.unwritten());
         files.note_dirty(self.now, file);
         if let Some(journal) = &mut files.journal {
             journal.touch(self.now);
@@ -326,6 +348,8 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
         let waited = now - thread.call_began;
         thread.call_began = now;
         files.outcome_of(index).done.lengthen(waited);
+        let windows = &mut files.outcomes.last_mut().expect("a phase runs").windows;
+        windows.record_many(now, 0, 0, waited);
         if let Some(newest) = &mut files.thread(index).newest {
             *newest += waited;
         }

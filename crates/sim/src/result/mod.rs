@@ -130,6 +130,12 @@ struct Window {
 const WINDOWS_MAX: usize = 64;
 const WIDTH_FIRST: Nanos = Nanos::from_millis(10);
 
+impl Default for Windows {
+    fn default() -> Self {
+        Self::new(Nanos::ZERO)
+    }
+}
+
 impl Windows {
     pub fn new(start: Nanos) -> Self {
         Self {
@@ -149,6 +155,16 @@ impl Windows {
         self.current.sectors += sectors;
         self.current.ios += 1;
         self.current.latency_sum += latency.0;
+    }
+
+    /// `calls` calls that moved so many sectors and took so long in all; none: what lengthened one that was recorded.
+    pub fn record_many(&mut self, now: Nanos, calls: u64, sectors: u64, total: Nanos) {
+        if now >= self.current_end {
+            self.roll(now);
+        }
+        self.current.sectors += sectors;
+        self.current.ios += calls;
+        self.current.latency_sum += total.0;
     }
 
     #[cold]

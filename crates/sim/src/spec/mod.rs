@@ -9,8 +9,8 @@
 //!                 "jobs": [ { "threads": 8, "pattern": "random", "block_bytes": 4096 } ] } ] }
 //! ```
 //!
-//! `device` may have an `array` of such drives (`spec/array.rs`). A job with `"direct": false` needs `"cache": {"limit_bytes": 67108864}` and a
-//! multi-queue kernel (`task/cached.rs`). With `"files": {"filesystem": "ext4"}` the jobs use files (`assemble/files.rs`). Unknown keys are
+//! `device` may have an `array` of such drives (`spec/array.rs`). A job with `"direct": false` needs `"cache": {"limit_bytes": 67108864}`: the
+//! device is a file in one piece. With `"files": {"filesystem": "ext4"}` the jobs use files (`assemble/files.rs` for both). Unknown keys are
 //! refused by name.
 
 pub mod array;

@@ -6,6 +6,13 @@ use seekwise_host::block::{Access, Driver};
 use seekwise_sched::Direction;
 use seekwise_units::{Lba, Nanos, Sectors};
 
+/// Commands of one direction.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Given {
+    pub commands: u64,
+    pub sectors: u64,
+}
+
 #[derive(Clone, Debug)]
 pub struct AttachedDrive<D> {
     pub device: D,
@@ -16,8 +23,8 @@ pub struct AttachedDrive<D> {
     busy_since: Nanos,
     pub busy: Nanos,
     pub sectors: u64,
-    /// Commands given to the device since they were last counted.
-    pub given: u64,
+    /// Commands given to the device since they were last counted, reads and writes.
+    pub given: [Given; 2],
     /// Processor time of the host for the device's own work.
     pub host_work: Nanos,
 }
@@ -34,7 +41,7 @@ impl<D: Device> AttachedDrive<D> {
             busy_since: Nanos::ZERO,
             busy: Nanos::ZERO,
             sectors: 0,
-            given: 0,
+            given: [Given::default(); 2],
             host_work: Nanos::ZERO,
         }
     }
@@ -106,7 +113,9 @@ impl<D: Device> Driver for AttachedDrive<D> {
         }
         self.outstanding += 1;
         self.sectors += sectors.0;
-        self.given += 1;
+        let given = &mut self.given[direction as usize];
+        given.commands += 1;
+        given.sectors += sectors.0;
         let kind = match direction {
             Direction::Read => CommandKind::Read,
             Direction::Write => CommandKind::Write {

@@ -16,8 +16,6 @@ pub struct CachePlan {
     pub spread: u64,
     /// Requests of a plug.
     pub plug: usize,
-    /// Counters of the group lag until so many changes have come together.
-    pub lag: u64,
     pub kernel: seekwise_sched::Kernel,
     pub cost: CacheCost,
 }

@@ -1,12 +1,10 @@
 //! Who uses a storage: the programs of a phase, and the kernel's threads between them and the storage.
 
 pub mod cache_plan;
-pub mod cached;
 pub mod direct;
 mod flusher;
 mod flushes;
 pub mod program;
-mod thread;
 pub mod traced;
 
 use crate::result::ThreadEnd;

@@ -188,49 +188,56 @@ fn legacy_submitters(
         );
     }
     for line in requests.lines().skip(1) {
-        let f: Vec<&str> = line.trim_end().split(',').collect();
-        if f.len() < 8 {
-            return Err(format!("a request needs 8 fields, not \"{line}\""));
-        }
-        let process = process_number(f[0])?;
+        let (process, operation) = legacy_request(line, kernel)?;
         let submitter = found
             .get_mut(&process)
             .ok_or_else(|| format!("process p{process} is not in the list of processes"))?;
-        let start = match f[3] {
-            "" => Start::After(Nanos(if f[2].is_empty() {
-                0
-            } else {
-                number(f[2], "after_ns")?
-            })),
-            at => Start::At(Nanos(number(at, "at_ns")?)),
-        };
-        let wait = match f[7] {
-            "own" => Wait::Own,
-            "no" => Wait::No,
-            "all" => Wait::All,
-            other => return Err(format!("wait is \"{other}\", none of own, no, all")),
-        };
-        let (lba, sectors) = match wait {
-            Wait::All => (0, 0),
-            _ => (number(f[5], "sector")?, number(f[6], "sectors")?),
-        };
-        submitter.script.operations.push(ScriptedOp {
-            start,
-            direction: if f[4].starts_with('W') {
-                Direction::Write
-            } else {
-                Direction::Read
-            },
-            sync: f[4] != "W",
-            // REQ_NOIDLE came with 2.6.30; 2.6.24 has none (README).
-            no_idle: f[4] == "WSN" && kernel.at_least(2, 6, 30),
-            lba: Lba(lba),
-            sectors: Sectors(sectors),
-            wait,
-            processor: Nanos::ZERO,
-        });
+        submitter.script.operations.push(operation);
     }
     Ok(found.into_values().collect())
+}
+
+/// A line of a list of requests: whose it is, and what it asks for.
+fn legacy_request(line: &str, kernel: &Kernel) -> Result<(u32, ScriptedOp), String> {
+    let f: Vec<&str> = line.trim_end().split(',').collect();
+    if f.len() < 8 {
+        return Err(format!("a request needs 8 fields, not \"{line}\""));
+    }
+    let process = process_number(f[0])?;
+    let start = match f[3] {
+        "" => Start::After(Nanos(if f[2].is_empty() {
+            0
+        } else {
+            number(f[2], "after_ns")?
+        })),
+        at => Start::At(Nanos(number(at, "at_ns")?)),
+    };
+    let wait = match f[7] {
+        "own" => Wait::Own,
+        "no" => Wait::No,
+        "all" => Wait::All,
+        other => return Err(format!("wait is \"{other}\", none of own, no, all")),
+    };
+    let (lba, sectors) = match wait {
+        Wait::All => (0, 0),
+        _ => (number(f[5], "sector")?, number(f[6], "sectors")?),
+    };
+    let operation = ScriptedOp {
+        start,
+        direction: if f[4].starts_with('W') {
+            Direction::Write
+        } else {
+            Direction::Read
+        },
+        sync: f[4] != "W",
+        // REQ_NOIDLE came with 2.6.30; 2.6.24 has none (README).
+        no_idle: f[4] == "WSN" && kernel.at_least(2, 6, 30),
+        lba: Lba(lba),
+        sectors: Sectors(sectors),
+        wait,
+        processor: Nanos::ZERO,
+    };
+    Ok((process, operation))
 }
 
 fn blk_mq(folder: &Path, stem: &str, conf: &Path) -> Result<Input, String> {

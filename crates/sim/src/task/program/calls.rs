@@ -1,10 +1,8 @@
 //! Calls one after the other; those that read.
 
-use super::{Doing, Io, Program, Programs, Queued, State};
-use crate::engine::Engine;
+use super::{Doing, Io, Program, ProgramEngine, Programs, Queued, State};
 use crate::spec::programs::{Kind, PROGRAMS_MAX};
 use crate::storage::Stack;
-use crate::task::cached::Watch;
 use crate::task::program::UnderWay;
 use seekwise_host::cache::page_cache::{Found, Run};
 use seekwise_host::cache::read_ahead::Window;
@@ -18,7 +16,7 @@ const FORKS_MAX: u32 = 1 << 9;
 const BUSY_MS: [u64; 12] = [1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50, 100];
 
 impl Programs {
-    pub(super) fn next<S: Stack>(&mut self, engine: &mut Engine<S, Watch>, index: usize) {
+    pub(super) fn next<S: Stack>(&mut self, engine: &mut ProgramEngine<S>, index: usize) {
         let program = &mut self.programs[index];
         let call = self.recordings[program.recording][program.at];
         let through = program.foreground && engine.now >= self.deadline;
@@ -36,7 +34,7 @@ impl Programs {
         }
     }
 
-    pub(super) fn begin<S: Stack>(&mut self, engine: &mut Engine<S, Watch>, index: usize) {
+    pub(super) fn begin<S: Stack>(&mut self, engine: &mut ProgramEngine<S>, index: usize) {
         let program = &mut self.programs[index];
         let call = self.recordings[program.recording][program.at];
         let file = program.files.get(call.1 as usize).copied();
@@ -70,7 +68,7 @@ impl Programs {
             }
             (kind @ (Kind::Forget | Kind::Discard), Some(file)) => {
                 self.cache.forget(file, kind == Kind::Discard);
-                self.changed(file.pages);
+                self.group.cleaned(file.pages, self.cache.unwritten());
                 self.done(engine, index);
             }
             (kind @ (Kind::DirectRead | Kind::DirectWrite), _) => self.direct(engine, index, kind),
@@ -96,7 +94,7 @@ impl Programs {
 
     fn another_process<S: Stack>(
         &mut self,
-        engine: &mut Engine<S, Watch>,
+        engine: &mut ProgramEngine<S>,
         index: usize,
         kind: Kind,
     ) {
@@ -118,7 +116,7 @@ impl Programs {
 
     fn lock<S: Stack>(
         &mut self,
-        engine: &mut Engine<S, Watch>,
+        engine: &mut ProgramEngine<S>,
         index: usize,
         number: u32,
         pause_ns: u64,
@@ -147,7 +145,7 @@ impl Programs {
         (number, file.0, file.1)
     }
 
-    pub(super) fn read<S: Stack>(&mut self, engine: &mut Engine<S, Watch>, index: usize) {
+    pub(super) fn read<S: Stack>(&mut self, engine: &mut ProgramEngine<S>, index: usize) {
         let (file, base, _) = self.file_of(index);
         loop {
             let program = &mut self.programs[index];
@@ -198,7 +196,7 @@ impl Programs {
     }
 
     /// A mapped page is touched: what lies around it is read as well (Linux v6.1 mm/filemap.c, do_sync_mmap_readahead).
-    pub(super) fn fault<S: Stack>(&mut self, engine: &mut Engine<S, Watch>, index: usize) {
+    pub(super) fn fault<S: Stack>(&mut self, engine: &mut ProgramEngine<S>, index: usize) {
         let (file, base, _) = self.file_of(index);
         let around = self.plan.read_ahead / 2;
         let program = &mut self.programs[index];
@@ -240,7 +238,7 @@ impl Programs {
     /// The pages of a window that are not there are made first, then handed down.
     fn make_window<S: Stack>(
         &mut self,
-        engine: &mut Engine<S, Watch>,
+        engine: &mut ProgramEngine<S>,
         index: usize,
         window: Window,
     ) {
@@ -284,7 +282,7 @@ impl Programs {
         self.resume(engine, index, pages + Nanos(each.0 * runs));
     }
 
-    pub(super) fn pages_read<S: Stack>(&mut self, engine: &mut Engine<S, Watch>, token: u32) {
+    pub(super) fn pages_read<S: Stack>(&mut self, engine: &mut ProgramEngine<S>, token: u32) {
         let UnderWay { run, .. } = self.under_way.remove(token as usize);
         self.cache.read_done(run);
         for index in 0..self.programs.len() {
@@ -308,7 +306,7 @@ impl Programs {
         }
     }
 
-    fn direct<S: Stack>(&mut self, engine: &mut Engine<S, Watch>, index: usize, kind: Kind) {
+    fn direct<S: Stack>(&mut self, engine: &mut ProgramEngine<S>, index: usize, kind: Kind) {
         let write = kind == Kind::DirectWrite;
         let program = &mut self.programs[index];
         let run = Run {
@@ -327,7 +325,7 @@ impl Programs {
         self.resume(engine, index, cost.submit + cost.scheduler);
     }
 
-    pub(super) fn direct_wait<S: Stack>(&mut self, engine: &mut Engine<S, Watch>, index: usize) {
+    pub(super) fn direct_wait<S: Stack>(&mut self, engine: &mut ProgramEngine<S>, index: usize) {
         if self.programs[index].direct == 0 {
             return self.done(engine, index);
         }

@@ -14,7 +14,7 @@
 //! Not modelled:  directories and inodes (cached), the journal's commits every 5 s and its checkpoints, blocks that are not side by side,
 //!                time slices, writes of a part of a page that is not cached (the recording reads it first).
 //! Source:        Linux v6.1 mm/filemap.c (do_sync_mmap_readahead), fs/jbd2/commit.c, block/blk-flush.c; SQLite 3.40 main.c
-//!                (sqliteDefaultBusyCallback); otherwise as `task/cached.rs`.
+//!                (sqliteDefaultBusyCallback); otherwise as `files/`.
 
 mod calls;
 mod sync;
@@ -24,14 +24,15 @@ mod write;
 
 use crate::cost::OperationCosts;
 use crate::engine::{Engine, Tasks, Threads};
+use crate::result::probe::Recorder;
 use crate::result::{ThreadEnd, Unit};
 use crate::spec::programs::{self, Call, Extent, ProgramsSpec, PROGRAMS_MAX};
 use crate::storage::{Stack, FLUSHED};
 use crate::task::cache_plan::{self, CachePlan};
-use crate::task::cached::Watch;
 use crate::task::flusher::{self, Flusher, FLUSHER};
 use crate::task::flushes::Flushes;
 use seekwise_host::block::{Bio, Done, Submission};
+use seekwise_host::cache::group_counter::GroupCounter;
 use seekwise_host::cache::pacing::{Pacing, Writer};
 use seekwise_host::cache::page_cache::Run;
 use seekwise_host::cache::read_ahead::{ReadAhead, ReadAheadGeneration};
@@ -164,32 +165,24 @@ pub struct Programs {
     random: Random,
     under_way: Slab<UnderWay>,
     finished: Vec<(u32, bool)>,
-    /// Dirty and written in all; what the group's counters say, and changes since.
+    /// Dirty and written in all; what the group's counters say.
     dirtied: u64,
     written: u64,
-    group_seen: u64,
-    changes: u64,
+    group: GroupCounter,
     /// The foreground begins no unit then, and nothing is waited for then.
     deadline: Nanos,
     stop: Nanos,
     foreground: usize,
 }
 
-impl Programs {
-    pub fn new<S: Stack>(
-        engine: &mut Engine<S, Watch>,
-        spec: &ProgramsSpec,
-        runtime: Nanos,
-        costs: OperationCosts,
-        plan: CachePlan,
+impl Program {
+    fn new(
+        index: usize,
+        given: &programs::ProgramSpec,
+        ahead: ReadAhead,
+        processor: usize,
     ) -> Self {
-        engine.begin_phase(4096, spec.programs.len());
-        let start = engine.now;
-        let generation = ReadAheadGeneration::of(plan.kernel.version);
-        // Nobody announces how he reads: the plan has what fio's announcement makes of it.
-        let ahead = ReadAhead::new(generation, plan.read_ahead / 2);
-        let processors = engine.processors.count();
-        let program = |(index, given): (usize, &programs::ProgramSpec)| Program {
+        Self {
             job: given.job,
             recording: given.recording as usize,
             files: given.files.clone(),
@@ -197,7 +190,7 @@ impl Programs {
             own: ProcessId(index as u32 + 1),
             process: ProcessId(index as u32 + 1),
             forks: 0,
-            processor: index % processors,
+            processor,
             ahead: vec![ahead; given.files.len()],
             misses: vec![0; given.files.len()],
             writer: Writer::default(),
@@ -214,6 +207,29 @@ impl Programs {
             owed: Nanos::ZERO,
             began: None,
             ended: None,
+        }
+    }
+}
+
+/// The engine below recorded programs.
+type ProgramEngine<S> = Engine<S, Option<Recorder>>;
+
+impl Programs {
+    pub fn new<S: Stack>(
+        engine: &mut ProgramEngine<S>,
+        spec: &ProgramsSpec,
+        runtime: Nanos,
+        costs: OperationCosts,
+        plan: CachePlan,
+    ) -> Self {
+        engine.begin_phase(4096, spec.programs.len());
+        let start = engine.now;
+        let generation = ReadAheadGeneration::of(plan.kernel.version);
+        // Nobody announces how he reads: the plan has what fio's announcement makes of it.
+        let ahead = ReadAhead::new(generation, plan.read_ahead / 2);
+        let processors = engine.processors.count();
+        let program = |(index, given): (usize, &programs::ProgramSpec)| {
+            Program::new(index, given, ahead, index % processors)
         };
         let programs: Vec<Program> = spec.programs.iter().enumerate().map(program).collect();
         for (index, given) in spec.programs.iter().enumerate() {
@@ -244,15 +260,14 @@ impl Programs {
             finished: Vec::new(),
             dirtied: 0,
             written: 0,
-            group_seen: 0,
-            changes: 0,
+            group: GroupCounter::of(plan.kernel.version),
             deadline,
             stop,
         }
     }
 
     /// The program goes on when the processor has done `work` for it.
-    fn resume<S: Stack>(&mut self, engine: &mut Engine<S, Watch>, index: usize, work: Nanos) {
+    fn resume<S: Stack>(&mut self, engine: &mut ProgramEngine<S>, index: usize, work: Nanos) {
         let program = &mut self.programs[index];
         program.state = State::Ready;
         let work = work + core::mem::replace(&mut program.owed, Nanos::ZERO);
@@ -261,19 +276,19 @@ impl Programs {
     }
 
     /// What it waited for has come.
-    fn wake<S: Stack>(&mut self, engine: &mut Engine<S, Watch>, index: usize) {
+    fn wake<S: Stack>(&mut self, engine: &mut ProgramEngine<S>, index: usize) {
         let wake = self.costs.usual().wake;
         self.resume(engine, index, wake);
     }
 
-    fn wait<S: Stack>(&mut self, engine: &mut Engine<S, Watch>, index: usize, state: State) {
+    fn wait<S: Stack>(&mut self, engine: &mut ProgramEngine<S>, index: usize, state: State) {
         self.programs[index].state = state;
         let now = engine.now;
         engine.storage.process_waits(now, &mut engine.observer);
     }
 
     /// The call is through.
-    fn done<S: Stack>(&mut self, engine: &mut Engine<S, Watch>, index: usize) {
+    fn done<S: Stack>(&mut self, engine: &mut ProgramEngine<S>, index: usize) {
         let program = &mut self.programs[index];
         program.doing = Doing::Next;
         program.at = (program.at + 1) % self.recordings[program.recording].len();
@@ -281,7 +296,7 @@ impl Programs {
     }
 
     /// The program has the processor, and what it owed of it is done.
-    fn step<S: Stack>(&mut self, engine: &mut Engine<S, Watch>, index: usize) {
+    fn step<S: Stack>(&mut self, engine: &mut ProgramEngine<S>, index: usize) {
         let program = &self.programs[index];
         if program.state == State::Ended {
             return;
@@ -301,7 +316,7 @@ impl Programs {
         }
     }
 
-    fn end<S: Stack>(&mut self, engine: &mut Engine<S, Watch>, index: usize) {
+    fn end<S: Stack>(&mut self, engine: &mut ProgramEngine<S>, index: usize) {
         let now = engine.now;
         let program = &mut self.programs[index];
         program.state = State::Ended;
@@ -315,7 +330,7 @@ impl Programs {
             .process_exits(now, process, &mut engine.observer);
     }
 
-    fn unit<S: Stack>(&mut self, engine: &mut Engine<S, Watch>, index: usize, bytes: Option<u64>) {
+    fn unit<S: Stack>(&mut self, engine: &mut ProgramEngine<S>, index: usize, bytes: Option<u64>) {
         let now = engine.now;
         let program = &mut self.programs[index];
         let Some(began) = program.began.take() else {
@@ -338,7 +353,7 @@ impl Programs {
     }
 
     /// Hands down what a program has queued; false when it sleeps for a request.
-    fn submit_queued<S: Stack>(&mut self, engine: &mut Engine<S, Watch>, index: usize) -> bool {
+    fn submit_queued<S: Stack>(&mut self, engine: &mut ProgramEngine<S>, index: usize) -> bool {
         engine.storage.begin_plug();
         let mut all = true;
         while let Some(first) = self.programs[index].queue.pop_front() {
@@ -367,7 +382,7 @@ impl Programs {
     /// the token of what is refused now.
     fn hand_down<S: Stack>(
         &mut self,
-        engine: &mut Engine<S, Watch>,
+        engine: &mut ProgramEngine<S>,
         what: Queued,
         process: ProcessId,
         mut refused: Option<u32>,
@@ -411,7 +426,7 @@ impl Programs {
         (at, None)
     }
 
-    fn wake_sleepers<S: Stack>(&mut self, engine: &mut Engine<S, Watch>) {
+    fn wake_sleepers<S: Stack>(&mut self, engine: &mut ProgramEngine<S>) {
         while let Some(process) = engine.storage.take_woken() {
             if process == FLUSHER {
                 if self.flusher.state == flusher::State::WaitsForRequest {
@@ -429,7 +444,7 @@ impl Programs {
         }
     }
 
-    fn ended(&mut self, engine: &mut Engine<impl Stack, Watch>, token: u32) {
+    fn ended(&mut self, engine: &mut ProgramEngine<impl Stack>, token: u32) {
         let UnderWay { run, io } = self.under_way[token as usize];
         let interrupt = |pages: u64| self.costs.request(io == Io::Read, pages as f64).interrupt;
         match io {
@@ -443,7 +458,7 @@ impl Programs {
                 engine.processors.book(0, engine.now, work);
                 self.cache.write_done(run);
                 self.written += run.pages;
-                self.changed(write::CHANGES_CLEAN * run.pages);
+                self.group.cleaned(run.pages, self.cache.unwritten());
                 self.wake_syncing(engine, run);
             }
             Io::Direct(index) => {
@@ -469,8 +484,8 @@ fn rest(what: Queued, at: u64) -> Queued {
     Queued { run, ..what }
 }
 
-impl<S: Stack> Tasks<S, Watch> for Programs {
-    fn at_work(&mut self, engine: &mut Engine<S, Watch>) -> bool {
+impl<S: Stack> Tasks<S, Option<Recorder>> for Programs {
+    fn at_work(&mut self, engine: &mut ProgramEngine<S>) -> bool {
         if self.foreground > 0 && engine.now < self.stop {
             return true;
         }
@@ -482,7 +497,7 @@ impl<S: Stack> Tasks<S, Watch> for Programs {
         false
     }
 
-    fn storage_due(&mut self, engine: &mut Engine<S, Watch>) {
+    fn storage_due(&mut self, engine: &mut ProgramEngine<S>) {
         let finished = &mut self.finished;
         engine.events += engine.storage.advance(
             engine.now,
@@ -503,11 +518,11 @@ impl<S: Stack> Tasks<S, Watch> for Programs {
         }
     }
 
-    fn timer_fired(&mut self, engine: &mut Engine<S, Watch>) {
+    fn timer_fired(&mut self, engine: &mut ProgramEngine<S>) {
         self.wake_sleepers(engine);
     }
 
-    fn act(&mut self, engine: &mut Engine<S, Watch>) {
+    fn act(&mut self, engine: &mut ProgramEngine<S>) {
         let Some(entry) = engine.agenda.pop() else {
             return;
         };
@@ -520,7 +535,7 @@ impl<S: Stack> Tasks<S, Watch> for Programs {
     }
 }
 
-impl<S: Stack> Threads<S, Watch> for Programs {
+impl<S: Stack> Threads<S, Option<Recorder>> for Programs {
     fn ends(&self, started: Nanos, now: Nanos) -> Vec<ThreadEnd> {
         let end = |program: &Program| ThreadEnd {
             job: program.job,

@@ -1,10 +1,8 @@
 //! fsync: a program's own pages, the file system's commit, the flush of the drive's cache.
 
-use super::{Doing, Io, Programs, Queued, State, JOURNAL};
-use crate::engine::Engine;
+use super::{Doing, Io, ProgramEngine, Programs, Queued, State, JOURNAL};
 use crate::spec::programs::Extent;
 use crate::storage::Stack;
-use crate::task::cached::Watch;
 use seekwise_host::cache::page_cache::Run;
 
 /// Runs of pages that are handed down before it is looked whether there are more.
@@ -76,7 +74,7 @@ impl Journal {
 }
 
 impl Programs {
-    pub(super) fn sync_pages<S: Stack>(&mut self, engine: &mut Engine<S, Watch>, index: usize) {
+    pub(super) fn sync_pages<S: Stack>(&mut self, engine: &mut ProgramEngine<S>, index: usize) {
         let program = &mut self.programs[index];
         let mut runs = 0u64;
         while program.queue.len() < RUNS {
@@ -111,7 +109,7 @@ impl Programs {
         (program.files[call.1 as usize], call.3)
     }
 
-    pub(super) fn sync_wait<S: Stack>(&mut self, engine: &mut Engine<S, Watch>, index: usize) {
+    pub(super) fn sync_wait<S: Stack>(&mut self, engine: &mut ProgramEngine<S>, index: usize) {
         let (file, blocks) = self.synced_file(index);
         if self.cache.next_writing(0, file.0, file.end()) < file.end() {
             return self.wait(engine, index, State::WaitsForWritten);
@@ -128,7 +126,7 @@ impl Programs {
     }
 
     /// Pages have been written: who waits for the last of a file's goes on.
-    pub(super) fn wake_syncing<S: Stack>(&mut self, engine: &mut Engine<S, Watch>, run: Run) {
+    pub(super) fn wake_syncing<S: Stack>(&mut self, engine: &mut ProgramEngine<S>, run: Run) {
         for index in 0..self.programs.len() {
             if self.programs[index].state != State::WaitsForWritten {
                 continue;
@@ -141,7 +139,7 @@ impl Programs {
         }
     }
 
-    fn begin_commit<S: Stack>(&mut self, engine: &mut Engine<S, Watch>) {
+    fn begin_commit<S: Stack>(&mut self, engine: &mut ProgramEngine<S>) {
         let journal = &mut self.journal;
         journal.served = core::mem::take(&mut journal.waiting);
         let blocks = core::mem::take(&mut journal.blocks);
@@ -149,7 +147,7 @@ impl Programs {
         self.write_log(engine, blocks);
     }
 
-    fn write_log<S: Stack>(&mut self, engine: &mut Engine<S, Watch>, blocks: u64) {
+    fn write_log<S: Stack>(&mut self, engine: &mut ProgramEngine<S>, blocks: u64) {
         let run = self.journal.take(blocks);
         self.journal.submitted = false;
         self.journal.queue = Some(Queued {
@@ -161,7 +159,7 @@ impl Programs {
         self.submit_log(engine);
     }
 
-    pub(super) fn submit_log<S: Stack>(&mut self, engine: &mut Engine<S, Watch>) {
+    pub(super) fn submit_log<S: Stack>(&mut self, engine: &mut ProgramEngine<S>) {
         let Some(what) = self.journal.queue.take() else {
             return;
         };
@@ -180,7 +178,7 @@ impl Programs {
         }
     }
 
-    pub(super) fn log_written<S: Stack>(&mut self, engine: &mut Engine<S, Watch>) {
+    pub(super) fn log_written<S: Stack>(&mut self, engine: &mut ProgramEngine<S>) {
         self.journal.bios_left -= 1;
         if self.journal.bios_left > 0 || !self.journal.submitted {
             return;
@@ -193,7 +191,7 @@ impl Programs {
     }
 
     /// One drive's cache is empty.
-    pub(super) fn drive_flushed<S: Stack>(&mut self, engine: &mut Engine<S, Watch>) {
+    pub(super) fn drive_flushed<S: Stack>(&mut self, engine: &mut ProgramEngine<S>) {
         for who in self.flushes.drive_flushed(engine) {
             match who {
                 Asks::Program(index) => self.synced(engine, index),
@@ -202,7 +200,7 @@ impl Programs {
         }
     }
 
-    fn journal_flushed<S: Stack>(&mut self, engine: &mut Engine<S, Watch>) {
+    fn journal_flushed<S: Stack>(&mut self, engine: &mut ProgramEngine<S>) {
         if self.journal.stage == Stage::FlushBefore {
             self.journal.stage = Stage::CommitBlock;
             return self.write_log(engine, 1);
@@ -216,7 +214,7 @@ impl Programs {
         }
     }
 
-    fn synced<S: Stack>(&mut self, engine: &mut Engine<S, Watch>, index: usize) {
+    fn synced<S: Stack>(&mut self, engine: &mut ProgramEngine<S>, index: usize) {
         let wake = self.costs.usual().wake;
         let program = &mut self.programs[index];
         program.owed += wake;

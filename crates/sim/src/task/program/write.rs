@@ -1,37 +1,23 @@
 //! Writes into the page cache, and the flusher that carries them to the drive.
 
-use super::{Io, Programs, Queued, State, CLOCK, EXPIRED, FLUSH, PERIOD, STEP};
-use crate::engine::Engine;
+use super::{Io, ProgramEngine, Programs, Queued, State, CLOCK, EXPIRED, FLUSH, PERIOD, STEP};
 use crate::storage::Stack;
-use crate::task::cached::Watch;
 use crate::task::flusher::{self, FLUSHER};
 use seekwise_host::cache::pacing::{Seen, Verdict};
 use seekwise_host::cache::page_cache::{Found, Run};
 use seekwise_units::Nanos;
 
-/// The flusher's turn on the processor, as in `task/cached.rs`; there, too, where the next three come from.
+/// The flusher's turn on the processor, about as long as a program's call: both get their half of it in the long run.
 const FLUSHER_TURN: Nanos = Nanos::from_micros(100);
-const CHANGES_DIRTY: u64 = 8;
-const CHANGES_WRITING: u64 = 2;
-pub(super) const CHANGES_CLEAN: u64 = 1;
 
 impl Programs {
     fn seen(&self) -> Seen {
-        let dirty = self.cache.dirty() + self.cache.writing();
-        let exact = self.plan.lag == 0;
-        let group = if exact { dirty } else { self.group_seen };
+        let dirty = self.cache.unwritten();
+        let group = self.group.pages(dirty);
         Seen::of_device(group, dirty, self.dirtied, self.written)
     }
 
-    pub(super) fn changed(&mut self, count: u64) {
-        self.changes += count;
-        if self.changes >= self.plan.lag {
-            self.changes = 0;
-            self.group_seen = self.cache.dirty() + self.cache.writing();
-        }
-    }
-
-    pub(super) fn write<S: Stack>(&mut self, engine: &mut Engine<S, Watch>, index: usize) {
+    pub(super) fn write<S: Stack>(&mut self, engine: &mut ProgramEngine<S>, index: usize) {
         loop {
             let program = &mut self.programs[index];
             let due = self.pacing.pages_to_look(&program.writer);
@@ -65,12 +51,12 @@ impl Programs {
             program.owed += Nanos(self.plan.cost.reclaim_page * reclaimed);
             program.writer.dirtied += new;
             self.dirtied += new;
-            self.changed(CHANGES_DIRTY * new);
+            self.group.dirtied(new, self.cache.unwritten());
         }
     }
 
     /// A writer looks at the limits; true when it sleeps.
-    fn look<S: Stack>(&mut self, engine: &mut Engine<S, Watch>, index: usize) -> bool {
+    fn look<S: Stack>(&mut self, engine: &mut ProgramEngine<S>, index: usize) -> bool {
         let seen = self.seen();
         let kernel = self.plan.kernel;
         let tick = kernel.jiffies(engine.now);
@@ -91,7 +77,7 @@ impl Programs {
         }
     }
 
-    fn wake_flusher<S: Stack>(&mut self, engine: &mut Engine<S, Watch>) {
+    fn wake_flusher<S: Stack>(&mut self, engine: &mut ProgramEngine<S>) {
         if self.flusher.state == flusher::State::Idle {
             self.flusher.state = flusher::State::Working;
             engine.agenda.push(engine.now, FLUSH);
@@ -99,7 +85,7 @@ impl Programs {
     }
 
     /// Every 5 s: something has been dirty for 30 s.
-    pub(super) fn look_for_old<S: Stack>(&mut self, engine: &mut Engine<S, Watch>) {
+    pub(super) fn look_for_old<S: Stack>(&mut self, engine: &mut ProgramEngine<S>) {
         let now = engine.now;
         engine.agenda.push(now + PERIOD, CLOCK);
         self.dirty_since = match self.dirty_since {
@@ -115,7 +101,7 @@ impl Programs {
     }
 
     /// The flusher's step: what it has gathered goes to the queue, then it gathers on.
-    pub(super) fn flush<S: Stack>(&mut self, engine: &mut Engine<S, Watch>) {
+    pub(super) fn flush<S: Stack>(&mut self, engine: &mut ProgramEngine<S>) {
         let now = engine.now;
         if self.flusher.owed > Nanos::ZERO {
             // It shares the processor with the programs.
@@ -144,13 +130,13 @@ impl Programs {
             self.flusher.left = self.pacing.turn();
         }
         let pages = self.flusher.gather(&mut self.cache, &self.plan);
-        self.changed(CHANGES_WRITING * pages);
+        self.group.writing(pages, self.cache.unwritten());
         self.flusher.owed = Nanos(self.plan.cost.flush_page * pages.max(1));
         engine.agenda.push(now, FLUSH);
     }
 
     /// False when the flusher sleeps for a request.
-    fn submit_batch<S: Stack>(&mut self, engine: &mut Engine<S, Watch>) -> bool {
+    fn submit_batch<S: Stack>(&mut self, engine: &mut ProgramEngine<S>) -> bool {
         let now = engine.now;
         engine.storage.begin_plug();
         let mut all = true;

@@ -3,13 +3,16 @@
 //! A closed-loop operation costs two events: its completion, and the arrival of the thread's next bio, whose time follows from the
 //! processor's at once.
 
+mod finish;
+mod script;
+
 use crate::engine::{Engine, Tasks, Threads};
 use crate::result::ThreadEnd;
 use crate::storage::{Stack, FLUSHED};
 use crate::task::flushes::Flushes;
 use crate::task::{ThreadLoad, ThreadPlan};
 use seekwise_host::block::{Bio, Done, Observer};
-use seekwise_host::job::{Operation, Pace, Start, Wait};
+use seekwise_host::job::{Operation, Pace, Wait};
 use seekwise_sched::Direction;
 use seekwise_units::{Lba, Nanos, Sectors};
 use slab::Slab;
@@ -86,6 +89,51 @@ pub struct DirectThreads {
     flushes: Flushes<u32>,
 }
 
+impl DirectThread {
+    /// What the thread asks for next, since when, and whether it waits for it and no idling follows; None: it has asked for all.
+    #[inline(always)]
+    fn next_operation(
+        &mut self,
+        now: Nanos,
+        to_submit: Nanos,
+    ) -> Option<(Operation, Nanos, bool, bool)> {
+        Some(match &mut self.plan.load {
+            ThreadLoad::Generated { stream, pace, sync } => {
+                if self.left == 0 {
+                    return None;
+                }
+                self.left -= 1;
+                let started = match pace {
+                    Pace::Closed { .. } => now.saturating_sub(to_submit),
+                    Pace::Open { .. } => self.due,
+                };
+                let operation = stream.draw();
+                (
+                    operation,
+                    started,
+                    *sync || operation.direction == Direction::Read,
+                    false,
+                )
+            }
+            ThreadLoad::Scripted(script) => {
+                let line = script.operations[script.next];
+                script.next += 1;
+                let operation = Operation {
+                    direction: line.direction,
+                    start: line.lba,
+                    sectors: line.sectors,
+                };
+                (
+                    operation,
+                    now.saturating_sub(to_submit),
+                    line.sync,
+                    line.no_idle,
+                )
+            }
+        })
+    }
+}
+
 impl DirectThreads {
     pub fn new<S: Stack, O: Observer>(engine: &mut Engine<S, O>, plans: Vec<ThreadPlan>) -> Self {
         let start = engine.now;
@@ -135,180 +183,6 @@ impl DirectThreads {
             all.end_if_done(engine, start, index);
         }
         all
-    }
-
-    fn finish_further<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>) {
-        let mut finished = std::mem::take(&mut self.finished);
-        for &token in &finished {
-            self.data_done(engine, token);
-        }
-        finished.clear();
-        self.finished = finished;
-    }
-
-    /// All of an operation's data are there.
-    #[inline(always)]
-    fn data_done<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>, token: u32) {
-        if !self.syncs || !self.asks_for_flush(engine, token) {
-            self.finish(engine, token);
-        }
-    }
-
-    /// After a write, as often as its thread does: fdatasync, or the flush that is part of a write with O_DSYNC.
-    #[cold]
-    fn asks_for_flush<S: Stack, O: Observer>(
-        &mut self,
-        engine: &mut Engine<S, O>,
-        token: u32,
-    ) -> bool {
-        let operation = &mut self.in_flight[token as usize];
-        let thread = &mut self.threads[operation.thread as usize];
-        let every = thread.plan.sync_every;
-        thread.writes += u32::from(operation.direction == Direction::Write && every > 0);
-        if every == 0 || thread.writes < every || operation.direction == Direction::Read {
-            return false;
-        }
-        thread.writes = 0;
-        operation.written = (every > 1).then_some(engine.now);
-        self.flushes.ask(engine, token);
-        true
-    }
-
-    #[cold]
-    fn drives_flushed<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>, drives: u32) {
-        for _ in 0..drives {
-            for token in self.flushes.drive_flushed(engine) {
-                self.finish(engine, token);
-            }
-        }
-    }
-
-    #[cold]
-    fn wake_sleepers<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>) {
-        while let Some(process) = engine.storage.take_woken() {
-            // A notification may arrive for a thread of an earlier phase; that process no longer exists.
-            let thread = self.thread_of_process.get(process.0 as usize);
-            let Some(&thread) = thread.filter(|&&thread| thread != u32::MAX) else {
-                continue;
-            };
-            let plan = &self.threads[thread as usize].plan;
-            let at = engine
-                .processors
-                .book(plan.processor, engine.now, plan.cost.wake);
-            engine.agenda.push(at, thread << 2 | RETRY);
-        }
-    }
-
-    /// An operation is done: its access time is known, and the thread goes on.
-    #[inline(always)]
-    fn finish<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>, token: u32) {
-        let now = engine.now;
-        let InFlight {
-            thread: index,
-            direction,
-            sectors,
-            started,
-            written,
-            ..
-        } = self.in_flight.remove(token as usize);
-        let thread = &mut self.threads[index as usize];
-        thread.in_flight -= 1;
-        let processor = thread.plan.processor;
-        let cost = thread.plan.cost;
-        let returned;
-        match &mut thread.plan.load {
-            ThreadLoad::Generated {
-                pace: Pace::Closed { think, .. },
-                stream,
-                ..
-            } => {
-                let goes_on = thread.left > 0 && now < thread.plan.deadline;
-                if goes_on && *think == seekwise_host::job::Gap::ZERO {
-                    let to_submit = cost.to_submit();
-                    let enters =
-                        engine
-                            .processors
-                            .book(processor, now, cost.to_return() + to_submit);
-                    returned = enters - to_submit;
-                    engine.agenda.push(enters, index << 2 | ENTER);
-                } else {
-                    returned = engine.processors.book(processor, now, cost.to_return());
-                    if goes_on {
-                        let at = returned + think.draw(&mut stream.random);
-                        engine.agenda.push(at, index << 2 | READY);
-                    }
-                }
-            }
-            ThreadLoad::Generated {
-                pace: Pace::Open { .. },
-                ..
-            } => {
-                returned = engine.processors.book(processor, now, cost.to_return());
-            }
-            ThreadLoad::Scripted(_) => {
-                // The interrupt delays whoever runs; waking up is paid when the thread gets the processor.
-                returned = engine.processors.book(processor, now, cost.interrupt);
-                let notified = match thread.waits_for {
-                    WaitsFor::Operation(waited) => waited == token,
-                    WaitsFor::All => thread.in_flight == 0,
-                    WaitsFor::Nothing => false,
-                };
-                if notified {
-                    thread.waits_for = WaitsFor::Nothing;
-                    self.next_line(engine, index, returned);
-                }
-            }
-        }
-        // fio times a call of its own apart.
-        let flushed = written.map_or(Nanos::ZERO, |at| now - at);
-        let latency = returned - started - flushed;
-        let thread = &self.threads[index as usize];
-        let scripted = matches!(thread.plan.load, ThreadLoad::Scripted(_));
-        let may_end = scripted || thread.left == 0 || returned >= thread.plan.deadline;
-        engine.jobs[thread.plan.job as usize].record(direction, Sectors(sectors), latency);
-        engine.windows.record(now, sectors, latency);
-        engine.last_return = engine.last_return.max(returned);
-        if may_end {
-            self.end_if_done(engine, returned, index);
-        }
-    }
-
-    /// Ends a thread that has nothing more to issue and nothing outstanding.
-    #[inline]
-    fn end_if_done<S: Stack, O: Observer>(
-        &mut self,
-        engine: &mut Engine<S, O>,
-        at: Nanos,
-        index: u32,
-    ) {
-        let thread = &self.threads[index as usize];
-        if thread.in_flight > 0 || thread.pending.is_some() || thread.ended.is_some() {
-            return;
-        }
-        let is_done = match &thread.plan.load {
-            ThreadLoad::Generated { .. } => {
-                thread.left == 0 || engine.now >= thread.plan.deadline || at >= thread.plan.deadline
-            }
-            ThreadLoad::Scripted(script) => {
-                script.next >= script.operations.len() && thread.waits_for == WaitsFor::Nothing
-            }
-        };
-        if is_done {
-            self.end(engine, at, index);
-        }
-    }
-
-    #[cold]
-    fn end<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>, at: Nanos, index: u32) {
-        let thread = &mut self.threads[index as usize];
-        thread.ended = Some(at);
-        thread.left = 0;
-        let process = thread.plan.process;
-        engine.running -= 1;
-        engine.last_return = engine.last_return.max(at);
-        engine
-            .storage
-            .process_exits(engine.now, process, &mut engine.observer);
     }
 
     /// A thread may issue its next operation: it needs its processor first.
@@ -373,39 +247,9 @@ impl DirectThreads {
         }
         let to_submit = thread.plan.cost.to_submit();
         let (processor, behind) = (thread.plan.processor, thread.plan.cost.behind);
-        let (operation, started, sync, no_idle) = match &mut thread.plan.load {
-            ThreadLoad::Generated { stream, pace, sync } => {
-                if thread.left == 0 {
-                    return;
-                }
-                thread.left -= 1;
-                let started = match pace {
-                    Pace::Closed { .. } => now.saturating_sub(to_submit),
-                    Pace::Open { .. } => thread.due,
-                };
-                let operation = stream.draw();
-                (
-                    operation,
-                    started,
-                    *sync || operation.direction == Direction::Read,
-                    false,
-                )
-            }
-            ThreadLoad::Scripted(script) => {
-                let line = script.operations[script.next];
-                script.next += 1;
-                let operation = Operation {
-                    direction: line.direction,
-                    start: line.lba,
-                    sectors: line.sectors,
-                };
-                (
-                    operation,
-                    now.saturating_sub(to_submit),
-                    line.sync,
-                    line.no_idle,
-                )
-            }
+        let Some((operation, started, sync, no_idle)) = thread.next_operation(now, to_submit)
+        else {
+            return;
         };
         thread.in_flight += 1;
         let record = InFlight {
@@ -508,71 +352,6 @@ impl DirectThreads {
                 }
                 Wait::No | Wait::All => self.next_line(engine, index, now),
             },
-        }
-    }
-
-    /// A scripted thread's previous call returned at `returned`: when does the next line begin?
-    fn next_line<S: Stack, O: Observer>(
-        &mut self,
-        engine: &mut Engine<S, O>,
-        index: u32,
-        returned: Nanos,
-    ) {
-        let thread = &mut self.threads[index as usize];
-        let ThreadLoad::Scripted(script) = &thread.plan.load else {
-            return;
-        };
-        let at = match script.operations.get(script.next) {
-            None => {
-                self.end_if_done(engine, returned, index);
-                self.leave_processor(engine, index);
-                return;
-            }
-            Some(line) => match line.start {
-                Start::After(pause) => returned + pause,
-                Start::At(time) => (engine.phase_start + time).max(returned),
-            },
-        };
-        if at > returned {
-            self.leave_processor(engine, index);
-        } else if self.on_processor != Some(index) {
-            // Woken by an interrupt: it stands in the run queue from now on.
-            self.run_queue.push(index << 2 | READY);
-            self.pick(engine);
-            return;
-        }
-        engine.agenda.push(at, index << 2 | READY);
-    }
-
-    /// A scripted thread sleeps or ends: the next one gets the processor.
-    fn leave_processor<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>, index: u32) {
-        if self.on_processor != Some(index) {
-            return;
-        }
-        self.on_processor = None;
-        self.pick(engine);
-    }
-
-    /// Gives a free processor to the thread that has used least of it, once no interrupt is left to serve.
-    fn pick<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>) {
-        if self.on_processor.is_some() || self.run_queue.is_empty() {
-            return;
-        }
-        let free = engine.processors.book(0, Nanos::ZERO, Nanos::ZERO);
-        if free > engine.now {
-            engine.agenda.push(free, PICK);
-            return;
-        }
-        let used = |entry: &u32| self.threads[(*entry >> 2) as usize].used;
-        let next = (0..self.run_queue.len())
-            .min_by_key(|&i| used(&self.run_queue[i]))
-            .unwrap_or(0);
-        let entry = self.run_queue.remove(next);
-        self.on_processor = Some(entry >> 2);
-        self.picked = true;
-        match entry & 3 {
-            READY => self.ready(engine, entry >> 2),
-            _ => self.retry(engine, entry >> 2),
         }
     }
 

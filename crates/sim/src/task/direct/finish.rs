@@ -1,0 +1,205 @@
+//! Operations that are done: the flush that may follow, when the call returns, and what its thread does then.
+
+use super::{DirectThreads, InFlight, WaitsFor, ENTER, READY, RETRY};
+use crate::engine::Engine;
+use crate::storage::Stack;
+use crate::task::ThreadLoad;
+use seekwise_host::block::Observer;
+use seekwise_host::job::Pace;
+use seekwise_sched::Direction;
+use seekwise_units::{Nanos, Sectors};
+
+impl DirectThreads {
+    pub(super) fn finish_further<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>) {
+        let mut finished = std::mem::take(&mut self.finished);
+        for &token in &finished {
+            self.data_done(engine, token);
+        }
+        finished.clear();
+        self.finished = finished;
+    }
+
+    /// All of an operation's data are there.
+    #[inline(always)]
+    pub(super) fn data_done<S: Stack, O: Observer>(
+        &mut self,
+        engine: &mut Engine<S, O>,
+        token: u32,
+    ) {
+        if !self.syncs || !self.asks_for_flush(engine, token) {
+            self.finish(engine, token);
+        }
+    }
+
+    /// After a write, as often as its thread does: fdatasync, or the flush that is part of a write with O_DSYNC.
+    #[cold]
+    fn asks_for_flush<S: Stack, O: Observer>(
+        &mut self,
+        engine: &mut Engine<S, O>,
+        token: u32,
+    ) -> bool {
+        let operation = &mut self.in_flight[token as usize];
+        let thread = &mut self.threads[operation.thread as usize];
+        let every = thread.plan.sync_every;
+        thread.writes += u32::from(operation.direction == Direction::Write && every > 0);
+        if every == 0 || thread.writes < every || operation.direction == Direction::Read {
+            return false;
+        }
+        thread.writes = 0;
+        operation.written = (every > 1).then_some(engine.now);
+        self.flushes.ask(engine, token);
+        true
+    }
+
+    #[cold]
+    pub(super) fn drives_flushed<S: Stack, O: Observer>(
+        &mut self,
+        engine: &mut Engine<S, O>,
+        drives: u32,
+    ) {
+        for _ in 0..drives {
+            for token in self.flushes.drive_flushed(engine) {
+                self.finish(engine, token);
+            }
+        }
+    }
+
+    #[cold]
+    pub(super) fn wake_sleepers<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>) {
+        while let Some(process) = engine.storage.take_woken() {
+            // A notification may arrive for a thread of an earlier phase; that process no longer exists.
+            let thread = self.thread_of_process.get(process.0 as usize);
+            let Some(&thread) = thread.filter(|&&thread| thread != u32::MAX) else {
+                continue;
+            };
+            let plan = &self.threads[thread as usize].plan;
+            let at = engine
+                .processors
+                .book(plan.processor, engine.now, plan.cost.wake);
+            engine.agenda.push(at, thread << 2 | RETRY);
+        }
+    }
+
+    /// An operation is done: its access time is known, and the thread goes on.
+    #[inline(always)]
+    fn finish<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>, token: u32) {
+        let now = engine.now;
+        let InFlight {
+            thread: index,
+            direction,
+            sectors,
+            started,
+            written,
+            ..
+        } = self.in_flight.remove(token as usize);
+        self.threads[index as usize].in_flight -= 1;
+        let returned = self.thread_goes_on(engine, index, token);
+        // fio times a call of its own apart.
+        let flushed = written.map_or(Nanos::ZERO, |at| now - at);
+        let latency = returned - started - flushed;
+        let thread = &self.threads[index as usize];
+        let scripted = matches!(thread.plan.load, ThreadLoad::Scripted(_));
+        let may_end = scripted || thread.left == 0 || returned >= thread.plan.deadline;
+        engine.jobs[thread.plan.job as usize].record(direction, Sectors(sectors), latency);
+        engine.windows.record(now, sectors, latency);
+        engine.last_return = engine.last_return.max(returned);
+        if may_end {
+            self.end_if_done(engine, returned, index);
+        }
+    }
+
+    /// When the call returns; the thread is told then, and goes on.
+    #[inline(always)]
+    fn thread_goes_on<S: Stack, O: Observer>(
+        &mut self,
+        engine: &mut Engine<S, O>,
+        index: u32,
+        token: u32,
+    ) -> Nanos {
+        let now = engine.now;
+        let thread = &mut self.threads[index as usize];
+        let processor = thread.plan.processor;
+        let cost = thread.plan.cost;
+        match &mut thread.plan.load {
+            ThreadLoad::Generated {
+                pace: Pace::Closed { think, .. },
+                stream,
+                ..
+            } => {
+                let goes_on = thread.left > 0 && now < thread.plan.deadline;
+                if goes_on && *think == seekwise_host::job::Gap::ZERO {
+                    let to_submit = cost.to_submit();
+                    let enters =
+                        engine
+                            .processors
+                            .book(processor, now, cost.to_return() + to_submit);
+                    engine.agenda.push(enters, index << 2 | ENTER);
+                    enters - to_submit
+                } else {
+                    let returned = engine.processors.book(processor, now, cost.to_return());
+                    if goes_on {
+                        let at = returned + think.draw(&mut stream.random);
+                        engine.agenda.push(at, index << 2 | READY);
+                    }
+                    returned
+                }
+            }
+            ThreadLoad::Generated {
+                pace: Pace::Open { .. },
+                ..
+            } => engine.processors.book(processor, now, cost.to_return()),
+            ThreadLoad::Scripted(_) => {
+                // The interrupt delays whoever runs; waking up is paid when the thread gets the processor.
+                let returned = engine.processors.book(processor, now, cost.interrupt);
+                let notified = match thread.waits_for {
+                    WaitsFor::Operation(waited) => waited == token,
+                    WaitsFor::All => thread.in_flight == 0,
+                    WaitsFor::Nothing => false,
+                };
+                if notified {
+                    thread.waits_for = WaitsFor::Nothing;
+                    self.next_line(engine, index, returned);
+                }
+                returned
+            }
+        }
+    }
+
+    /// Ends a thread that has nothing more to issue and nothing outstanding.
+    #[inline]
+    pub(super) fn end_if_done<S: Stack, O: Observer>(
+        &mut self,
+        engine: &mut Engine<S, O>,
+        at: Nanos,
+        index: u32,
+    ) {
+        let thread = &self.threads[index as usize];
+        if thread.in_flight > 0 || thread.pending.is_some() || thread.ended.is_some() {
+            return;
+        }
+        let is_done = match &thread.plan.load {
+            ThreadLoad::Generated { .. } => {
+                thread.left == 0 || engine.now >= thread.plan.deadline || at >= thread.plan.deadline
+            }
+            ThreadLoad::Scripted(script) => {
+                script.next >= script.operations.len() && thread.waits_for == WaitsFor::Nothing
+            }
+        };
+        if is_done {
+            self.end(engine, at, index);
+        }
+    }
+
+    #[cold]
+    fn end<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>, at: Nanos, index: u32) {
+        let thread = &mut self.threads[index as usize];
+        thread.ended = Some(at);
+        thread.left = 0;
+        let process = thread.plan.process;
+        engine.running -= 1;
+        engine.last_return = engine.last_return.max(at);
+        engine
+            .storage
+            .process_exits(engine.now, process, &mut engine.observer);
+    }
+}
