@@ -38,7 +38,9 @@ USES_MOST: int | None = None
 ROUNDS = 8
 ROUNDS_MOST = 32
 """Of a use in which another setting seems better than the one in force, and eight rounds do not show it."""
-BATCH = 16
+BATCH_MOST = 16
+BATCH_PER_PROCESSOR = 2
+"""Results of a fast drive hold a row for each of some hundred thousand units: no more of them at once than keep the processors busy."""
 MIB = 2**20
 PAGE = 4096
 DATA_BYTES = 1024 * MIB
@@ -147,10 +149,12 @@ def _rounds(
 ) -> None:
     todo = [(use, number, candidate) for use in uses for number in rounds for candidate in plan.candidates]
     before = len(records)
-    for start in range(0, len(todo), BATCH):
-        batch = todo[start : start + BATCH]
+    processors = os.cpu_count() or 1
+    size = min(BATCH_MOST, BATCH_PER_PROCESSOR * processors)
+    for start in range(0, len(todo), size):
+        batch = todo[start : start + size]
         specs = [_spec(model, use, candidate, plan.seed + number) for use, number, candidate in batch]
-        results = json.loads(_core.simulate_cells(json.dumps(specs), os.cpu_count() or 1))
+        results = json.loads(_core.simulate_cells(json.dumps(specs), processors))
         for (use, number, candidate), spec, result in zip(batch, specs, results, strict=True):
             if "error" in result:
                 raise SeekwiseError(f"{use.name} cannot be simulated under {candidate.label}: {result['error']}")
