@@ -168,7 +168,7 @@ def test_the_commands_of_the_how_to_page_do_what_it_says(trace, tmp_path, monkey
     lines = [
         line.split() for line in re.findall(r"^ {4}seekwise (whatif srv\.swt .*|report last)$", page, re.MULTILINE)
     ]
-    assert len(lines) >= 6
+    assert len(lines) >= 3
     shutil.copy(trace, tmp_path / "srv.swt")
     monkeypatch.chdir(tmp_path)
     for _, name, *words in (line for line in lines if line[0] == "whatif"):
