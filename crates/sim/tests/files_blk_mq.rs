@@ -411,7 +411,7 @@ fn what_files_cannot_be_is_one_sentence() {
             refuse(deep(1, false), &|s| {
                 s["load"]["files"]["memory_bytes"] = json!(1 << 20)
             }),
-            "memory",
+            "limit_bytes",
         ),
     ] {
         assert!(
