@@ -132,7 +132,7 @@ pub struct FilesPlan {
     /// A task keeps the processor until it waits: those woken meanwhile have no credit that would push it aside (wake-up granularity of 1 to
     /// 10 ms up to 2.6.32). Otherwise who is woken has it next.
     pub keeps_processor: bool,
-    /// Of the tasks that want a processor the one has it that has had the least of it (CFS); otherwise whoever has wanted it longest.
+    /// The processor goes to the waiting task that has had the least of it (CFS); otherwise to the task that has waited longest.
     pub fair: bool,
     /// Schedulers are told that a thread has ended.
     pub exits: bool,

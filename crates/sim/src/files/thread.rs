@@ -66,7 +66,7 @@ pub(super) struct FileThread {
     pub(super) chosen: Option<Page>,
     pub(super) begun: bool,
     pub(super) reading: Reading,
-    /// The page that it waited for, which nobody takes from it.
+    /// The page that it waited for: reclaim leaves it in memory until the reader has run.
     pub(super) holds: Option<Page>,
     pub(super) read_ahead: ReadAhead,
     pub(super) random: Random,

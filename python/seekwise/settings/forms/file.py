@@ -25,7 +25,7 @@ SAFE_VALUE = re.compile(r"[A-Za-z0-9_ .,:+-]+")
 
 @dataclass(frozen=True)
 class File:
-    """A configuration file. `notes` say what else is needed; `merged_with`: what was there, None if nobody looked."""
+    """A configuration file. `notes` say what else is needed; `merged_with`: what was there, None if the file was not read."""
 
     HIDDEN: ClassVar = ("merged_with",)
 

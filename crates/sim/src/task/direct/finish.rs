@@ -149,7 +149,7 @@ impl DirectThreads {
                 ..
             } => engine.processors.book(processor, now, cost.to_return()),
             ThreadLoad::Scripted(_) => {
-                // The interrupt delays whoever runs; waking up is paid when the thread gets the processor.
+                // The interrupt delays the thread that runs; waking up is paid when the thread that waited gets the processor.
                 let returned = engine.processors.book(processor, now, cost.interrupt);
                 let notified = match thread.waits_for {
                     WaitsFor::Operation(waited) => waited == token,

@@ -225,7 +225,7 @@ impl Programs {
         engine.begin_phase(4096, spec.programs.len());
         let start = engine.now;
         let generation = ReadAheadGeneration::of(plan.kernel.version);
-        // Nobody announces how he reads: the plan has what fio's announcement makes of it.
+        // fio advises that it reads in order, which doubles the window of the plan; a recorded program gives no such advice.
         let ahead = ReadAhead::new(generation, plan.read_ahead / 2);
         let processors = engine.processors.count();
         let program = |(index, given): (usize, &programs::ProgramSpec)| {
