@@ -35,12 +35,11 @@ PYTEST := $(BIN)/python -m pytest
 TOGETHER := -n 2 --dist loadfile
 
 rust-tests:
-	cargo test --workspace --quiet --no-run
-
-# The extension and the Rust tests have profiles of their own: they are built side by side.
-test: bootstrap ## the tests: Rust, Python, and with root the kernel's own schedulers
-	@$(MAKE) --no-print-directory -j2 install rust-tests
 	cargo test --workspace --quiet
+
+# The extension and the Rust tests have profiles of their own: what one leaves of the processors, the other uses.
+test: bootstrap ## the tests: Rust, Python, and with root the kernel's own schedulers
+	@$(MAKE) --no-print-directory -j2 --output-sync=line install rust-tests
 	$(PYTEST) -m 'not slow' $(TOGETHER)
 
 slow: install

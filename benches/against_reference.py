@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from seekwise.judge.decision.records import Decided, decided
-from seekwise.judge.decision.verdicts import BOUND_FACTOR, Judged, Standing
+from seekwise.judge.decision.verdicts import BOUND_FACTOR, CandidateVerdict, Judged
 from seekwise.store.database import Store
 from seekwise.store.record import Record
 from seekwise.workload.live_plan import LivePlan
@@ -39,7 +39,7 @@ def pooled(runs: Sequence[Sequence[Record]]) -> list[Record]:
     return found
 
 
-def contradicted(said: Standing, true: Standing, limit: float) -> bool:
+def contradicted(said: CandidateVerdict, true: CandidateVerdict, limit: float) -> bool:
     if said.verdict in ("best", "within"):
         return true.loss is not None and true.loss > limit and true.low > 0
     return said.verdict == "worse" and true.verdict in ("best", "within") and true.loss == 0

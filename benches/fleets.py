@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from seekwise.report.fleet.rows import Summary, Sums, Unit
+from seekwise.report.fleet.rows import FleetSums, LogSums, Unit
 from seekwise.report.fleet.unlike import unlike
 
 DEVICE_SD, LOAD_SD, TRIAL_SD = 0.03, 0.02, 0.05
@@ -33,7 +33,7 @@ FAMILIES = (
 
 @dataclass
 class Fleet:
-    summary: Summary
+    summary: FleetSums
     wanted: set[tuple[str, str]] = field(default_factory=set)
 
 
@@ -87,7 +87,7 @@ def fleet(
     chosen = np.random.default_rng(seed)
     kernels = chosen.choice(len(KERNELS), hosts, p=KERNEL_SHARES)
     bad = set(chosen.choice(hosts, slow_hosts, replace=False).tolist())
-    found = Fleet(Summary(), {("sdb", f"host{number}") for number in bad})
+    found = Fleet(FleetSums(), {("sdb", f"host{number}") for number in bad})
     for device, model in MODELS.items():
         firmwares = (kernels == 2).astype(int) if confounded else chosen.choice(2, hosts, p=FIRMWARE_SHARES)
         speed = own(family, chosen, hosts)
@@ -111,7 +111,7 @@ def fleet(
                 for at, setting in enumerate(SETTINGS):
                     for metric, values in logs.items():
                         each = values[number, at]
-                        found.summary.sums[unit, load, setting, metric] = Sums(
+                        found.summary.sums[unit, load, setting, metric] = LogSums(
                             trials, float(each.sum()), float((each**2).sum())
                         )
     found.wanted |= changes_wanted(hosts, confounded)
@@ -125,7 +125,7 @@ def changes_wanted(hosts: int, confounded: bool) -> set[tuple[str, str]]:
     return {("kernel", KERNELS[2])} | (set() if confounded else {("firmware", FIRMWARES[1])})
 
 
-def named(summary: Summary) -> set[tuple[str, str]]:
+def named(summary: FleetSums) -> set[tuple[str, str]]:
     outliers, changes = unlike(summary)
     return {(each.device, each.host) for each in outliers} | {(each.part, each.value) for each in changes}
 

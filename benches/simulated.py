@@ -15,12 +15,12 @@ import sys
 import time
 from pathlib import Path
 
-TRIALS_OF_A_BLOCK = 36 * 4 + 2
-"""Three schedulers and the control in 36 cells, and two drift checks."""
+TRIALS_OF_A_REPETITION = 36 * 4 + 2
+"""Three schedulers and the control in 36 combinations, and two drift checks."""
 SCHEDULERS = 'scheduler = ["none", "mq-deadline", "bfq"]'
 
 
-def study(name: str, *, workload: str, blocks: int, settings: str = SCHEDULERS, more: str = "") -> str:
+def study(name: str, *, workload: str, repetitions: int, settings: str = SCHEDULERS, more: str = "") -> str:
     """Random reads of a disk. `workload`: threads, request sizes, numbers of requests; `more`: of the design."""
     return f"""
 name = "{name}"
@@ -35,7 +35,7 @@ operations = ["rand_read"]
 direct = true
 {workload}
 [design]
-blocks = {blocks}
+blocks = {repetitions}
 {more}
 """
 

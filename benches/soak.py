@@ -89,8 +89,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(dir=words.folder, prefix="seekwise-soak-") as name:
         folder = Path(name)
         study = folder / "soak.toml"
-        blocks = max(1, -(-words.trials // simulated.TRIALS_OF_A_BLOCK))
-        study.write_text(simulated.study("soak", workload=WORKLOAD.format(ios=words.ios), blocks=blocks))
+        repetitions = max(1, -(-words.trials // simulated.TRIALS_OF_A_REPETITION))
+        study.write_text(simulated.study("soak", workload=WORKLOAD.format(ios=words.ios), repetitions=repetitions))
         alone_s, *_ = simulated.ended(simulated.start(study, folder / "alone.db", folder / "state"))
         spread = simulated.start(study, folder / "spread.db", folder / "state", 2)
         killed = killing(spread, words.kill_every, random.Random(words.seed))

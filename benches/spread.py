@@ -30,13 +30,13 @@ size = "1g\""""
 
 def run(folder: Path, trials: int, ios: int, workers: int | None) -> tuple[int, list[float]]:
     """(trials, [wall, CPU of the driver, CPU of the workers] in seconds)."""
-    blocks = max(1, trials // simulated.TRIALS_OF_A_BLOCK)
+    repetitions = max(1, trials // simulated.TRIALS_OF_A_REPETITION)
     study, db = folder / "spread.toml", folder / "spread.db"
-    study.write_text(simulated.study("spread", workload=WORKLOAD.format(sizes=SIZES, ios=ios), blocks=blocks))
+    study.write_text(simulated.study("spread", workload=WORKLOAD.format(sizes=SIZES, ios=ios), repetitions=repetitions))
     found = simulated.ended(simulated.start(study, db, folder, workers))
     for each in folder.glob("spread.db*"):
         each.unlink()
-    return blocks * simulated.TRIALS_OF_A_BLOCK, found
+    return repetitions * simulated.TRIALS_OF_A_REPETITION, found
 
 
 def slope(folder: Path, trials: int, ios: int, workers: int | None) -> list[float]:
@@ -65,7 +65,7 @@ def main() -> int:
     asked.add_argument("--pairs", type=int, default=3)
     asked.add_argument("--folder", type=Path)
     words = asked.parse_args()
-    if words.trials < (least := 2 * simulated.TRIALS_OF_A_BLOCK):
+    if words.trials < (least := 2 * simulated.TRIALS_OF_A_REPETITION):
         asked.error(f"--trials: a slope needs {least} at least")
     with tempfile.TemporaryDirectory(dir=words.folder, prefix="seekwise-spread-") as name:
         folder = Path(name)

@@ -99,8 +99,10 @@ def circles_of_crate(source: Path) -> list[list[Module]]:
         joined: dict[Module, set[Module]] = {}
         for module, others in uses.items():
             if len(module) >= inside and module[:-1][: len(parent)] == parent:
-                beside = {other[:inside] for other in others if len(other) >= inside and other[: len(parent)] == parent}
-                joined.setdefault(module[:inside], set()).update(beside - {module[:inside]})
+                siblings = {
+                    other[:inside] for other in others if len(other) >= inside and other[: len(parent)] == parent
+                }
+                joined.setdefault(module[:inside], set()).update(siblings - {module[:inside]})
         found += [circle for circle in circles(joined) if circle not in found]
     return found
 
@@ -124,3 +126,21 @@ def lines_of(text: str) -> int:
     """Lines of a file without the tests at its end."""
     tests = TESTS.search(text)
     return len((text[: tests.start()] if tests else text).splitlines())
+
+
+PUBLIC_FUNCTION = re.compile(r'pub (?:(?:const|async|unsafe|extern "\w+") )*fn (\w+)')
+
+
+def undocumented(text: str) -> Iterable[str]:
+    """Names of the public functions without a `///` comment above them and their attributes; of the tests at a file's end none."""
+    tests = TESTS.search(text)
+    documented = in_attribute = False
+    for line in (text[: tests.start()] if tests else text).splitlines():
+        code = line.strip()
+        if in_attribute or code.startswith("#["):
+            in_attribute = not code.endswith("]")
+            continue
+        function = PUBLIC_FUNCTION.match(code)
+        if function and not documented:
+            yield function[1]
+        documented = code.startswith("///")

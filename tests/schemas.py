@@ -17,7 +17,7 @@ def strict(schema: object, where: str = "") -> object:
     """The schema without room for keys that it does not name; files of `verify` count what else their kind counts."""
     if isinstance(schema, dict):
         made = {key: strict(value, key) for key, value in schema.items()}
-        if "properties" in made and where != "File":
+        if "properties" in made and where != "ValidatedFile":
             made["additionalProperties"] = False
         return made
     return [strict(each) for each in schema] if isinstance(schema, list) else schema

@@ -29,8 +29,8 @@ def text(
     threads: tuple[int, ...] = (1, 4),
     ios: int = 100,
     size: str = "64m",
-    blocks: int = 4,
+    repetitions: int = 4,
 ) -> str:
     return TEXT.format(
-        name=name, schedulers=list(schedulers), operations=list(operations), threads=list(threads), ios=ios, size=size, blocks=blocks
+        name=name, schedulers=list(schedulers), operations=list(operations), threads=list(threads), ios=ios, size=size, blocks=repetitions
     )  # fmt: skip

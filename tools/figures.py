@@ -93,10 +93,11 @@ def measure(name: str) -> Figure:
 def article() -> Figure:
     """Simulated rates [MB/s] of the 2008 article's systems: {system operation scheduler: by threads}, the means of five seeds."""
     from seekwise.papers.simulated import SimulatedResults
-    from seekwise.simulate.setups.queries import OPERATIONS, Query
+    from seekwise.simulate.setups.queries import Query
+    from seekwise.store.operations import PURE_OPERATIONS
 
     source, threads = SimulatedResults(), (1, 2, 4, 8)
-    names = [(s, o, e) for s in ARTICLE for o in OPERATIONS for e in ("deadline", "cfq")]
+    names = [(s, o, e) for s in ARTICLE for o in PURE_OPERATIONS for e in ("deadline", "cfq")]
     values = iter(source.measure([Query("rate", *name, count) for name in names for count in threads]))
     rates = {" ".join(name): [next(values) for _ in threads] for name in names}
     return rounded({"model_version": _core.model_version(), "rates": rates})

@@ -19,7 +19,7 @@ import sys
 
 from seekwise import schedulers
 from seekwise.lab.testbed import cpio, debian, image, kernels, machine, modules, vectors
-from seekwise.lab.testbed.cpio import Entry
+from seekwise.lab.testbed.cpio import CpioEntry
 
 TAGS = 32
 SERVICE_NS = 2_000_000
@@ -35,14 +35,14 @@ def guest(kernel: kernels.Kernel) -> image.Image:
     package = debian.fetch(kernel.package, say)
     release = package.name.removeprefix("linux-image-").split("_")[0]
     vmlinuz, base = image._fixed(kernel, package, say)
-    own = {"init": Entry.file((image.GUEST / "init").read_bytes(), executable=True)}
-    own["lab/functions.sh"] = Entry.file((image.GUEST / "functions.sh").read_bytes())
+    own = {"init": CpioEntry.file((image.GUEST / "init").read_bytes(), executable=True)}
+    own["lab/functions.sh"] = CpioEntry.file((image.GUEST / "functions.sh").read_bytes())
     # The driver of disks, which scsi_debug's are, is a module of its own.
     of_package = {name: get for name, entry, get in debian.files(package) if entry.isfile() and "lib/modules/" in name}
     found = modules.of_package(of_package)
     order = found.ordered(("sd_mod",))
-    own["lab/modules/sd_mod.order"] = Entry.file("\n".join(order).encode() + b"\n")
-    own |= {f"lab/modules/{each}.ko": Entry.file(found.content(each)) for each in order}
+    own["lab/modules/sd_mod.order"] = CpioEntry.file("\n".join(order).encode() + b"\n")
+    own |= {f"lab/modules/{each}.ko": CpioEntry.file(found.content(each)) for each in order}
     data = base.read_bytes() + cpio.pack(own)
     made = debian.cache() / f"tags-{kernel.series}.cpio"
     made.write_bytes(data)
@@ -135,9 +135,9 @@ def number(text: str) -> int | None:
 def record(series: str) -> dict:
     made = guest(kernels.find(series))
     files = {
-        "cell/run.sh": Entry.file(script().encode()),
-        "cell/plan": Entry.file(plan()),
-        "cell/submit": Entry.file(vectors._submit(), executable=True),
+        "cell/run.sh": CpioEntry.file(script().encode()),
+        "cell/plan": CpioEntry.file(plan()),
+        "cell/submit": CpioEntry.file(vectors._submit(), executable=True),
     }
     result = machine.boot(machine.Boot(made, files, 1800.0))
     rows = []

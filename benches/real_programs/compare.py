@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from real_programs.rounds import ALONE, BESIDE, MORE_IS_BETTER, READING, interval, log_ratios
+from real_programs.rounds import ALONE, COPYING, MORE_IS_BETTER, READING, interval, log_ratios
 
 COPY = "copy_mb_per_s"
 NEAREST: dict[tuple[str, str], tuple[tuple[str, str, str], ...]] = {
@@ -30,14 +30,14 @@ NEAREST: dict[tuple[str, str], tuple[tuple[str, str, str], ...]] = {
     ("compile", ALONE): (("build", "time", "time"),),
     ("rsync", ALONE): (("file-server", "store_done", "done"),),
     ("wc", ALONE): (("streams", "done", "done"),),
-    ("pgbench", BESIDE): (("database-backup", "time", "time"), ("database-backup", "tail", "tail")),
-    ("sysbench", BESIDE): (("database-backup", "time", "time"), ("database-backup", "tail", "tail")),
-    ("rocksdb", BESIDE): (("database-backup", "time", "time"),),
-    ("nginx", BESIDE): (("desktop-search", "time", "time"), ("desktop-search", "background_done", COPY)),
-    ("libreoffice", BESIDE): (("desktop-copy", "time", "time"), ("desktop-copy", "background_done", COPY)),
+    ("pgbench", COPYING): (("database-backup", "time", "time"), ("database-backup", "tail", "tail")),
+    ("sysbench", COPYING): (("database-backup", "time", "time"), ("database-backup", "tail", "tail")),
+    ("rocksdb", COPYING): (("database-backup", "time", "time"),),
+    ("nginx", COPYING): (("desktop-search", "time", "time"), ("desktop-search", "background_done", COPY)),
+    ("libreoffice", COPYING): (("desktop-copy", "time", "time"), ("desktop-copy", "background_done", COPY)),
     ("libreoffice", READING): (("desktop-read", "time", "time"), ("desktop-read", "background_done", COPY)),
-    ("git", BESIDE): (("desktop-copy", "time", "time"),),
-    ("compile", BESIDE): (("desktop-copy", "time", "time"), ("desktop-copy", "background_done", COPY)),
+    ("git", COPYING): (("desktop-copy", "time", "time"),),
+    ("compile", COPYING): (("desktop-copy", "time", "time"), ("desktop-copy", "background_done", COPY)),
 }
 
 

@@ -52,7 +52,7 @@ def reading(folder: Path) -> Iterator[Background]:
 
 
 @contextlib.contextmanager
-def _looping(script: str, folder: Path) -> Iterator[child.Load]:
+def _looping(script: str, folder: Path) -> Iterator[child.ChildProgram]:
     with child.started(("sh", "-c", script), cwd=folder, env=ENVIRONMENT) as load:
         load.wait_until_started()
         yield load
@@ -62,7 +62,7 @@ def _looping(script: str, folder: Path) -> Iterator[child.Load]:
 class Background:
     """`counter`: of /proc/PID/io."""
 
-    load: child.Load
+    load: child.ChildProgram
     counter: str
 
     def moved(self) -> int:

@@ -98,7 +98,7 @@ def _sysbench(client: tuple[str, ...], seconds: float) -> dict[str, float]:
     return {"done": float(rate[1]), "time": float(mean[1]) / 1e3, "tail": float(tail[1]) / 1e3}
 
 
-def wait_until(ready: Callable[[], bool], running: child.Load, name: str) -> None:
+def wait_until(ready: Callable[[], bool], running: child.ChildProgram, name: str) -> None:
     end = time.monotonic() + START_WITHIN_S
     while not ready():
         if running.poll() is not None or time.monotonic() > end:

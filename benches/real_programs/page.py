@@ -9,9 +9,9 @@ from pathlib import Path
 
 from real_programs import compare
 from real_programs.loads import PROGRAMS
-from real_programs.rounds import BACKGROUND, BESIDE, MODES, READING, counted, half_width
+from real_programs.rounds import BACKGROUND, COPYING, MODES, READING, counted, half_width
 
-DURING = {BESIDE: "during cp", READING: "during cat"}
+DURING = {COPYING: "during cp", READING: "during cat"}
 HEAD = """# Statements of tune and what programs did
 
 What `tune` states of its uses, compared with real programs that no use contains.

@@ -29,9 +29,9 @@ from seekwise.measure.kernel import prepared_target
 from seekwise.measure.kernel.target import Target, find
 from seekwise.measure.live import candidates
 
-ALONE, BESIDE, READING = "alone", "beside cp", "beside cat"
-MODES = (ALONE, BESIDE, READING)
-BACKGROUND = {BESIDE: copying, READING: reading}
+ALONE, COPYING, READING = "alone", "beside cp", "beside cat"
+MODES = (ALONE, COPYING, READING)
+BACKGROUND = {COPYING: copying, READING: reading}
 ONLY_READING = frozenset({"libreoffice"})
 """Of the others no use says anything while files are read."""
 MORE_IS_BETTER = ("done", "copy_mb_per_s")
@@ -39,11 +39,11 @@ PRECISION = 0.05
 ROUNDS_LEAST, ROUNDS_MOST = 6, 60
 PROGRAM_LEAST_S = 90.0
 """For preparing a program and a few rounds of it."""
-SETTLE_S = {ALONE: 0.8, BESIDE: 1.5, READING: 0.8}
+SETTLE_S = {ALONE: 0.8, COPYING: 1.5, READING: 0.8}
 """After a switch: bfq's effect appears after 0.3 s, and beside a copy the device first writes what the setting before it left."""
-VISIT_S = {ALONE: 2.0, BESIDE: 10.0, READING: 4.0}
+VISIT_S = {ALONE: 2.0, COPYING: 10.0, READING: 4.0}
 """Beside a copy as long as the kernel's write-back swings: dirty pages gather for seconds before they are written."""
-CASE_SHARE = {ALONE: 0.3, BESIDE: 1.0, READING: 0.5}
+CASE_SHARE = {ALONE: 0.3, COPYING: 1.0, READING: 0.5}
 """Beside a copy times vary two to four times as much."""
 LEAD_IN_ROUNDS = 1
 """Not counted: files that were just written lie in memory and in the drive's cache, and the copy begins on an idle device."""
@@ -163,8 +163,8 @@ def _measured(asked, results, program, cases, todo, target, compared, end: float
         visit(1.0)
         say(f"{program.name} prepared in {time.monotonic() - began:.0f} s")
         for mode in todo:
-            with contextlib.ExitStack() as beside:
-                copy = beside.enter_context(BACKGROUND[mode](held.shown)) if mode in BACKGROUND else None
+            with contextlib.ExitStack() as background:
+                copy = background.enter_context(BACKGROUND[mode](held.shown)) if mode in BACKGROUND else None
                 time.sleep(3.0 if copy else 0.0)
                 _rounds(asked, results, program, mode, cases[mode], compared, switch, visit, copy, end)
             switch.to_original()

@@ -9,15 +9,15 @@ def model_version() -> int:
     """Version of the simulator's physics; raised with every change that can alter a number."""
 
 def simulate_cells(specs_json: str, threads: int = 1, progress: Callable[[int, int], object] | None = None) -> str:
-    """Runs a JSON list of cells on `threads` workers without the interpreter lock; gives a JSON list of results in their order.
+    """Runs a JSON list of trials on `threads` workers without the interpreter lock; gives a JSON list of results in their order.
 
-    A cell is described in `crates/sim/src/spec/mod.rs`. A cell that cannot run becomes `{"error": sentence}`.
-    `progress(done, of)` is called as cells finish; what it raises stops the run and passes through.
-    Raises ValueError if the text is no list of cells.
+    A trial is described in `crates/sim/src/spec/mod.rs`. A trial that cannot run becomes `{"error": sentence}`.
+    `progress(done, of)` is called as trials finish; what it raises stops the run and passes through.
+    Raises ValueError if the text is no list of trials.
     """
 
 def describe_cell(spec_json: str) -> str:
-    """What one cell would be, as JSON, without running it: `settings` in force, `schedulers` of its kernel, `drive`, `capacity_bytes`.
+    """What one trial would be, as JSON, without running it: `settings` in force, `schedulers` of its kernel, `drive`, `capacity_bytes`.
 
     Raises ValueError with one sentence if it cannot be.
     """
@@ -29,7 +29,7 @@ def bench_cases() -> list[str]:
     """Names of the simulator's speed cases."""
 
 def bench(case: str, ios: int, seed: int) -> tuple[int, float, float, tuple[int, float] | None]:
-    """Runs a speed case on the calling thread: operations simulated, CPU seconds, CPU seconds of building the cell; of an array
+    """Runs a speed case on the calling thread: operations simulated, CPU seconds, CPU seconds of building the trial; of an array
     the requests to its drives and the cost of each in that of a request to a drive alone.
 
     Raises ValueError for a case that does not exist.

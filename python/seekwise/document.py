@@ -28,6 +28,8 @@ def key(kind: type, name: str) -> str:
 
 def printed(value: object) -> Any:
     """As plain data, ready for JSON; null for numbers that are not finite, as JSON has no word for them."""
+    if value is None or isinstance(value, str | int):  # most of a document
+        return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if is_dataclass(value) and not isinstance(value, type):

@@ -67,12 +67,13 @@ class Known:
 
     @property
     def size_text(self) -> str:
+        """Three significant digits in TB or GB (powers of ten); from 950 GB on in TB."""
         terabytes = self.capacity_bytes / 1e12
         return f"{terabytes:.3g} TB" if terabytes >= 0.95 else f"{self.capacity_bytes / 1e9:.3g} GB"
 
 
 @dataclass(frozen=True)
-class Asked:
+class DriveQuery:
     words: frozenset[str]
     """Without makers and sizes."""
     makers: frozenset[str]
@@ -118,7 +119,7 @@ def find(name: str) -> str:
     )
 
 
-def read(text: str) -> Asked:
+def read(text: str) -> DriveQuery:
     """`WD Red 4 TB` as maker, family and capacity."""
     plain = text.lower().replace("_", " ").replace("-", " ")
     size: float | None = None
@@ -129,7 +130,7 @@ def read(text: str) -> Asked:
     plain = re.sub(r"\b(\d+)([a-z]{3,})", r"\1 \2", plain)
     words = {word for word in re.findall(r"[a-z]+\d[a-z0-9]*|[a-z]+|\d+[a-z0-9]*", plain) if len(word) > 1}
     makers = {MAKERS[word] for word in words if word in MAKERS}
-    return Asked(frozenset(word for word in words if word not in MAKERS), frozenset(makers), size)
+    return DriveQuery(frozenset(word for word in words if word not in MAKERS), frozenset(makers), size)
 
 
 @functools.cache
@@ -157,7 +158,7 @@ def _kind(model: dict) -> str:
     return {"sata": "SATA SSD", "nvme": "NVMe SSD"}.get(attachment, attachment)
 
 
-def _is(asked: Asked, model: Known) -> bool:
+def _is(asked: DriveQuery, model: Known) -> bool:
     """Everything that was said is true of the model; a class alone names none."""
     own = {word for word in asked.words if word not in ROLES}
     if not own or not asked.makers <= model.makers or not own <= model.words:
@@ -165,19 +166,19 @@ def _is(asked: Asked, model: Known) -> bool:
     return asked.capacity_bytes is None or _apart(asked, model) <= math.log1p(SAME_CAPACITY)
 
 
-def _apart(asked: Asked, model: Known) -> float:
+def _apart(asked: DriveQuery, model: Known) -> float:
     if not asked.capacity_bytes:
         return 0.0
     return min(abs(math.log(size / asked.capacity_bytes)) for size in (model.capacity_bytes, model.sold_bytes))
 
 
-def _is_plainly_nearer(asked: Asked, matching: list[Known]) -> bool:
+def _is_plainly_nearer(asked: DriveQuery, matching: list[Known]) -> bool:
     """One of them has the capacity that was said, and the others do not quite."""
     first, second = sorted(_apart(asked, each) for each in matching)[:2]
     return asked.capacity_bytes is not None and first < 0.03 < second
 
 
-def _nearest(asked: Asked) -> tuple[Known | None, str]:
+def _nearest(asked: DriveQuery) -> tuple[Known | None, str]:
     """(the model that shares most with what was said, what that is): class before maker, family and capacity."""
     if not (asked.kind or asked.makers or asked.capacity_bytes):
         return None, ""

@@ -68,6 +68,24 @@ def private(kind: str, below: Path | None = None) -> Iterator[Path]:
         os.close(lock)
 
 
+@contextlib.contextmanager
+def everything_in(folder: Path) -> Iterator[None]:
+    """Libraries' own temporary files go there, in this process and its children, so that a kill leaves none of them elsewhere:
+    Dask writes the keys of its connections into a folder each time it reads them."""
+    import tempfile
+
+    before = tempfile.tempdir, os.environ.get("TMPDIR")
+    tempfile.tempdir = os.environ["TMPDIR"] = str(folder)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before[0]
+        if before[1] is None:
+            del os.environ["TMPDIR"]
+        else:
+            os.environ["TMPDIR"] = before[1]
+
+
 def _made(parent: Path, kind: str) -> tuple[Path, int]:
     """A new folder and the descriptor that locks it."""
     import tempfile  # takes a tenth of the start of a command

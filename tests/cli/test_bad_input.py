@@ -132,6 +132,7 @@ def test_a_fio_that_dies_or_prints_garbage(seekwise, on_disk, study, tmp_path, s
     assert nothing_left(on_disk)
 
 
+@pytest.mark.slow
 @needs_fio
 def test_garbage_before_the_json_is_only_skipped(seekwise, on_disk, study, tmp_path):
     study.write_text(STUDY.replace('scheduler = ["none", "mq-deadline"]', ""))

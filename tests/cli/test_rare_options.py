@@ -43,13 +43,11 @@ def test_the_threshold_of_tune_is_that_of_rates_and_twice_that_of_times(called):
 
 
 def test_figures_of_a_run_are_a_line_per_operation_threads_and_setting(called, tmp_path):
-    (tmp_path / "small.toml").write_text(simulated_study.text(ios=20, blocks=3))
+    (tmp_path / "small.toml").write_text(simulated_study.text(ios=20, repetitions=3))
     called("run", "small.toml")
-    lines = [
-        line
-        for line in called("results", "last", "--figures").splitlines()
-        if line.startswith("Random read ") and "bfq" in line
-    ]
+    shown = called("results", "last", "--figures")
+    assert "95 % interval" in shown.splitlines()[2]
+    lines = [line for line in shown.splitlines() if line.startswith("Random read ") and "bfq" in line]
     assert len(lines) == 2 and all(" to " in line for line in lines)
 
 

@@ -37,6 +37,7 @@ def test_tune_answers_first_says_what_each_use_loses_and_names_the_report_last(s
     assert document["name"] == "mine" and document["decision"]["setting"] in document["candidates"]
 
 
+@pytest.mark.slow
 @needs_root
 @needs_fio
 def test_tune_json_is_the_contract_and_switches_every_candidate_in_every_round(seekwise, mounted):
@@ -95,6 +96,7 @@ def test_records_tell_settings_as_read_back_cpu_by_kind_bytes_and_seeds(seekwise
             assert {"user", "system", "irq", "softirq"} <= {name for name, value in cpu.items() if value is not None}
 
 
+@pytest.mark.slow
 @needs_root
 @needs_fio
 def test_a_raw_device_that_is_empty_and_named_is_measured_and_proves_empty_again(seekwise, loop, study):
@@ -109,7 +111,13 @@ def test_a_raw_device_that_is_empty_and_named_is_measured_and_proves_empty_again
 
 @needs_root
 @needs_fio
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize(
+    "how",
+    [
+        signal.SIGKILL,
+        *(pytest.param(each, marks=pytest.mark.slow) for each in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)),
+    ],
+)
 def test_a_run_that_is_ended_leaves_nothing_changed_and_resumes_where_it_was(seekwise, mounted, study, how):
     loop, folder = mounted
     before = settings_of(loop.name)
@@ -208,6 +216,7 @@ def test_a_user_without_root_measures_nothing_in_vain_and_reads_the_one_line_to_
     assert "sudo" in done.stderr
 
 
+@pytest.mark.slow
 @needs_root
 @needs_fio
 def test_a_job_file_of_the_users_own_is_a_workload(seekwise, mounted, study, tmp_path):
@@ -228,6 +237,7 @@ def test_a_job_file_of_the_users_own_is_a_workload(seekwise, mounted, study, tmp
     assert nothing_left(folder)
 
 
+@pytest.mark.slow
 @needs_root
 @needs_fio
 def test_a_buffered_study_is_limited_in_memory_and_the_record_proves_it(seekwise, mounted, study):
@@ -280,6 +290,8 @@ def test_plan_shows_order_time_bytes_and_what_is_touched(seekwise):
     document = json.loads(seekwise("run", "demo", "--dry-run", "--json", "--seed", "3").stdout)
     assert document["schema"] == "seekwise.plan/1"
     assert document["seed"] == 3
+    several = seekwise("run", "nvme-schedulers", "--dry-run").stdout
+    assert "\none core: sim0: " in several and "\nfour cores: sim0: " in several
     assert list(seekwise.folder.iterdir()) == []
 
 

@@ -202,11 +202,11 @@ def test_a_process_whose_name_is_no_text_disturbs_nothing(tmp_path, journal):
     try:
         assert odd.stdout.readline() == b"ready\n"
         from seekwise.control import child
-        from seekwise.measure.kernel import cpu, disk
+        from seekwise.measure.kernel import cpu, programs
 
         assert child.kill_marked("no such mark") == 0
         assert odd.pid in cpu.read_processes()
-        disk.read_program_io()
+        programs.read()
     finally:
         odd.send_signal(signal.SIGKILL)
         odd.wait()

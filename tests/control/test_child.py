@@ -16,6 +16,7 @@ import pytest
 
 from seekwise.control import child, recovery
 from seekwise.control.journal import Journal
+from seekwise.control.process import pids
 from seekwise.errors import MissingError, SeekwiseError
 
 # Two workers in sessions of their own, as fio's forked jobs are, and one whose parent is gone.
@@ -56,7 +57,7 @@ def token():
 
 
 def alive_with(name: str) -> list[int]:
-    return [pid for pid in child._pids() if name.encode() in child._environment(pid)]
+    return [pid for pid in pids() if name.encode() in child._environment(pid)]
 
 
 def nothing_is_left(name: str) -> bool:
@@ -81,7 +82,7 @@ def start(argv: list[str], token: str, state: Path, privilege: list[str]) -> sub
 
 
 def supervisor_of(process: subprocess.Popen) -> int:
-    for pid in child._pids():
+    for pid in pids():
         try:
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:

@@ -26,7 +26,6 @@ ALLOWED = {
     "lab/testbed/programs.py: extractall": PRIVATE,
     "trace/load.py: tofile": PRIVATE,
     "cli/main.py: tempfile.mkstemp": "a name that cannot be predicted, made with O_EXCL, in a safe TMPDIR",
-    "control/child.py: tempfile.TemporaryFile": "has no name",
     "temporary.py: tempfile.mkdtemp": "this is where private folders are made",
     "control/lock.py: os.open": PRIVATE,
     "measure/execute.py: os.open": PRIVATE,

@@ -72,7 +72,7 @@ def unharmed(hostile, names) -> None:
 def test_pictures_and_pages(hostile, tmp_path):
     names = sorted(path.name for path in hostile[0].iterdir())
     study = tmp_path / "study.toml"
-    study.write_text(simulated_study.text(name="plain", ios=50, blocks=2))
+    study.write_text(simulated_study.text(name="plain", ios=50, repetitions=2))
     done = seekwise(hostile[0], tmp_path, "run", study)
     assert done.returncode == 0, done.stderr
     done = seekwise(
@@ -83,6 +83,7 @@ def test_pictures_and_pages(hostile, tmp_path):
     unharmed(hostile, names)
 
 
+@pytest.mark.slow
 @pytest.mark.root
 def test_measuring(hostile, tmp_path):
     if shutil.which("fio") is None:

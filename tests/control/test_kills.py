@@ -159,7 +159,7 @@ def test_a_killed_guard_leaves_nothing_after_the_next_command(loop, tmp_path, co
 def test_killed_workers_leave_nothing_after_the_next_command(tmp_path, count):
     chance = random.Random(3)
     study = tmp_path / "study.toml"
-    study.write_text(simulated_study.text(name="kills", ios=3000, blocks=60))
+    study.write_text(simulated_study.text(name="kills", ios=3000, repetitions=60))
     for _ in range(count):
         process = seekwise("run", study, "--workers", "2", "--db", tmp_path / "x.db", folder=tmp_path, start=True)
         end = time.monotonic() + 60

@@ -265,7 +265,8 @@ def test_write_cache_is_switched_at_the_drive_where_it_can_be(kernel, journal):
     assert tree(folder) == before
 
 
-def test_a_value_that_cannot_be_put_back_is_an_error_and_stays_in_the_journal(kernel, journal):
+def test_a_value_that_cannot_be_put_back_is_an_error_and_stays_in_the_journal(kernel, journal, monkeypatch):
+    monkeypatch.setattr(settings, "BUSY_WAIT_S", 0.2)
     kernel.add_disk("sda", "mq-deadline")
     with (
         pytest.raises(SeekwiseError, match='queue/scheduler should be "mq-deadline" and is bfq'),

@@ -12,7 +12,7 @@ from tests import schemas as checking
 
 from seekwise.cli.main import cli
 from seekwise.errors import NotMetError, SeekwiseError, UsageError
-from seekwise.measure.cluster import cells
+from seekwise.measure.cluster import specs
 from seekwise.measure.live import simulated
 from seekwise.settings.design import array_answer, search, surrogate
 from seekwise.settings.design.front import front
@@ -28,7 +28,7 @@ def swept(trials: int, levels=("raid0", "raid10", "raid5"), drives=(4, 6), survi
     space = space_of(model, arrays, reads_ahead=False, chunks=(16, 64, 512))
     sweep = search.Sweep(
         model=model, space=space, uses=(uses._shipped()[use],), data_bytes=50 * 10**9, seed=seed, trials_most=trials,
-        simulate=cells.here,
+        simulate=specs.here,
     )  # fmt: skip
     return sweep, search.carry_out(sweep)
 
@@ -38,7 +38,7 @@ def test_the_search_finds_what_trying_everything_finds() -> None:
     found = array_answer.of(sweep, racers, None)
     everything = search.Sweep(
         model=sweep.model, space=sweep.space, uses=sweep.uses, data_bytes=sweep.data_bytes, seed=99, trials_most=0,
-        simulate=cells.here,
+        simulate=specs.here,
     )  # fmt: skip
     every = sweep.space.every()
     everything.run([(point, number) for point in every for number in range(2)], "all")

@@ -25,7 +25,7 @@ from seekwise.errors import SeekwiseError
 from seekwise.settings import guard_log, persist
 from seekwise.settings.apply import apply
 from seekwise.settings.guard import worker
-from seekwise.settings.guard.compare import Comparison
+from seekwise.settings.guard.compare import GuardVerdict
 from seekwise.settings.guard.watch import Interval, Watch
 from seekwise.settings.persist import File
 
@@ -113,7 +113,7 @@ def do_guard(machine: Machine) -> None:
     """The guard's process, which keeps the settings and a file with them."""
     worker.Watch = Calm
     # What it concludes is not asked here, and a bootstrap at each of thousands of cases would be most of the time.
-    worker.compare = lambda *words, **named: Comparison("same", "no metric is worse", (), 0.5, 0.95)
+    worker.compare = lambda *words, **named: GuardVerdict("same", "no metric is worse", (), 0.5, 0.95)
     persist.file_for = lambda way, wanted, stack: RULE
     document = {
         "id": "g1", "started_at": "2026-01-01T00:00:00Z", "devices": ["sda"], "wanted": WANTED, "ways": ["udev"], "seconds": 10, "limit": 0.5,

@@ -42,7 +42,9 @@ def cases(shim: Path, operation: str, kind: str, first: int, step: int) -> dict:
 
 @pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", ["errno", "kill"])
-@pytest.mark.parametrize("operation", ["apply", "revert", "switch", "scratch", "guard"])
+@pytest.mark.parametrize(
+    "operation", ["apply", "revert", "switch", "scratch", pytest.param("guard", marks=pytest.mark.slow)]
+)
 def test_whatever_fails_it_is_as_before_or_as_asked_and_the_status_says_which(shim, operation, kind, step):
     found = cases(shim, operation, kind, 1, step)
     assert found["calls"] > 10

@@ -57,20 +57,24 @@ def _records(host: str, planted: Planted, chosen: np.random.Generator, anomalies
         for load, operation in LOADS.items():
             under = own + chosen.normal(0, LOAD_SD)
             for setting, effect in SETTINGS.items():
-                for block in range(2):
-                    rate = 1e8 * np.exp(under + effect + chosen.normal(0, TRIAL_SD))
+                for repetition in range(2):
+                    throughput = 1e8 * np.exp(under + effect + chosen.normal(0, TRIAL_SD))
                     p99_ns = int(5e6 * np.exp(-under - effect + chosen.normal(0, TRIAL_SD)))
-                    found.append(_record(len(found), block, load, operation, setting, float(rate), p99_ns, environment))
+                    found.append(
+                        _record(
+                            len(found), repetition, load, operation, setting, float(throughput), p99_ns, environment
+                        )
+                    )
     return found
 
 
-def _record(index, block, load, operation, setting, rate, p99_ns, environment) -> Record:
+def _record(index, repetition, load, operation, setting, throughput, p99_ns, environment) -> Record:
     phase = Phase(
-        operation=operation, elapsed_s=1.0, bytes=int(rate), ios=int(rate / 4096), latency_bins={p99_ns // 4: 9800, p99_ns: 200},
+        operation=operation, elapsed_s=1.0, bytes=int(throughput), ios=int(throughput / 4096), latency_bins={p99_ns // 4: 9800, p99_ns: 200},
         latency_mean_ns=p99_ns / 3, latency_max_ns=p99_ns, cpu=CpuSeconds(0.1, 0.2),
     )  # fmt: skip
     return Record(
-        run_id="20261123-0900-aaaa", trial=index, repetition=block, combination=f"use={load}", setting=setting, factors={"use": load},
+        run_id="20261123-0900-aaaa", trial=index, repetition=repetition, combination=f"use={load}", setting=setting, factors={"use": load},
         provenance="measured", seed=1, started_at="2026-11-23T09:00:00.000+00:00", phases=(phase,), environment=environment,
     )  # fmt: skip
 

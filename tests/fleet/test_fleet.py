@@ -22,9 +22,9 @@ from seekwise.store.database import Store
 from . import synthetic
 
 
-def summary_of(count: int, seed: int, *, anomalies: bool = True) -> tuple[synthetic.Planted, rows.Summary]:
+def summary_of(count: int, seed: int, *, anomalies: bool = True) -> tuple[synthetic.Planted, rows.FleetSums]:
     planted, hosts = synthetic.hosts(count, seed, anomalies=anomalies)
-    summary = rows.Summary()
+    summary = rows.FleetSums()
     for _, records in hosts:
         for row in rows.of_records(records):
             summary.add(row)
@@ -60,6 +60,7 @@ def test_alike_hosts_are_called_alike() -> None:
         assert said(*unlike(summary)) == set()
 
 
+@pytest.mark.slow
 def test_bundles_of_500_hosts_end_in_an_answer(tmp_path, monkeypatch) -> None:
     planted, paths = synthetic.write_bundles(tmp_path, 500, 7)
     db = str(tmp_path / "fleet.db")
@@ -92,7 +93,7 @@ def test_the_pooled_ratio_is_the_planted_one() -> None:
 
 
 def test_a_kernel_that_always_comes_with_a_firmware_is_not_blamed_alone() -> None:
-    summary = rows.Summary()
+    summary = rows.FleetSums()
     chosen = np.random.default_rng(1)
     for number in range(60):
         new = number % 3 == 0
@@ -109,7 +110,7 @@ def test_parquet_sums_to_what_the_records_say(tmp_path) -> None:
     _, hosts = synthetic.hosts(12, 5)
     kept = [records for _, records in hosts]
     assert parquet.write(tmp_path / "fleet.parquet", kept) == 12 * 16
-    direct = rows.Summary()
+    direct = rows.FleetSums()
     for records in kept:
         for row in rows.of_records(records):
             direct.add(row)

@@ -89,9 +89,9 @@ def test_the_odds_of_several_looks_are_counted() -> None:
     assert weighed(np.array([0.5, 1.0, 0.0]), 0.1) == pytest.approx([1 / 11, 1.0, 0.0])
 
 
-def fleet_of(trials) -> rows.Summary:
+def fleet_of(trials) -> rows.FleetSums:
     """`trials`: {(host, load): logarithms}."""
-    summary = rows.Summary()
+    summary = rows.FleetSums()
     for (host, load), logs in trials.items():
         unit = rows.Unit(host, "sda", "m", "A", "6.1", "single")
         for log in logs:

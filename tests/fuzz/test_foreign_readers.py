@@ -25,7 +25,7 @@ from seekwise.measure import foreign
 from seekwise.measure.foreign.registry import FORMATS
 from seekwise.measure.foreign.result import Source
 from seekwise.settings import controllers, history
-from seekwise.settings.controllers import Unit
+from seekwise.settings.controllers import LogicalUnit
 from seekwise.trace import depend, summary
 from seekwise.trace.readers import open_trace
 from seekwise.workload.study import uses
@@ -86,10 +86,10 @@ def test_traces(name, count, tmp_path):
 
 
 UNITS = {
-    "tw_cli-9650se": Unit("sdb", "3w-9xxx", 0, 0, 1, 0),
-    "storcli-9361": Unit("sdb", "megaraid_sas", 0, 2, 1, 0),
-    "arcconf-8805": Unit("sdb", "aacraid", 0, 0, 1, 0),
-    "ssacli-p440": Unit("sdb", "hpsa", 0, 0, 0, 1),
+    "tw_cli-9650se": LogicalUnit("sdb", "3w-9xxx", 0, 0, 1, 0),
+    "storcli-9361": LogicalUnit("sdb", "megaraid_sas", 0, 2, 1, 0),
+    "arcconf-8805": LogicalUnit("sdb", "aacraid", 0, 0, 1, 0),
+    "ssacli-p440": LogicalUnit("sdb", "hpsa", 0, 0, 0, 1),
 }
 
 

@@ -112,7 +112,7 @@ def test_fio_jobs(count, tmp_path):
     def read(data: bytes) -> None:
         path.write_bytes(data)
         job = user_job.read(path)
-        place = user_job.Place(folder=tmp_path, region_bytes=1 << 20)
+        place = user_job.FioTarget(folder=tmp_path, region_bytes=1 << 20)
         for index in range(len(job.groups)):
             user_job.group_text(job, index, place, 1)
         job.needs_bytes(1)
@@ -166,8 +166,8 @@ def test_databases(count, tmp_path):
     sample = path.read_bytes()
 
     def read(data: bytes) -> None:
-        for beside in tmp_path.iterdir():
-            beside.unlink()
+        for other in tmp_path.iterdir():
+            other.unlink()
         path.write_bytes(data)
         with Store.open(path, create=False) as store:
             for run in store.runs():

@@ -15,14 +15,16 @@ MIB = 2**20
 
 
 def record(
-    system: str, setting: str, operation: str, threads: int, rate: float, *, size: int = 4096, block: int = 1
+    system: str, setting: str, operation: str, threads: int, throughput: float, *, size: int = 4096, repetition: int = 1
 ) -> Record:
     """A trial that moved `rate` MiB in a second, with the access time that this gives one request per thread."""
-    latency = threads * size / (rate * MIB) * 1e9
-    phase = Phase(operation, 1.0, round(rate * MIB), 1000, {}, latency, round(latency), CpuSeconds(0.0, rate / 500))
+    latency = threads * size / (throughput * MIB) * 1e9
+    phase = Phase(
+        operation, 1.0, round(throughput * MIB), 1000, {}, latency, round(latency), CpuSeconds(0.0, throughput / 500)
+    )
     given = {"system": system, "threads": threads, "block_bytes": size}
     return Record(
-        "run", 0, block, "cell", setting, given, "simulated", 1, "now", (phase,), conditions={"role": "candidate"}
+        "run", 0, repetition, "cell", setting, given, "simulated", 1, "now", (phase,), conditions={"role": "candidate"}
     )
 
 
@@ -39,7 +41,11 @@ BRANCHES = {
 
 
 def branches() -> list[Record]:
-    return [record("A", name, "seq_read", t, rate) for name, curve in BRANCHES.items() for t, rate in curve.items()]
+    return [
+        record("A", name, "seq_read", t, throughput)
+        for name, curve in BRANCHES.items()
+        for t, throughput in curve.items()
+    ]
 
 
 def test_two_branches_are_found_with_who_is_in_them_and_by_how_much():
@@ -80,8 +86,12 @@ def test_names_and_order_of_settings_do_not_matter():
 
 
 def test_level_settings_are_one_group():
-    rates = {"a": 100, "b": 103, "c": 98}
-    made = [record("A", name, "seq_write", t, rate / t**0.2) for name, rate in rates.items() for t in (1, 2, 4, 8)]
+    throughputs = {"a": 100, "b": 103, "c": 98}
+    made = [
+        record("A", name, "seq_write", t, throughput / t**0.2)
+        for name, throughput in throughputs.items()
+        for t in (1, 2, 4, 8)
+    ]
     (text,) = texts(made, kind="level")
     assert "no difference beyond 10 % between 3 settings; the rate falls from 105 MB/s at 1 thread" in text
     assert not texts(made, kind="groups")
@@ -89,9 +99,9 @@ def test_level_settings_are_one_group():
 
 def test_scatter_of_repeats_keeps_noise_from_looking_like_groups():
     made = []
-    for block, off in ((1, 0.8), (2, 1.0), (3, 1.2)):
-        made += [record("A", "a", "seq_read", t, 100 * off, block=block) for t in (1, 8)]
-        made += [record("A", "b", "seq_read", t, 120 * off, block=block) for t in (1, 8)]
+    for repetition, off in ((1, 0.8), (2, 1.0), (3, 1.2)):
+        made += [record("A", "a", "seq_read", t, 100 * off, repetition=repetition) for t in (1, 8)]
+        made += [record("A", "b", "seq_read", t, 120 * off, repetition=repetition) for t in (1, 8)]
     (text,) = texts(made, kind="level")
     assert "no difference beyond 80 %, which is the noise between 2 settings" in text
 
@@ -100,20 +110,20 @@ def test_depths_are_never_averaged_over():
     """A deep queue is ten times as fast: pooled with a shallow one that would look like noise of 160 %, and all settings alike."""
     made = [
         replace(
-            record("ten cores", name, "rand_read", 4, rate * factor, block=block),
+            record("ten cores", name, "rand_read", 4, throughput * factor, repetition=repetition),
             combination=f"system=ten cores iodepth={depth}",
         )
-        for name, rate in (("none", 100), ("bfq", 50))
+        for name, throughput in (("none", 100), ("bfq", 50))
         for depth, factor in ((1, 1), (16, 10))
-        for block in (1, 2, 3)
+        for repetition in (1, 2, 3)
     ]
     said = texts(made)
     assert {text.partition(":")[0] for text in said} == {"iodepth 1", "iodepth 16"}
     assert sum("none reaches 2 times the rate of bfq" in text for text in said) == 2
-    assert not any("no difference" in text for text in said)
+    assert not any("no difference" in text for text in said if "CPU efficiency" not in text)
 
 
-def test_the_slope_of_access_time_is_a_fit_per_thread():
+def test_the_slope_of_latency_is_a_fit_per_thread():
     assert slope({1: 7.0, 2: 10.7, 4: 18.1, 8: 32.9}) == pytest.approx((3.7, 1.0))
     (text,) = texts(branches(), kind="slope")
     assert "each further thread adds 0.0431 to 0.0436 ms with noop and deadline, 0.0788 to 0.0799 ms with" in text
@@ -163,13 +173,13 @@ def test_systems_that_differ_in_one_thing_are_compared_and_others_are_not():
         System(name="other", **{**common, "drives": 3, "raid_level": "raid5"}, options={"ncq": "on"}),
     )
     made = [
-        record(name, setting, "seq_read", t, rate)
-        for name, rates in (
+        record(name, setting, "seq_read", t, throughput)
+        for name, throughputs in (
             ("on", {"noop": 90, "cfq": 65}),
             ("off", {"noop": 60, "cfq": 64}),
             ("other", {"noop": 1, "cfq": 1}),
         )
-        for setting, rate in rates.items()
+        for setting, throughput in throughputs.items()
         for t in (1, 2)
     ]
     (text,) = texts(made, systems, "pair")
@@ -188,7 +198,7 @@ def test_settings_with_as_many_but_other_thread_counts_are_not_compared():
     assert texts(kept, kind="groups")
 
 
-def under_a_lock(setting: str, iops: float, waited_s: float, busy_s: float, cell: str) -> Record:
+def under_a_lock(setting: str, iops: float, waited_s: float, busy_s: float, combination: str) -> Record:
     made = record("ten cores", setting, "rand_read", 10, iops * 4096 / MIB)
     phase = replace(
         made.phases[0],
@@ -196,7 +206,7 @@ def under_a_lock(setting: str, iops: float, waited_s: float, busy_s: float, cell
         cpu=CpuSeconds(0.0, busy_s, system=busy_s),
         details={"lock_wait_s": waited_s},
     )
-    return replace(made, combination=cell, phases=(phase,))
+    return replace(made, combination=combination, phases=(phase,))
 
 
 def test_a_lock_is_named_with_the_rate_up_to_which_it_costs_nothing_and_its_cap():
@@ -229,7 +239,7 @@ def test_without_a_word_on_locks_none_is_named():
     assert "loses up to 37 % beyond, with 40 % of the processors' time spent waiting for its lock" in text
 
 
-def reads_beside_writes(setting: str, p99_ms: float, reads: int, writes: int) -> Record:
+def reads_during_writes(setting: str, p99_ms: float, reads: int, writes: int) -> Record:
     made = record("ten cores", setting, "rand_read", 4, 1.0)
     job = replace(made.phases[0], details={"group_threads": 4}, ios=reads, elapsed_s=1.0)
     slow = reads // 50
@@ -239,9 +249,9 @@ def reads_beside_writes(setting: str, p99_ms: float, reads: int, writes: int) ->
 
 def test_whom_a_scheduler_protects_is_said_with_what_it_costs_the_writers():
     records = [
-        reads_beside_writes("none", 8.0, 3000, 30_000),
-        reads_beside_writes("bfq", 10.0, 3000, 20_000),
-        reads_beside_writes("kyber", 2.0, 9000, 24_000),
+        reads_during_writes("none", 8.0, 3000, 30_000),
+        reads_during_writes("bfq", 10.0, 3000, 20_000),
+        reads_during_writes("kyber", 2.0, 9000, 24_000),
     ]
     (text,) = texts(records, kind="protects")
     assert text.startswith(
@@ -251,7 +261,7 @@ def test_whom_a_scheduler_protects_is_said_with_what_it_costs_the_writers():
 
 
 def test_no_protection_is_a_finding_too():
-    records = [reads_beside_writes("none", 8.0, 3000, 30_000), reads_beside_writes("bfq", 12.0, 3000, 20_000)]
+    records = [reads_during_writes("none", 8.0, 3000, 30_000), reads_during_writes("bfq", 12.0, 3000, 20_000)]
     (text,) = texts(records, kind="protects")
     assert "no scheduler protects readers" in text
     assert texts(records, kind="lock") == []

@@ -102,9 +102,11 @@ def test_the_spread_is_a_range_over_every_request_size(table):
 def test_a_pair_is_told_by_request_size_and_not_summed_over_them():
     """Equal sums, opposite at both ends: a sum over the sizes would say level."""
     systems = [System(name=name, drive="wd2500ys", options={"ncq": name}) for name in ("on", "off")]
-    rates = {"on": {4096: 20, 65536: 180}, "off": {4096: 100, 65536: 100}}
+    throughputs = {"on": {4096: 20, 65536: 180}, "off": {4096: 100, 65536: 100}}
     made = [
-        record(name, "cfq", "seq_read", 1, rate, size=size) for name, by in rates.items() for size, rate in by.items()
+        record(name, "cfq", "seq_read", 1, throughput, size=size)
+        for name, by in throughputs.items()
+        for size, throughput in by.items()
     ]
     (pair,) = [each for each in insights.find(made, systems) if each.kind == "pair"]
     minus = "\N{MINUS SIGN}"
@@ -113,10 +115,10 @@ def test_a_pair_is_told_by_request_size_and_not_summed_over_them():
 
 def test_settings_that_are_chained_but_not_level_are_no_group():
     """Each is within 10 % of the next, the ends are 25 % apart: neither level nor groups."""
-    rates = {"a": 100.0, "b": 92.0, "c": 84.0, "d": 76.0}
-    made = [record("S", name, "seq_read", t, rate) for name, rate in rates.items() for t in (1, 2)]
+    throughputs = {"a": 100.0, "b": 92.0, "c": 84.0, "d": 76.0}
+    made = [record("S", name, "seq_read", t, throughput) for name, throughput in throughputs.items() for t in (1, 2)]
     (each,) = [f for f in insights.find(made, ()) if f.kind in ("groups", "level")]
     assert "no clear groups; a reaches 1.32 times the rate of d" in each.text
     (known,) = schedulers.comparisons(Means.of(made))
     assert not known.is_level
-    assert any(schedulers.difference(known.curves[x], known.curves[y]) > 0.1 for x, y in combinations(rates, 2))
+    assert any(schedulers.difference(known.curves[x], known.curves[y]) > 0.1 for x, y in combinations(throughputs, 2))

@@ -19,12 +19,12 @@ FOREIGN = Path(__file__).parents[1] / "store/foreign"
 
 
 def record(
-    rate=150e6, size=4096, latency_ms=None, threads=1, depth=1, operation="rand_read", bins=None, **more
+    throughput=150e6, size=4096, latency_ms=None, threads=1, depth=1, operation="rand_read", bins=None, **more
 ) -> Record:
-    ios = int(10 * rate / size)
+    ios = int(10 * throughput / size)
     mean = 1e6 * latency_ms if latency_ms is not None else threads * depth * 1e9 / (ios / 10) * 0.97
     windows, moved = more.pop("windows", ()), more.pop("device_bytes", None)
-    found = Phase(operation, 10.0, int(10 * rate), ios, bins or {int(mean): ios - 5, int(3 * mean) + 1: 5}, mean, int(3 * mean), CpuSeconds(0.1, 0.1), moved, windows)  # fmt: skip
+    found = Phase(operation, 10.0, int(10 * throughput), ios, bins or {int(mean): ios - 5, int(3 * mean) + 1: 5}, mean, int(3 * mean), CpuSeconds(0.1, 0.1), moved, windows)  # fmt: skip
     base = Record(
         "r", 0, 1, f"threads={threads}", "none", {"threads": threads, "iodepth": depth}, "measured", 1, "2026", (found,),
         environment={"devices": [{"name": "sda", "transport": "sata"}]},
@@ -35,13 +35,13 @@ def record(
 @pytest.mark.parametrize(
     ("records", "said"),
     [
-        ([record(rate=750e6, conditions={"imported": True})], "above what the bus carries (SATA 6 Gb/s: 600 MB/s)"),
-        ([record(rate=750e6, device_bytes=int(7.5e9))], "has 750 MB/s, above what the bus carries"),
-        ([record(latency_ms=4.0, depth=8, rate=40e6)], "which are 39.1 at once (Little's law), and 8 were asked for"),
-        ([record(latency_ms=0.1, depth=64, rate=40e6)], "0.98 requests were outstanding on average, 64 were asked for"),
+        ([record(throughput=750e6, conditions={"imported": True})], "above what the bus carries (SATA 6 Gb/s: 600 MB/s)"),
+        ([record(throughput=750e6, device_bytes=int(7.5e9))], "has 750 MB/s, above what the bus carries"),
+        ([record(latency_ms=4.0, depth=8, throughput=40e6)], "which are 39.1 at once (Little's law), and 8 were asked for"),
+        ([record(latency_ms=0.1, depth=64, throughput=40e6)], "0.98 requests were outstanding on average, 64 were asked for"),
         ([record(windows=tuple((0.0 if 3 <= n < 5 else 150e6, 1e5) for n in range(20)))], "nothing was done for 1.0 s"),
         ([record(bins={2**n: 100 for n in range(14, 20)})], "to a factor of two only"),
-        ([record(rate=64 * 2**20), record(rate=64 * 2**20)], "exactly 64 MiB/s in every repeat"),
+        ([record(throughput=64 * 2**20), record(throughput=64 * 2**20)], "exactly 64 MiB/s in every repeat"),
         ([record(load={"options": {"jobs": [{"name": "seqread", "rw": "randread"}]}})], "called sequential and is randread"),
         ([record(load={"options": {"jobs": [{"name": "random", "rw": "write"}]}})], "called random and is write"),
         (
@@ -61,12 +61,12 @@ def test_what_cannot_be_is_said(records, said):
     [
         record(),
         record(threads=4, depth=16),
-        record(rate=64.3 * 2**20),
-        record(rate=2e9, device_bytes=int(3e9)),
-        record(rate=590e6, size=131072, operation="seq_read"),
-        record(rate=5e9, environment={"devices": [{"transport": "sata"}] * 10}),
-        record(provenance="simulated", rate=900e6),
-        record(valid=False, rate=900e6),
+        record(throughput=64.3 * 2**20),
+        record(throughput=2e9, device_bytes=int(3e9)),
+        record(throughput=590e6, size=131072, operation="seq_read"),
+        record(throughput=5e9, environment={"devices": [{"transport": "sata"}] * 10}),
+        record(provenance="simulated", throughput=900e6),
+        record(valid=False, throughput=900e6),
         record(windows=tuple((150e6 if n % 3 else 0.0, 1e5) for n in range(40))),
         record(load={"options": {"jobs": [{"name": "seqread", "rw": "read", "filename": "/dev/nvme0n1"}]}}),
     ],

@@ -51,15 +51,15 @@ def add(
     with Store.open(db) as store:
         store.add_run(row)
         for trial in made.trials:
-            cell, setting = made.combinations[trial.combination], made.settings[trial.setting]
+            combination, setting = made.combinations[trial.combination], made.settings[trial.setting]
             name = setting.label.removesuffix(" (control)")
-            rate = 1e8 * float(np.exp(effect(name, cell.load.threads) + rng.normal(0, 0.01)))
+            throughput = 1e8 * float(np.exp(effect(name, combination.load.threads) + rng.normal(0, 0.01)))
             store.add(
                 Record(
                     run_id=row.run_id,
                     trial=trial.index,
                     repetition=trial.repetition,
-                    combination=cell.key,
+                    combination=combination.key,
                     setting=setting.label + (" (drift check)" if trial.role == "sentinel" else ""),
                     factors={},
                     provenance=provenance,
@@ -69,10 +69,10 @@ def add(
                         Phase(
                             "seq_read",
                             1.0,
-                            round(rate),
+                            round(throughput),
                             4000,
                             {1000: 3900, 5000: 100},
-                            1e14 / rate,
+                            1e14 / throughput,
                             5000,
                             CpuSeconds(0.0, 0.1),
                         ),
@@ -178,10 +178,10 @@ def test_runs_of_two_backends_are_put_beside_each_other(tmp_path: Path) -> None:
     a = add(db, 1, effect=lambda name, threads: 0.2 * (name == "b"))
     b = add(db, 2, provenance="simulated", effect=lambda name, threads: 0.2 * (name == "b") + 0.05)
     found = document(db, a, b)
-    rate = next(row for row in found["agreement"] if row["metric"] == "rate")
+    throughput = next(row for row in found["agreement"] if row["metric"] == "rate")
     assert found["mode"] == "agreement"
-    assert rate["median_error"] == pytest.approx(np.expm1(0.05), abs=0.01)
-    assert (rate["same_best"], rate["same_best_of"]) == (6, 6)
+    assert throughput["median_error"] == pytest.approx(np.expm1(0.05), abs=0.01)
+    assert (throughput["same_best"], throughput["same_best_of"]) == (6, 6)
     assert isinstance(compare(db, a, b, "--fail-if", "regression").exception, UsageError)
 
 
@@ -197,7 +197,7 @@ def test_quantiles_and_what_differs_are_said(tmp_path: Path) -> None:
 
 
 def test_a_run_without_a_known_device_is_refused() -> None:
-    from seekwise.judge.compare import Side, reasons_against
+    from seekwise.judge.compare import ComparedRun, reasons_against
 
-    side = Side("r", [], {"c": {}}, ())
+    side = ComparedRun("r", [], {"c": {}}, ())
     assert any("which device" in reason for reason in reasons_against(side, replace(side, run_id="s")))

@@ -9,7 +9,7 @@ from seekwise.report.outcome import condition_notes
 
 
 def noted(**conditions: object) -> list[str]:
-    return condition_notes([dataclasses.replace(sample_records(blocks=1)[0], conditions=conditions)])
+    return condition_notes([dataclasses.replace(sample_records(repetitions=1)[0], conditions=conditions)])
 
 
 def test_flash_is_said_to_be_in_its_used_state():

@@ -10,12 +10,12 @@ from seekwise.judge.drift import drifts
 from seekwise.store.record import CpuSeconds, Phase, Record
 
 
-def record(trial: int, block: int, setting: str, rate: float, role: str) -> Record:
-    phase = Phase("seq_read", 1.0, round(rate), 4000, {1000: 4000}, 1e14 / rate, 1000, CpuSeconds(0.0, 0.1))
+def record(trial: int, repetition: int, setting: str, throughput: float, role: str) -> Record:
+    phase = Phase("seq_read", 1.0, round(throughput), 4000, {1000: 4000}, 1e14 / throughput, 1000, CpuSeconds(0.0, 0.1))
     return Record(
         "r",
         trial,
-        block,
+        repetition,
         "disk=x threads=1",
         setting,
         {},
@@ -27,12 +27,12 @@ def record(trial: int, block: int, setting: str, rate: float, role: str) -> Reco
     )
 
 
-def run(drift: float, blocks: int = 5) -> list[Record]:
-    """Two settings that differ by 10 %, a sentinel at both ends of each block, everything slowing down by `drift`."""
+def run(drift: float, repetitions: int = 5) -> list[Record]:
+    """Two settings that differ by 10 %, a sentinel at both ends of each repetition, everything slowing down by `drift`."""
     rng = np.random.default_rng(3)
     made: list[Record] = []
-    total = blocks * 4
-    for block in range(blocks):
+    total = repetitions * 4
+    for repetition in range(repetitions):
         for setting, role in (
             ("a (drift check)", "sentinel"),
             ("a", "candidate"),
@@ -41,8 +41,8 @@ def run(drift: float, blocks: int = 5) -> list[Record]:
         ):
             trial = len(made)
             effect = 0.1 if setting == "b" else 0.0
-            rate = 1e8 * float(np.exp(effect + np.log1p(drift) * trial / (total - 1) + rng.normal(0, 0.003)))
-            made.append(record(trial, block, setting, rate, role))
+            throughput = 1e8 * float(np.exp(effect + np.log1p(drift) * trial / (total - 1) + rng.normal(0, 0.003)))
+            made.append(record(trial, repetition, setting, throughput, role))
     return made
 
 
@@ -61,9 +61,9 @@ def test_no_drift_is_no_remark() -> None:
 def test_drift_is_said_and_does_not_choose_the_winner() -> None:
     records = run(-0.2)
     assert any("drift: rate" in line for line in remarks(records))
-    (rate,) = next(each.verdicts for each in judge_records(records) if each.metric == "rate")
-    assert rate.winner == "b"
-    assert {rate.setting_a, rate.setting_b} == {"a", "b"}
+    (throughput,) = next(each.verdicts for each in judge_records(records) if each.metric == "rate")
+    assert throughput.winner == "b"
+    assert {throughput.setting_a, throughput.setting_b} == {"a", "b"}
 
 
 def test_three_sentinels_say_nothing() -> None:

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from seekwise.judge import RULE_VERSION, Observation, Verdict, judge, judge_observations
-from seekwise.judge.candidates import by_cell
+from seekwise.judge.candidates import by_combination
 from seekwise.judge.decision.observed import verdicts
 from seekwise.judge.rule import LEVEL, LOOKS, SHARE_PER_LOOK
 
@@ -18,21 +18,21 @@ def study(
     effects: list[dict[str, float]],
     *,
     noise: float,
-    blocks: int,
+    repetitions: int,
     metric: str = "rate",
     drift: float = 0.0,
     seed: int = 1,
 ) -> list[Observation]:
-    """One cell per dict of true ln values by setting."""
+    """One combination per dict of true ln values by setting."""
     rng = np.random.default_rng(seed)
     made = []
     for i, settings in enumerate(effects):
-        for block in range(blocks):
-            luck = drift * block + rng.normal(0, drift / 2)
+        for repetition in range(repetitions):
+            luck = drift * repetition + rng.normal(0, drift / 2)
             for name, effect in settings.items():
                 made.append(
                     Observation(
-                        "t", f"cell {i}", block, name, metric, 1e8 * math.exp(effect + luck + rng.normal(0, noise))
+                        "t", f"cell {i}", repetition, name, metric, 1e8 * math.exp(effect + luck + rng.normal(0, noise))
                     )
                 )
     return made
@@ -43,8 +43,8 @@ def only(verdicts: list[Verdict]) -> Verdict:
     return verdicts[0]
 
 
-def test_one_cell_is_a_paired_t_test_on_the_log_scale() -> None:
-    observations = study([{"a": 0.02, "b": 0.0}], noise=0.03, blocks=6)
+def test_one_combination_is_a_paired_t_test_on_the_log_scale() -> None:
+    observations = study([{"a": 0.02, "b": 0.0}], noise=0.03, repetitions=6)
     v = only(judge(observations))
     a = np.log([o.value for o in observations if o.setting == "a"])
     b = np.log([o.value for o in observations if o.setting == "b"])
@@ -58,57 +58,59 @@ def test_one_cell_is_a_paired_t_test_on_the_log_scale() -> None:
 
 def test_large_difference_is_clear_and_names_the_better() -> None:
     for metric, better in (("rate", "fast"), ("cpu_efficiency", "fast"), ("access_time", "slow"), ("p99", "slow")):
-        v = only(judge(study([{"fast": 0.5, "slow": 0.0}], noise=0.02, blocks=5, metric=metric)))
+        v = only(judge(study([{"fast": 0.5, "slow": 0.0}], noise=0.02, repetitions=5, metric=metric)))
         assert (v.word, v.winner) == ("clear", better)
-        assert v.blocks_more is None
+        assert v.repetitions_more is None
         assert v.rule_version == RULE_VERSION
 
 
 def test_quiet_equality_is_a_tie() -> None:
-    v = only(judge(study([{"a": 0.0, "b": 0.0}], noise=0.003, blocks=5)))
+    v = only(judge(study([{"a": 0.0, "b": 0.0}], noise=0.003, repetitions=5)))
     assert (v.word, v.winner) == ("tie", None)
 
 
 def test_shown_but_below_the_threshold_is_small_and_has_no_winner() -> None:
-    v = only(judge(study([{"a": 0.01, "b": 0.0}], noise=0.001, blocks=5)))
+    v = only(judge(study([{"a": 0.01, "b": 0.0}], noise=0.001, repetitions=5)))
     assert (v.word, v.winner) == ("small", None)
 
 
 def test_noisy_equality_is_undecided_with_its_price() -> None:
-    v = only(judge(study([{"a": 0.0, "b": 0.0}], noise=0.10, blocks=5)))
+    v = only(judge(study([{"a": 0.0, "b": 0.0}], noise=0.10, repetitions=5)))
     assert v.word == "undecided"
-    assert v.blocks_more is not None and v.blocks_more >= 1
+    assert v.repetitions_more is not None and v.repetitions_more >= 1
 
 
-def test_fewer_than_three_common_blocks_never_decide() -> None:
-    observations = study([{"a": 1.0, "b": 0.0}], noise=0.001, blocks=2)
+def test_fewer_than_three_common_repetitions_never_decide() -> None:
+    observations = study([{"a": 1.0, "b": 0.0}], noise=0.001, repetitions=2)
     v = only(judge(observations))
-    assert (v.word, v.winner, v.q_value, v.blocks_more) == ("undecided", None, None, 1)
-    lone = [o for o in study([{"a": 1.0, "b": 0.0}], noise=0.001, blocks=5) if o.setting == "a" or o.repetition == 0]
+    assert (v.word, v.winner, v.q_value, v.repetitions_more) == ("undecided", None, None, 1)
+    lone = [
+        o for o in study([{"a": 1.0, "b": 0.0}], noise=0.001, repetitions=5) if o.setting == "a" or o.repetition == 0
+    ]
     assert only(judge(lone)).word == "undecided"
 
 
-def test_drift_common_to_a_block_does_not_hide_a_difference() -> None:
-    v = only(judge(study([{"a": 0.10, "b": 0.0}], noise=0.005, blocks=5, drift=0.2)))
+def test_drift_common_to_a_repetition_does_not_hide_a_difference() -> None:
+    v = only(judge(study([{"a": 0.10, "b": 0.0}], noise=0.005, repetitions=5, drift=0.2)))
     assert v.winner == "a"
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
 def test_a_value_without_logarithm_is_left_out_and_said(bad: float) -> None:
-    observations = study([{"a": 0.3, "b": 0.0}], noise=0.01, blocks=5)
+    observations = study([{"a": 0.3, "b": 0.0}], noise=0.01, repetitions=5)
     v = only(judge([*observations, Observation("t", "cell 0", 5, "a", "rate", bad)]))
-    assert (v.winner, v.blocks) == ("a", 5)
+    assert (v.winner, v.repetitions) == ("a", 5)
     assert "left out" in v.reason
 
 
-def test_missing_trials_reduce_the_blocks_of_their_pair_only() -> None:
+def test_missing_trials_reduce_the_repetitions_of_their_pair_only() -> None:
     observations = [
         o
-        for o in study([{"a": 0.3, "b": 0.0, "c": 0.0}], noise=0.01, blocks=5)
+        for o in study([{"a": 0.3, "b": 0.0, "c": 0.0}], noise=0.01, repetitions=5)
         if (o.setting, o.repetition) != ("c", 2)
     ]
-    blocks = {(v.setting_a, v.setting_b): v.blocks for v in judge(observations)}
-    assert blocks == {("a", "b"): 5, ("a", "c"): 4, ("b", "c"): 4}
+    repetitions = {(v.setting_a, v.setting_b): v.repetitions for v in judge(observations)}
+    assert repetitions == {("a", "b"): 5, ("a", "c"): 4, ("b", "c"): 4}
 
 
 def test_no_observations_no_verdicts() -> None:
@@ -117,7 +119,7 @@ def test_no_observations_no_verdicts() -> None:
 
 
 def test_order_of_observations_does_not_matter() -> None:
-    observations = study([{"a": 0.05 * (i % 2), "b": 0.0} for i in range(12)], noise=0.02, blocks=4)
+    observations = study([{"a": 0.05 * (i % 2), "b": 0.0} for i in range(12)], noise=0.02, repetitions=4)
     key = {(v.combination, v.setting_a): v for v in judge(observations)}
     shuffled = [observations[i] for i in np.random.default_rng(0).permutation(len(observations))]
     for v in judge(shuffled):
@@ -131,9 +133,9 @@ def test_order_of_observations_does_not_matter() -> None:
 
 def test_control_raises_the_threshold_of_a_win_but_not_of_equality() -> None:
     rng = np.random.default_rng(4)
-    observations = study([{"a": 0.06, "b": 0.0} for _ in range(12)], noise=0.004, blocks=5)
+    observations = study([{"a": 0.06, "b": 0.0} for _ in range(12)], noise=0.004, repetitions=5)
     assert {v.winner for v in judge(observations)} == {"a"}
-    # A control whose labels differ by 10 % between cells, though they are one setting: 6 % is no win any more.
+    # A control whose labels differ by 10 % between combinations, though they are one setting: 6 % is no win any more.
     labels = {i: rng.choice([-0.1, 0.1]) for i in range(12)}
     control = [
         Observation(
@@ -155,33 +157,33 @@ def test_control_raises_the_threshold_of_a_win_but_not_of_equality() -> None:
 
 def test_three_settings_give_the_set_not_beaten_and_groups() -> None:
     effects = {"noop": 0.0, "anticipatory": -0.21, "deadline": 0.001, "cfq": -0.2}
-    (found,) = by_cell(judge(study([effects], noise=0.004, blocks=5)))
+    (found,) = by_combination(judge(study([effects], noise=0.004, repetitions=5)))
     assert set(found.best) == {"noop", "deadline"}
     assert [set(group) for group in found.groups] == [{"noop", "deadline"}, {"anticipatory", "cfq"}]
     assert set(found.text.split(" / ")) == {"noop", "deadline"}
     assert found.groups_text.count(" against ") == 1
 
 
-def test_with_few_cells_the_other_pairs_of_the_cell_lend_degrees_of_freedom() -> None:
-    four = study([{"a": 0.08, "b": 0.0, "c": 0.0, "d": 0.0}], noise=0.01, blocks=3)
+def test_with_few_combinations_the_other_pairs_of_the_combination_lend_degrees_of_freedom() -> None:
+    four = study([{"a": 0.08, "b": 0.0, "c": 0.0, "d": 0.0}], noise=0.01, repetitions=3)
     two = [o for o in four if o.setting in "ab"]
-    alone, beside = (next(v for v in judge(o) if (v.setting_a, v.setting_b) == ("a", "b")) for o in (two, four))
-    assert alone.ratio == pytest.approx(beside.ratio)
-    width = [math.log(v.ratio_high / v.ratio_low) for v in (alone, beside)]
+    alone, among_others = (next(v for v in judge(o) if (v.setting_a, v.setting_b) == ("a", "b")) for o in (two, four))
+    assert alone.ratio == pytest.approx(among_others.ratio)
+    width = [math.log(v.ratio_high / v.ratio_low) for v in (alone, among_others)]
     # Two degrees of freedom of its own take t = 4.3; with what six pairs know of the noise it is below 3.
     assert width[1] < 0.7 * width[0]
 
 
-def test_cells_of_a_table_lend_each_other_what_they_know_of_the_noise() -> None:
-    def p_of(cells: int) -> float:
-        found = judge(study([{"a": 0.05, "b": 0.0}] * cells, noise=0.01, blocks=3))
+def test_combinations_of_a_table_lend_each_other_what_they_know_of_the_noise() -> None:
+    def p_of(combinations: int) -> float:
+        found = judge(study([{"a": 0.05, "b": 0.0}] * combinations, noise=0.01, repetitions=3))
         return float(np.median([v.p_value for v in found]))
 
     assert p_of(12) < p_of(4) / 3
 
 
 def test_one_exact_repetition_decides_by_its_numbers() -> None:
-    observations = study([{"a": 0.2, "b": 0.0}, {"a": 0.01, "b": 0.0}], noise=0.0, blocks=1)
+    observations = study([{"a": 0.2, "b": 0.0}, {"a": 0.01, "b": 0.0}], noise=0.0, repetitions=1)
     assert [v.word for v in judge(observations)] == ["undecided"] * 2
     far, near = judge_observations(observations, exact=True)
     assert [each.verdict for each in far.standings] == ["best", "worse"]
@@ -192,13 +194,13 @@ def test_one_exact_repetition_decides_by_its_numbers() -> None:
 
 def test_a_run_that_may_stop_early_is_judged_more_strictly() -> None:
     assert (pytest.approx(0.022), (3, 5, 8)) == (LEVEL * SHARE_PER_LOOK, LOOKS)
-    observations = study([{"a": 0.05 * (i % 2), "b": 0.0} for i in range(40)], noise=0.03, blocks=5)
+    observations = study([{"a": 0.05 * (i % 2), "b": 0.0} for i in range(40)], noise=0.03, repetitions=5)
     once = {v.combination for v in judge(observations) if v.winner}
     looked = {v.combination for v in verdicts(judge_observations(observations, sequential=True)) if v.winner}
     assert looked < once
 
 
 def test_runs_without_any_noise_decide() -> None:
-    # A deterministic simulator gives the same number in every block.
-    verdicts = judge(study([{"a": 0.05 * (i % 2), "b": 0.0} for i in range(12)], noise=0.0, blocks=3))
+    # A deterministic simulator gives the same number in every repetition.
+    verdicts = judge(study([{"a": 0.05 * (i % 2), "b": 0.0} for i in range(12)], noise=0.0, repetitions=3))
     assert [v.word for v in verdicts] == ["tie", "clear"] * 6

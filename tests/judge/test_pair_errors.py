@@ -11,7 +11,7 @@ from scipy import stats
 from seekwise.judge.calibration import units
 from seekwise.judge.decision.bounded import bounded
 from seekwise.judge.decision.pair_errors import (
-    Sums,
+    RatioSums,
     error_of,
     estimate_of,
     of_quantile,
@@ -25,14 +25,14 @@ BIN_LOG = math.log(2) / 64
 def test_at_the_factor_one_it_is_the_paired_t_test():
     rng = np.random.default_rng(1)
     a, b, ones = rng.normal(100, 10, 15), rng.normal(104, 10, 15), np.ones(15)
-    t = of_sums(Sums(a, ones), Sums(b, ones), bounds=False)(0.0)
+    t = of_sums(RatioSums(a, ones), RatioSums(b, ones), bounds=False)(0.0)
     assert t == pytest.approx(stats.ttest_rel(a, b).statistic)
 
 
 def test_the_error_of_a_ratio_is_that_of_its_linearization_where_noise_is_small():
     rng = np.random.default_rng(2)
     work, seconds = rng.normal(100, 2, 40), rng.uniform(0.9, 1.1, 40)
-    a, b = Sums(work * seconds, seconds), Sums(rng.normal(100, 2, 40) * seconds, seconds)
+    a, b = RatioSums(work * seconds, seconds), RatioSums(rng.normal(100, 2, 40) * seconds, seconds)
     whole = math.log(b.of.sum() / b.over.sum()) - math.log(a.of.sum() / a.over.sum())
     shares = [(each.of - each.of.sum() / each.over.sum() * each.over) / each.of.sum() for each in (a, b)]
     by_hand = float(np.std(shares[1] - shares[0], ddof=1)) * 40**0.5
@@ -41,7 +41,7 @@ def test_the_error_of_a_ratio_is_that_of_its_linearization_where_noise_is_small(
 
 def test_an_estimate_is_the_ratio_of_the_sums_where_nothing_is_bounded():
     rng = np.random.default_rng(3)
-    a, b = (Sums(rng.exponential(scale, 12), rng.uniform(0.5, 1.5, 12)) for scale in (1.0, 1.7))
+    a, b = (RatioSums(rng.exponential(scale, 12), rng.uniform(0.5, 1.5, 12)) for scale in (1.0, 1.7))
     whole = math.log(b.of.sum() / b.over.sum()) - math.log(a.of.sum() / a.over.sum())
     assert estimate_of(of_sums(a, b, bounds=False), whole + 0.3) == pytest.approx(whole, abs=1e-5)
 
@@ -68,14 +68,14 @@ def test_a_quantile_at_a_gap_is_not_known_better_than_the_gap():
 
 
 def test_what_is_all_but_stopped_is_surely_slower():
-    a = Sums(np.full(6, 100.0) + np.arange(6), np.ones(6))
-    b = Sums(np.array([0, 0, 0, 0, 0, 1.0]), np.ones(6))
+    a = RatioSums(np.full(6, 100.0) + np.arange(6), np.ones(6))
+    b = RatioSums(np.array([0, 0, 0, 0, 0, 1.0]), np.ones(6))
     estimate = math.log(b.of.sum() / a.of.sum())
     assert abs(estimate) / error_of(of_sums(a, b, bounds=False), estimate) > 10
 
 
 def test_rounds_that_tell_nothing_bound_nothing():
-    nothing = Sums(np.zeros(4), np.ones(4))
+    nothing = RatioSums(np.zeros(4), np.ones(4))
     assert error_of(of_sums(nothing, nothing, bounds=False), 0.0) == math.inf
 
 

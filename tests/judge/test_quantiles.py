@@ -12,15 +12,15 @@ from seekwise.judge.quantiles import block_bootstrap, quantile_ratios
 
 
 def runs(
-    rng: np.random.Generator, scale: float, tail: float, blocks: int, operations: int = 20_000
+    rng: np.random.Generator, scale: float, tail: float, repetitions: int, operations: int = 20_000
 ) -> dict[int, dict[int, int]]:
     made = {}
-    for block in range(blocks):
+    for repetition in range(repetitions):
         t = 1e6 * scale * np.exp(rng.normal(0, 0.3, operations) + rng.normal(0, 0.005))
         slow = rng.random(operations) < 0.02
         t[slow] *= tail
         values, counts = np.unique(np.round(t, -3).astype(int), return_counts=True)
-        made[block] = dict(zip(values.tolist(), counts.tolist(), strict=True))
+        made[repetition] = dict(zip(values.tolist(), counts.tolist(), strict=True))
     return made
 
 
@@ -37,11 +37,11 @@ def test_quantiles_without_support_are_left_out() -> None:
     assert [q.percent for q in found] == [1.0, 5.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0]
 
 
-def test_only_common_blocks_are_compared() -> None:
+def test_only_common_repetitions_are_compared() -> None:
     rng = np.random.default_rng(1)
     a, b = runs(rng, 1, 1, 4), runs(rng, 1, 1, 4)
     del b[2]
-    assert {q.blocks for q in quantile_ratios(a, b)} == {3}
+    assert {q.repetitions for q in quantile_ratios(a, b)} == {3}
     assert quantile_ratios(a, {}) == []
 
 
@@ -61,5 +61,5 @@ def test_block_bootstrap_is_near_students_interval() -> None:
     assert block_bootstrap(values, draws=20_000) == pytest.approx((expected.low, expected.high), abs=0.06)
 
 
-def test_one_block_has_no_interval() -> None:
+def test_one_repetition_has_no_interval() -> None:
     assert all(math.isnan(x) for x in block_bootstrap(np.array([1.0])))

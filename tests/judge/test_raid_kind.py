@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seekwise.judge.raid_kind import Pair, raid_kind
+from seekwise.judge.raid_kind import MatchedOperation, raid_kind
 from seekwise.report.insights import controllers
 from seekwise.report.insights.means import Means
 from seekwise.workload.study.study import System
@@ -14,8 +14,10 @@ from seekwise.workload.study.study import System
     ("efficiency", "kind"), [(3.0, "hardware"), (1.3, "hardware"), (1.18, "undecided"), (1.05, "fake"), (0.7, "fake")]
 )
 def test_cpu_efficiency_in_writing_decides_not_the_rate(efficiency, kind):
-    for rate in (0.5, 2.0):
-        found = raid_kind([Pair("seq_write", efficiency, rate), Pair("seq_read", 1.0, 1.0)])
+    for throughput in (0.5, 2.0):
+        found = raid_kind(
+            [MatchedOperation("seq_write", efficiency, throughput), MatchedOperation("seq_read", 1.0, 1.0)]
+        )
         assert found.kind == kind
         assert found.operations == ("seq_write",)
         assert found.efficiency == pytest.approx(efficiency)
@@ -23,9 +25,11 @@ def test_cpu_efficiency_in_writing_decides_not_the_rate(efficiency, kind):
 
 
 def test_reading_counts_where_nothing_was_written_and_nothing_is_said_of_nothing():
-    assert raid_kind([Pair("rand_read", 1.5, 1.0)]).kind == "hardware"
+    assert raid_kind([MatchedOperation("rand_read", 1.5, 1.0)]).kind == "hardware"
     assert raid_kind([]) is None
-    assert raid_kind([Pair("seq_write", float("nan"), 1.0), Pair("seq_write", 0.0, 1.0)]) is None
+    assert (
+        raid_kind([MatchedOperation("seq_write", float("nan"), 1.0), MatchedOperation("seq_write", 0.0, 1.0)]) is None
+    )
 
 
 def test_a_finding_names_both_systems_only_where_drives_and_level_are_the_same():

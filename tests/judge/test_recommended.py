@@ -20,15 +20,15 @@ PLAN = SimpleNamespace(
         SimpleNamespace(label="new", control=False, values={}),
     ],
 )
-CELL = "seq_read"
+COMBINATION = "seq_read"
 
 
 def values(metric: str, ratio: float, noise: float = 0.01) -> list[Observation]:
     """`new` at this ratio to `old`, in eight repetitions."""
     rng = np.random.default_rng(7)
     return [
-        Observation("t", CELL, block, name, metric, 1e6 * true * float(np.exp(rng.normal(0, noise))))
-        for block in range(8)
+        Observation("t", COMBINATION, repetition, name, metric, 1e6 * true * float(np.exp(rng.normal(0, noise))))
+        for repetition in range(8)
         for name, true in (("new", ratio), ("old", 1.0))
     ]
 
@@ -37,7 +37,7 @@ WIN = values("p99", 0.45)
 
 
 def chosen(observations: list[Observation], unsteady: str | None = None) -> str | None:
-    restless = {(CELL, unsteady): "not steady"} if unsteady else {}
+    restless = {(COMBINATION, unsteady): "not steady"} if unsteady else {}
     judged = judge_observations(observations, unsteady=restless)
     found = recommended(decided(judged, PLAN).choice, PLAN)
     return None if found is None else found.label

@@ -151,7 +151,7 @@ def test_a_parameter_without_effect_is_refused(system, name):
 def test_a_parameter_that_never_reaches_the_simulator_is_refused_before_the_first_run(monkeypatch):
     given = study()
     monkeypatch.setattr(parameters, "of_model", lambda *_: {})
-    monkeypatch.setattr("seekwise.simulate.setups.cells.of_model", lambda *_: {})
+    monkeypatch.setattr("seekwise.simulate.setups.trials.of_model", lambda *_: {})
     monkeypatch.setattr(vary, "_records", lambda *_: pytest.fail("it runs"))
     with pytest.raises(UsageError, match="no trial of this study passes it to the simulator"):
         run(given, "9650-2LP.command_us")
@@ -160,9 +160,9 @@ def test_a_parameter_that_never_reaches_the_simulator_is_refused_before_the_firs
 def test_of_all_parameters_those_without_effect_are_marked():
     reads = study(system=[{"name": "one", "drive": "wd2500ys", "kernel": "2.6.24"}], workload=[READS])
     found = {each.variation.parameter.name: each for each in run(reads, "all")}
-    assert found["write_settle_extra_ms"].effect is vary.Effect.SAME_RESULTS
+    assert found["write_settle_extra_ms"].effect is vary.ParameterEffect.SAME_RESULTS
     assert found["read_ahead_min_kib"].flips == []
-    assert any(each.effect is vary.Effect.SOME for each in found.values())
+    assert any(each.effect is vary.ParameterEffect.SOME for each in found.values())
 
 
 def test_a_conclusion_that_another_seed_changes_hangs_on_chance():
@@ -203,20 +203,29 @@ def test_the_command_prints_one_document(tmp_path):
     (one,) = document["parameters"]
     assert one["parameter"]["key"] == "st3250620ns.rpm"
     assert one["values"][-1] == 7200
-    rates = [each["mb_per_s"]["random reading on one"] for each in one["mean_rates"]]
-    assert rates[0] < rates[-1]
+    throughputs = [each["mb_per_s"]["random reading on one"] for each in one["mean_rates"]]
+    assert throughputs[0] < throughputs[-1]
+
+
+# What a system's options may say without being a parameter of a model: how it was set up.
+SET_UP = {"ncq", "filesystem", "hz", "partition_gib", "volume", "processors", "host", "cores", "kernel_worker", "drives_beside"}  # fmt: skip
+
+
+def free(given: Study) -> list[str]:
+    """Every number in a study that could be turned to reach a result: model parameters, under whatever name."""
+    return [*given.parameters, *(f"{s.name}.{name}" for s in given.system for name in s.options if name not in SET_UP)]
 
 
 @pytest.mark.parametrize("name", starters.published_names())
 def test_a_published_study_carries_no_free_parameter(name):
-    assert parameters.free(starters.open_study(name)[0]) == []
+    assert free(starters.open_study(name)[0]) == []
 
 
 def test_a_free_parameter_is_found_under_whatever_name():
     given = study(parameters={"wd2500ys": {"rpm": 5400}})
-    assert parameters.free(given) == ["wd2500ys.rpm"]
+    assert free(given) == ["wd2500ys.rpm"]
     tuned = [{"name": "one", "drive": "st3250620ns", "options": {"ncq": "on", "rpm": 9999}}]
-    assert parameters.free(study(system=tuned)) == ["one.rpm"]
+    assert free(study(system=tuned)) == ["one.rpm"]
 
 
 def test_every_number_of_the_models_behind_the_published_studies_says_where_it_comes_from():

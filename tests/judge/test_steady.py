@@ -43,7 +43,7 @@ def test_leaving_steady_state_is_seen() -> None:
     assert state.steady and state.left_again
 
 
-def test_rate_and_access_time_must_both_hold() -> None:
+def test_throughput_and_latency_must_both_hold() -> None:
     state = phase_steadiness([(100.0, 1.0 + 0.2 * i) for i in range(6)])
     assert not state.steady
 
@@ -59,17 +59,17 @@ def test_a_window_has_two_hundred_operations_and_five_seconds() -> None:
     assert window_seconds(0) == 5
 
 
-def phase(rates: list[float], seconds_each: float, ios: int = 100_000) -> Phase:
+def phase(throughputs: list[float], seconds_each: float, ios: int = 100_000) -> Phase:
     return Phase(
         operation="rand_write",
-        elapsed_s=seconds_each * len(rates),
+        elapsed_s=seconds_each * len(throughputs),
         bytes=10**9,
         ios=ios,
         latency_bins={},
         latency_mean_ns=1e6,
         latency_max_ns=10**7,
         cpu=CpuSeconds(0.0, 0.1),
-        windows=tuple((rate, 1e9 / rate) for rate in rates),
+        windows=tuple((throughput, 1e9 / throughput) for throughput in throughputs),
     )
 
 
@@ -80,7 +80,7 @@ def record(setting: str, of: Phase) -> Record:
 def test_short_windows_are_joined_to_five_seconds() -> None:
     made = regrouped(phase([90.0, 110.0] * 25, 1.0))
     assert len(made) == 10
-    assert all(94 <= rate <= 106 for rate, _ in made)
+    assert all(94 <= throughput <= 106 for throughput, _ in made)
 
 
 def test_few_operations_make_longer_windows() -> None:
@@ -97,10 +97,10 @@ def test_what_never_becomes_steady_never_wins() -> None:
     flat = record("b", phase([100.0] * 8, 5.0))
     restless = unsteady([falling, flat])
     assert set(restless) == {("rand_write disk=x threads=8", "a"), ("rand_write disk=x", "a")}
-    cell = "rand_write disk=x threads=8"
+    combination = "rand_write disk=x threads=8"
     observations = [
-        Observation("r", cell, block, setting, "rate", value * (1 + 0.001 * ((block * 7) % 3)))
-        for block in range(5)
+        Observation("r", combination, repetition, setting, "rate", value * (1 + 0.001 * ((repetition * 7) % 3)))
+        for repetition in range(5)
         for setting, value in (("a", 2e8), ("b", 1e8))
     ]
     assert judge(observations)[0].winner == "a"
@@ -108,7 +108,7 @@ def test_what_never_becomes_steady_never_wins() -> None:
     assert (verdict.winner, verdict.word) == (None, "undecided")
     assert "not steady" in verdict.reason
     # It may lose.
-    (judged,) = judge_observations(observations, unsteady={(cell, "b"): "not steady"})
+    (judged,) = judge_observations(observations, unsteady={(combination, "b"): "not steady"})
     assert judged.verdicts[0].winner == "a"
     assert [each.verdict for each in judged.standings] == ["best", "worse"]
 
@@ -119,4 +119,4 @@ def test_reads_may_be_steady_while_writes_are_not() -> None:
     reads = replace(phase([100.0] * 8, 5.0), operation="rand_read")
     writes = phase([100.0 * 0.7**i for i in range(8)], 5.0)
     both = replace(record("a", reads), phases=(reads, writes))
-    assert {cell.split()[0] for cell, _ in unsteady([both])} == {"rand_write"}
+    assert {combination.split()[0] for combination, _ in unsteady([both])} == {"rand_write"}

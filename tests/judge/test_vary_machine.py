@@ -41,8 +41,8 @@ def test_cores_and_processes_change_what_is_measured():
     variations = sensitivity.parsed(study, ["cores=1,4"])
     assert variations[0].values == (1.0, 2.0, 4.0)
     (found,) = sensitivity.run(study, variations, backend("simulated", None), seed=1, tell=lambda *_: None)
-    rates = [next(iter(found.figures[cores].values())) for cores in (1.0, 2.0, 4.0)]
-    assert rates[0] < rates[1] < rates[2]
+    throughputs = [next(iter(found.figures[cores].values())) for cores in (1.0, 2.0, 4.0)]
+    assert throughputs[0] < throughputs[1] < throughputs[2]
     (processes,) = sensitivity.parsed(study, ["processes=1,4"])
     assert processes.parameter.value == 4.0
 

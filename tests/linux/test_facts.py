@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from seekwise.linux.facts import disk_counters, kernel_release, kernel_version, temperature_celsius
+from seekwise.linux import diskstats
+from seekwise.linux.facts import kernel_release, kernel_version, temperature_celsius
 from seekwise.linux.tree import open_tree
 
 from .conftest import reconstruct
@@ -27,13 +28,17 @@ def test_counters_of_old_and_new_kernels(builder):
     builder.file(
         "proc/diskstats",
         "   8       0 sda 10 1 80 5 20 2 160 9 0 12 14\n"
-        "   8      16 sdb 10 1 80 5 20 2 160 9 0 12 14 0 0 0 0 3 1\n"
+        "   8      16 sdb 10 1 80 5 20 2 160 9 0 12 14 7 0 16 2 3 1\n"
+        "   8      32 sdc 10 1 80 5 20 2 160 9 0 12 14 7 0\n"
+        "   8      48 sdd 10 1 80 5 20 2 160 9 0 12 14 7 x 16 2\n"
         "   8       1 sda1 5 40 6 48\n"
         " 104       0 cciss/c0d0 1 0 8 1 0 0 0 0 0 1 1\n",
     )
-    counters = disk_counters(open_tree(builder.root))
-    assert set(counters) == {"sda", "sdb", "cciss!c0d0"}
-    assert (counters["sda"].bytes_read, counters["sdb"].bytes_written) == (80 * 512, 160 * 512)
+    counters = diskstats.read(open_tree(builder.root))
+    assert set(counters) == {"sda", "sdb", "sdc", "sdd", "cciss!c0d0"}
+    assert (counters["sda"].discards, counters["sdb"].discards, counters["sdb"].discard_bytes) == (0, 7, 16 * 512)
+    assert counters["sdc"].discards == counters["sdd"].discards == 0, "a line that is cut off or garbled"
+    assert (counters["sda"].read_bytes, counters["sdb"].write_bytes) == (80 * 512, 160 * 512)
 
 
 def test_temperature_of_a_drive_and_of_its_partition(builder):

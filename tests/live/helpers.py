@@ -3,7 +3,7 @@
 import math
 import random
 
-from seekwise.judge.decision.table import Entry, values_of
+from seekwise.judge.decision.table import UseFigure, values_of
 
 
 def entry_of(values, *, use="desktop", metric="rate", noise=0.01, rounds=8, seed=1):
@@ -14,4 +14,4 @@ def entry_of(values, *, use="desktop", metric="rate", noise=0.01, rounds=8, seed
         names = list(values)
         rng.shuffle(names)
         periods += [(name, values[name] * math.exp(rng.gauss(0, noise))) for name in names]
-    return Entry(use, metric, "MB/s", True, 0.05, values_of(periods))
+    return UseFigure(use, metric, "MB/s", True, 0.05, values_of(periods))

@@ -11,7 +11,7 @@ from seekwise.judge.decision import choose, document, verdicts
 from seekwise.judge.decision.periods import JobPeriod, Merged, dense, histogram, jain, quantile_ns, upper_bound_ns
 from seekwise.judge.decision.records import _number
 from seekwise.judge.decision.statistics import NEIGHBOURS_MOST, pair, spent_at, together
-from seekwise.judge.decision.table import Entry, Values, carried_over, rounds_of, values_of
+from seekwise.judge.decision.table import UseFigure, Values, carried_over, rounds_of, values_of
 
 
 def entry(
@@ -34,7 +34,7 @@ def entry(
         names = list(values)
         rng.shuffle(names)
         periods += [(name, values[name] * math.exp(rng.gauss(0, noise))) for name in names]
-    return Entry(use, metric, "MB/s", more, threshold, values_of(periods), role, group)
+    return UseFigure(use, metric, "MB/s", more, threshold, values_of(periods), role, group)
 
 
 def words(judged):
@@ -83,7 +83,7 @@ def test_a_rate_that_is_all_but_zero_is_surely_worse_though_its_logarithm_scatte
     for number in range(12):
         figures.add("a", number, JobPeriod(0.5, 1000, 500_000_000 + 10_000_000 * (number % 3), 1.0))
         figures.add("b", number, JobPeriod(0.5, int(number == 5), 1_000_000 * (number == 5), 1.0))
-    (judged,) = verdicts.judge([Entry("u", "rate", "MB/s", True, 0.05, figures)])
+    (judged,) = verdicts.judge([UseFigure("u", "rate", "MB/s", True, 0.05, figures)])
     assert words(judged) == {"a": "best", "b": "worse"}
     assert judged.of("b").low > 0.9
 
@@ -109,7 +109,7 @@ def _rounds(ratio_of_round, rounds=40, noise=0.03, seed=1):
     for number in range(rounds):
         for name, effect in ratio_of_round(number, rng).items():
             logs[name][number] += effect
-    return Entry("u", "rate", "MB/s", True, 0.05, Values(("a", "b"), logs))
+    return UseFigure("u", "rate", "MB/s", True, 0.05, Values(("a", "b"), logs))
 
 
 def test_what_strikes_both_alike_costs_little_certainty():
@@ -133,7 +133,7 @@ def _served(metric_kind, unit, more, operations, slow_ns):
             count = operations[name] if name != "b" or number % 6 == 0 else 2
             latencies = np.full(count, slow_ns[name]) * (1 + 0.05 * np.sin(number + np.arange(count)))
             figures.add(name, number, JobPeriod(0.1, count, count * 4096, latencies.sum(), histogram(latencies)))
-    return Entry("u", metric_kind, unit, more, 0.05, figures, job="queries")
+    return UseFigure("u", metric_kind, unit, more, 0.05, figures, job="queries")
 
 
 def test_a_candidate_that_serves_little_is_no_yardstick_for_latency():
@@ -157,7 +157,7 @@ def test_a_rare_candidate_that_is_equal_is_seldom_called_worse_or_better(autocor
             noise[t] = autocorrelation * noise[t - 1] + rng.normal()
         often = {n: float(noise[n] + rng.normal()) for n in range(80)}
         rarely = {n: float(noise[n] + 0.3 * rng.normal()) for n in range(0, 80, 10)}
-        entry_ = Entry("u", "rate", "MB/s", True, 0.05, Values(("a", "b"), {"a": often, "b": rarely}))
+        entry_ = UseFigure("u", "rate", "MB/s", True, 0.05, Values(("a", "b"), {"a": often, "b": rarely}))
         (judged,) = verdicts.judge([entry_])
         shown += "worse" in words(judged).values()
     assert shown <= 14, f"{shown} of 200"
@@ -165,7 +165,7 @@ def test_a_rare_candidate_that_is_equal_is_seldom_called_worse_or_better(autocor
 
 def test_an_early_look_is_wider_than_the_final_one():
     made = entry({"a": 100, "b": 98}, noise=0.03)
-    early = Entry(**{**made.__dict__, "looks": (1, 3)})
+    early = UseFigure(**{**made.__dict__, "looks": (1, 3)})
     wide, narrow = verdicts.judge([early], final=False)[0], verdicts.judge([made])[0]
     assert max(each.high for each in wide.standings) > max(each.high for each in narrow.standings)
 
@@ -219,9 +219,18 @@ def test_a_job_that_moved_nothing_has_a_rate_below_half_a_request():
     for turn in range(4):
         figures.add("a", turn, JobPeriod(1.0, 100, 100 * 4096, 0.0, {}))
         figures.add("b", turn, JobPeriod(1.0, 0, 0, 0.0, {}))
-    judged = verdicts.judge([Entry("u", "rate", "MB/s", True, 0.05, figures)])[0]
+    judged = verdicts.judge([UseFigure("u", "rate", "MB/s", True, 0.05, figures)])[0]
     assert judged.of("b").loss > 0.99
     assert words(judged)["b"] == "worse"
+
+
+def test_an_idle_device_that_ends_only_flushes_has_a_rate_all_the_same():
+    figures = Merged(["a", "b"], "rate")
+    for turn in range(4):
+        figures.add("a", turn, JobPeriod(1.0, 3, 3 * 4096, 0.0, {}))
+        figures.add("b", turn, JobPeriod(1.0, 2, 0, 0.0, {}))  # requests without bytes
+    (judged,) = verdicts.judge([UseFigure("u", "rate", "MB/s", True, 0.05, figures)])
+    assert judged.of("b").value == pytest.approx(0.5 * 4096 / 4 / 1e6)
 
 
 def test_the_setting_in_force_stays_among_equals():

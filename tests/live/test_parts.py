@@ -11,7 +11,8 @@ import pytest
 from live.helpers import entry_of
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.judge.decision.verdicts import judge
-from seekwise.measure.live import carry, execute, jobs, loads, logs, own, prepare, progress
+from seekwise.linux.diskstats import DiskCounters
+from seekwise.measure.live import carry, execute, jobs, loads, logs, own, passive, prepare, progress
 from seekwise.workload.live_plan import Candidate
 from seekwise.workload.study import uses
 from seekwise.workload.study.rounds import Order
@@ -82,10 +83,10 @@ def test_short_periods_are_for_schedulers_that_learn_nothing_under_loads_that_le
 
 def test_a_slow_disk_gets_periods_that_hold_enough_operations():
     state = progress.UseState(uses.chosen("random-read")[0], candidates_of("none", "bfq"))
-    seen = [progress.Seen(each, ([1.0] * 12,), 100.0, 0.4) for each in state.candidates]
+    seen = [progress.LongPeriods(each, ([1.0] * 12,), 100.0, 0.4) for each in state.candidates]
     progress.learn(state, seen)
     assert all(state.length_s(each) >= progress.OPERATIONS_MIN / 100 for each in state.candidates)
-    seen = [progress.Seen(each, ([1.0] * 12,), 50_000.0, 0.001) for each in state.candidates]
+    seen = [progress.LongPeriods(each, ([1.0] * 12,), 50_000.0, 0.001) for each in state.candidates]
     progress.learn(state, seen)
     none, bfq = state.candidates
     assert state.length_s(none) < progress.SHORT_S < state.length_s(bfq)
@@ -94,7 +95,7 @@ def test_a_slow_disk_gets_periods_that_hold_enough_operations():
 def test_who_has_long_periods_runs_in_few_rounds_and_long_first_periods_weigh_no_more():
     state = progress.UseState(uses.chosen("random-read")[0], candidates_of("none", "kyber", "bfq"))
     assert state.in_round(1) == state.candidates
-    progress.learn(state, [progress.Seen(each, ([1.0] * 30,), 50_000.0, 0.001) for each in state.candidates])
+    progress.learn(state, [progress.LongPeriods(each, ([1.0] * 30,), 50_000.0, 0.001) for each in state.candidates])
     assert state.in_round(0) == state.candidates and len(state.in_round(1)) == 2
     none, _, bfq = state.candidates
     assert state.counted_s(none, 0.3, state.cut_s(none)) == pytest.approx(progress.QUICK_COUNTED_S)
@@ -172,7 +173,10 @@ def test_every_use_of_programs_becomes_workers_whose_foreground_is_told_when(use
 def test_periods_of_long_units_hold_the_same_number_of_them_and_last_as_long_as_they_take():
     state = progress.UseState(uses.chosen("desktop-copy")[0], candidates_of("none", "bfq"))
     assert state.length_s(state.candidates[0]) > 1.0
-    seen = [progress.Seen(each, (), 0.0, unit_s=took) for each, took in zip(state.candidates, (0.3, 0.9), strict=True)]
+    seen = [
+        progress.LongPeriods(each, (), 0.0, unit_s=took)
+        for each, took in zip(state.candidates, (0.3, 0.9), strict=True)
+    ]
     progress.learn(state, seen)
     assert state.units == 3
     none, bfq = (state.length_s(each) - carry.LEARNING_CUT_S for each in state.candidates)
@@ -267,6 +271,22 @@ def test_a_guard_that_is_no_factor_is_refused(text):
     with pytest.raises(UsageError):
         guard_factor(text)
     assert guard_factor("3x") == 3.0
+
+
+def test_a_guard_ends_a_period_and_says_how_many_times_the_usual_wait_it_was(monkeypatch):
+    seen = itertools.count()
+
+    def counters(_) -> passive.Sample:
+        number = next(seen)
+        return passive.Sample(
+            0.1 * number, DiskCounters(reads=10 * number, read_ms=80 * number, in_flight=1)
+        )  # 8 ms each
+
+    monkeypatch.setattr(passive, "sample", counters)
+    monkeypatch.setattr(passive.time, "sleep", lambda _: None)
+    assert passive._watch(("sda",), 5.0, 1.0, 3.0)[1] == pytest.approx(8.0)
+    assert passive._watch(("sda",), 0.05, 1.0, 9.0)[1] == 0.0
+    assert passive._watch(("sda",), 0.05, None, 3.0)[1] == 0.0
 
 
 def test_a_metric_needs_a_group_and_a_number():

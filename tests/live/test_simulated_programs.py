@@ -48,12 +48,12 @@ def units_of(use, name, scheduler, seed=1, target="model:generic_1tb_sata"):
     return simulated_programs.operations(use, phase)[name], phase
 
 
-def test_a_start_beside_a_copy_takes_longer_on_a_disk_and_hardly_on_flash():
-    beside = loads(START, "beside.toml")
-    alone = beside.model_copy(update={"job": beside.job[:1]})
+def test_a_start_during_a_copy_takes_longer_on_a_disk_and_hardly_on_flash():
+    with_copy = loads(START, "beside.toml")
+    alone = with_copy.model_copy(update={"job": with_copy.job[:1]})
     took = {}
     for target in ("model:generic_1tb_sata", "model:samsung_980_pro_1tb"):
-        for name, use in (("alone", alone), ("beside", beside)):
+        for name, use in (("alone", alone), ("beside", with_copy)):
             starts, _ = units_of(use, "start", "none", target=target)
             took[target, name] = float(np.median(starts.latency_ns)) / 1e9
     disk, flash = (took[target, "alone"] for target in ("model:generic_1tb_sata", "model:samsung_980_pro_1tb"))

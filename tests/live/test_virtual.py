@@ -7,7 +7,7 @@ import pytest
 from seekwise.errors import MissingError, SeekwiseError, UsageError
 from seekwise.lab.testbed import image, kernels, machine
 from seekwise.lab.testbed import tune as virtual
-from seekwise.lab.testbed.cpio import Entry
+from seekwise.lab.testbed.cpio import CpioEntry
 from seekwise.workload.study import uses
 
 
@@ -53,10 +53,12 @@ pattern = "random read"
 def test_programs_have_a_guest_of_their_own_with_memory_for_their_data():
     model = virtual.model_of("lab:generic_1tb_sata", None)
     candidate = virtual.candidates(model, {}).all[0]
-    trials = [virtual.Trial(use, 0, candidate, 7) for use in uses.chosen("direct-streams,desktop-copy")]
+    trials = [virtual.GuestTrial(use, 0, candidate, 7) for use in uses.chosen("direct-streams,desktop-copy")]
     groups = virtual._groups(trials)
     assert [[trial.use.name for trial in group] for group in groups] == [["desktop-copy"], ["direct-streams"]]
-    programs, fio = virtual._boots(groups, model, None, {"desktop-copy": {"cell/data/large.tar": Entry.file(b"data")}})
+    programs, fio = virtual._boots(
+        groups, model, None, {"desktop-copy": {"cell/data/large.tar": CpioEntry.file(b"data")}}
+    )
     assert programs.memory_mib > fio.memory_mib
     assert programs.files["cell/data/large.tar"].data == b"data" and "cell/data/large.tar" not in fio.files
     spec = json.loads(programs.files["cell/t0.programs"].data)
@@ -69,7 +71,7 @@ def test_programs_have_a_guest_of_their_own_with_memory_for_their_data():
 def test_each_trial_has_drives_of_its_own_and_a_job_with_logs():
     model = virtual.model_of("lab:crucial_mx500_1tb", None)
     candidate = virtual.candidates(model, {}).all[0]
-    trials = [virtual.Trial(use, 0, candidate, 7) for use in uses.chosen("reads-beside-writer,direct-streams")]
+    trials = [virtual.GuestTrial(use, 0, candidate, 7) for use in uses.chosen("reads-beside-writer,direct-streams")]
     (boot,) = virtual._boots([trials], model, None, {})
     script = boot.files["cell/run.sh"].data.decode()
     assert script.count("serve t") == 4  # twice up, twice down
@@ -95,8 +97,8 @@ def test_a_real_kernel_answers_and_the_same_seed_gives_the_same_figures(tune):
     # One request at a time waits for the head, whatever orders the queue.
     (entry,) = first["uses"]
     assert all(each["verdict"] == "within" for each in entry["candidates"])
-    rates = [each["value"] for each in entry["candidates"]]
-    assert all(0.3 < rate < 1.0 for rate in rates), rates
+    throughputs = [each["value"] for each in entry["candidates"]]
+    assert all(0.3 < throughput < 1.0 for throughput in throughputs), throughputs
 
 
 def test_programs_that_only_some_machines_have_are_left_out_of_guests():

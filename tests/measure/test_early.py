@@ -27,7 +27,7 @@ def make(schedulers: list[str], *, threads: list[int], until: str | None) -> Pla
             "system": [{"name": "disk", "drive": "x"}],
             "settings": {"scheduler": schedulers},
             "workload": [{"operations": ["seq_read", "rand_read"], "threads": threads, "runtime": "1s"}],
-            "design": {"blocks": early.BLOCKS_MAX, "sentinel": True},
+            "design": {"blocks": early.REPETITIONS_MAX, "sentinel": True},
         }
     )
     facts = SystemFacts(
@@ -37,7 +37,7 @@ def make(schedulers: list[str], *, threads: list[int], until: str | None) -> Pla
 
 
 class Fake:
-    """A backend whose every trial has the rate that `effect(setting, cell)` says, with 1 % noise, or 10 % where `noisy` is in the cell."""
+    """A backend whose every trial has the rate that `effect(setting, combination)` says, with 1 % noise, or 10 % where `noisy` is in the combination."""
 
     provenance = "simulated"
 
@@ -58,19 +58,28 @@ class Fake:
             if self.fail_after is not None and len(self.trials) >= self.fail_after:
                 raise SeekwiseError("power cut")
             self.trials.append(trial)
-            setting, cell = self.plan.settings[trial.setting], self.plan.combinations[trial.combination]
+            setting, combination = self.plan.settings[trial.setting], self.plan.combinations[trial.combination]
             rng = np.random.default_rng(trial.seed)
             name = setting.label.removesuffix(" (control)")
             phases = []
             for operation in ("seq_read", "rand_read"):
-                noise = rng.normal(0, 0.1 if self.noisy in cell.key else 0.01)
-                rate = 1e8 * float(np.exp(self.effect(name, cell.key) + noise))
+                noise = rng.normal(0, 0.1 if self.noisy in combination.key else 0.01)
+                throughput = 1e8 * float(np.exp(self.effect(name, combination.key) + noise))
                 phases.append(
-                    Phase(operation, 1.0, round(rate), 4000, {1000: 4000}, 1e14 / rate, 1000, CpuSeconds(0.0, 0.1))
+                    Phase(
+                        operation,
+                        1.0,
+                        round(throughput),
+                        4000,
+                        {1000: 4000},
+                        1e14 / throughput,
+                        1000,
+                        CpuSeconds(0.0, 0.1),
+                    )
                 )
             label = setting.label if trial.role != "sentinel" else f"{setting.label} (drift check)"
             yield Record(
-                self.run_id, trial.index, trial.repetition, cell.key, label, {}, "simulated", trial.seed, "2026-01-01T00:00:00Z",
+                self.run_id, trial.index, trial.repetition, combination.key, label, {}, "simulated", trial.seed, "2026-01-01T00:00:00Z",
                 tuple(phases), conditions={"role": trial.role},
             )  # fmt: skip
 
@@ -87,19 +96,19 @@ def carried_out(
 
 def test_a_run_stops_when_every_comparison_is_decided(tmp_path: Path) -> None:
     made = make(["a", "b"], threads=[1, 2, 4, 8, 16, 32], until="decided")
-    fake, found, said = carried_out(tmp_path, made, lambda setting, cell: 0.4 * (setting == "b"))
+    fake, found, said = carried_out(tmp_path, made, lambda setting, combination: 0.4 * (setting == "b"))
     assert {trial.repetition for trial in fake.trials} == {1, 2, 3}
     assert found.run.outcome == "complete"
     assert {v.winner for v in found.verdicts if v.metric == "rate"} == {"b"}
     assert any("12 of 12 combinations decided after 3 repetitions" in line for line in said)
 
 
-def test_decided_cells_stop_while_open_ones_go_on(tmp_path: Path) -> None:
+def test_decided_combinations_stop_while_open_ones_go_on(tmp_path: Path) -> None:
     made = make(["a", "b"], threads=[1, 2, 4, 8, 16, 32], until="decided")
 
-    def effect(setting: str, cell: str) -> float:
+    def effect(setting: str, combination: str) -> float:
         # With that noise neither a win nor a tie can be shown.
-        return 0.0 if "threads=8" in cell else 0.4 * (setting == "b")
+        return 0.0 if "threads=8" in combination else 0.4 * (setting == "b")
 
     fake, _, _ = carried_out(tmp_path, made, effect, noisy="threads=8")
     late = {
@@ -114,7 +123,7 @@ def test_decided_cells_stop_while_open_ones_go_on(tmp_path: Path) -> None:
 def test_losers_drop_out_and_the_reference_stays(tmp_path: Path) -> None:
     names = [f"s{i}" for i in range(12)]
     made = make(names, threads=[1], until="best")
-    fake, found, _ = carried_out(tmp_path, made, lambda setting, cell: 0.05 * int(setting[1:]))
+    fake, found, _ = carried_out(tmp_path, made, lambda setting, combination: 0.05 * int(setting[1:]))
     ran = {
         name: sum(made.settings[t.setting].label == name and t.role == "candidate" for t in fake.trials)
         for name in names
@@ -126,16 +135,16 @@ def test_losers_drop_out_and_the_reference_stays(tmp_path: Path) -> None:
     assert {v.winner for v in against} == {"s11"}
 
 
-def test_without_until_every_block_is_run(tmp_path: Path) -> None:
+def test_without_until_every_repetition_is_run(tmp_path: Path) -> None:
     made = make(["a", "b"], threads=[1], until=None)
-    fake, _, _ = carried_out(tmp_path, made, lambda setting, cell: 0.4 * (setting == "b"))
+    fake, _, _ = carried_out(tmp_path, made, lambda setting, combination: 0.4 * (setting == "b"))
     assert len(fake.trials) == len(made.trials)
 
 
 def test_a_resumed_run_decides_as_if_it_had_not_been_interrupted(tmp_path: Path) -> None:
     made = make(["a", "b"], threads=[1, 2, 4, 8, 16, 32], until="decided")
 
-    def effect(setting: str, cell: str) -> float:
+    def effect(setting: str, combination: str) -> float:
         return 0.4 * (setting == "b")
 
     broken = Fake(made, effect, fail_after=40)
@@ -158,11 +167,11 @@ def test_a_resumed_run_decides_as_if_it_had_not_been_interrupted(tmp_path: Path)
 def test_the_forecast_uses_the_noise_of_an_earlier_run(tmp_path: Path) -> None:
     made = make(["a", "b"], threads=[1, 2, 4, 8], until=None)
     assert "assumed" in early.expected(made, None).text
-    carried_out(tmp_path, made, lambda setting, cell: 0.0)
+    carried_out(tmp_path, made, lambda setting, combination: 0.0)
     with Store.open(tmp_path / "db") as store:
         noise = early.known_noise(made, store)
         other = replace(made, systems=(replace(made.systems[0], target="y"),))
         assert early.known_noise(other, store) is None
     assert noise is not None and noise.sd == pytest.approx(0.01, rel=0.3)
     assert f"as in run {noise.run_id}" in early.expected(made, noise).text
-    assert early.expected(made, noise).blocks < early.expected(made, None).blocks
+    assert early.expected(made, noise).repetitions < early.expected(made, None).repetitions

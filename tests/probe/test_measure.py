@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import pytest
 
@@ -9,7 +10,7 @@ from seekwise import _core
 from seekwise.document import printed
 from seekwise.measure.probe import measure
 from seekwise.measure.probe.characterize import characterize, lines
-from seekwise.measure.probe.drives import ModelDrive
+from seekwise.measure.probe.drives import ProbedModel
 
 HIDDEN = {
     "wd2500ys": {"rpm": 7187.0, "cache_segments": 11.0, "read_ahead_kib": 300.0},
@@ -19,7 +20,7 @@ HIDDEN = {
 
 
 def drive(name):
-    return ModelDrive(name, **HIDDEN[name])
+    return ProbedModel(name, **HIDDEN[name])
 
 
 def turn(name):
@@ -37,7 +38,7 @@ def test_the_turn_is_found_within_a_thousandth(name):
 
 
 def test_a_drive_without_a_spindle_is_not_given_one():
-    found = measure.turn_ms(ModelDrive("samsung_850_evo"))
+    found = measure.turn_ms(ProbedModel("samsung_850_evo"))
     assert found.value is None
     assert "nothing turns" in found.why
 
@@ -71,14 +72,14 @@ def test_the_rate_at_the_edge_is_that_of_the_tracks_there(name):
 
 
 def test_latency_of_a_solid_state_drive_repeats():
-    fresh = measure.latency_us(ModelDrive("samsung_850_evo"), 8, 1)
-    again = measure.latency_us(ModelDrive("samsung_850_evo"), 8, 1, seed=17)
+    fresh = measure.latency_us(ProbedModel("samsung_850_evo"), 8, 1)
+    again = measure.latency_us(ProbedModel("samsung_850_evo"), 8, 1, seed=17)
     assert fresh.value == pytest.approx(again.value, rel=0.05)
     assert fresh.low <= fresh.value <= fresh.high
 
 
 def test_the_document_says_what_was_seen_and_what_not():
-    found = characterize(ModelDrive("samsung_850_evo"))
+    found = characterize(ProbedModel("samsung_850_evo"))
     document = printed(found)
     assert document["rotational"] is False
     assert document["seek"] == []
@@ -86,19 +87,26 @@ def test_the_document_says_what_was_seen_and_what_not():
     assert any("write cache" in what for what in document["unseen"])
     deep = {entry["depth"]: entry["rate"]["value"] for entry in document["iops"]}
     assert deep[32] > 4 * deep[1]
-    assert "Not seen:" in lines(found)
+    said = lines(found)
+    assert "Not seen:" in said
+    rates = [line for line in said if line.startswith("rate ")]
+    assert rates and all(re.search(r" \d[\d,.]* IOPS", line) for line in rates)
+    latencies = [line for line in said if line.startswith("latency ")]
+    assert latencies and all(" µs" in line for line in latencies)
+    shown = re.findall(r"\d[\d,]*\.?\d*", " ".join(rates + latencies))
+    assert all(len(each.replace(",", "").replace(".", "").strip("0")) <= 3 for each in shown), shown
 
 
 def test_what_was_measured_and_cannot_be_is_said():
     from seekwise.measure.probe import characterize
-    from seekwise.measure.probe.measure import Figure
+    from seekwise.measure.probe.measure import Estimate
 
     def found(rate_mb_s, iops, latency_us):
         def figure(value, unit):
-            return Figure(value, None, None, unit)
+            return Estimate(value, None, None, unit)
 
-        return characterize.Found(
-            10**9, False, Figure.unseen("ms", "no rotation"), [characterize.Zone(0.0, figure(rate_mb_s, "MB/s"))],
+        return characterize.Characterization(
+            10**9, False, Estimate.unseen("ms", "no rotation"), [characterize.Zone(0.0, figure(rate_mb_s, "MB/s"))],
             latency=[characterize.Latency(4, 1, figure(latency_us, "µs"))], iops=[characterize.Iops(1, figure(iops, "1/s"))],
         )  # fmt: skip
 

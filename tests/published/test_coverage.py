@@ -239,7 +239,7 @@ SHOWN: dict[int, list[str]] = {
     110: ["test:tests/measure/kernel/test_validity.py::test_each_cause_is_named"],
     111: ["command:report", "test:tests/report/test_page.py::test_answer_stands_before_table_and_charts"],
     112: ["study:published/ssd-raid10-chunk"],
-    113: ["test:tests/workload/study/test_plan.py::test_factors_that_do_not_compete_are_part_of_the_cell"],
+    113: ["test:tests/workload/study/test_plan.py::test_factors_that_do_not_compete_are_part_of_the_combination"],
     114: [
         "explain:boot-line",
         "command:run",
@@ -294,7 +294,7 @@ SHOWN: dict[int, list[str]] = {
         "grid:ssd-raid10-chunk/1",
         "test:tests/report/test_printed.py::test_acceptable_values_are_marked_and_scatter_stands_beside_the_stated_one",
     ],
-    128: ["finding:slope", "test:tests/insights/test_insights.py::test_the_slope_of_access_time_is_a_fit_per_thread"],
+    128: ["finding:slope", "test:tests/insights/test_insights.py::test_the_slope_of_latency_is_a_fit_per_thread"],
     129: ["finding:spread"],
     130: [
         "finding:pair",

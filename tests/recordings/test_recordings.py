@@ -19,7 +19,7 @@ from seekwise.simulate.recordings.recording import (
     SYNC,
     UNLOCK,
     WRITE,
-    File,
+    RecordedFile,
     Recording,
 )
 from seekwise.workload.study.uses import Job
@@ -27,7 +27,7 @@ from seekwise.workload.study.uses import Job
 SMALL = Recording(
     "copy",
     {},
-    (File("data/a", 10), File("own/b", 20)),
+    (RecordedFile("data/a", 10), RecordedFile("own/b", 20)),
     (((FORGET, 0, 0, 0, 0), (BEGIN, 0, 0, 0, 0), (READ, 0, 0, 10, 5000), (WRITE, 1, 0, 10, 7), (END, 0, 40960, 0, 1)),)
     * 2,
     {"recorded": "2026-11-23"},
@@ -69,7 +69,7 @@ def test_reads_faults_and_the_computing_between_them():
         line(304, "mm_filemap_get_pages", "dev=254:0 ino=64 ofs=0-4095", pid=8),  # somebody else
     ])  # fmt: skip
     assert rows == [(READ, 0, 0, 32, 100_000), (FAULT, 0, 7, 1, 200_000), (FAULT, 1, 1, 1, 1_000)]
-    assert files == (File("data/a", 32), File("own/b", 2))
+    assert files == (RecordedFile("data/a", 32), RecordedFile("own/b", 2))
 
 
 def test_a_child_belongs_to_who_started_it():
@@ -102,7 +102,7 @@ def test_writes_read_first_what_they_do_not_cover_and_fsync_tells_whether_it_com
         (WRITE, 1, 0, 1, 10_000),
         (DISCARD, 1, 0, 0, 10_000),
     ]
-    assert files == (File("own/b", 3), File("own/777", 1))
+    assert files == (RecordedFile("own/b", 3), RecordedFile("own/777", 1))
 
 
 def test_waiting_for_a_lock_is_no_computing_and_what_is_evicted_is_forgotten():

@@ -237,7 +237,8 @@ def agreement_pairing() -> comparison.Pairing:
     ]
     loads = {record.combination: {} for record in measured}
     sides = [
-        comparing.Side(name, records, loads, ("disk",)) for name, records in (("real", measured), ("model", simulated))
+        comparing.ComparedRun(name, records, loads, ("disk",))
+        for name, records in (("real", measured), ("model", simulated))
     ]
     pairs = comparing.pairs(*sides)
     run = live_outcome(1, rounds=2).run
@@ -245,10 +246,10 @@ def agreement_pairing() -> comparison.Pairing:
     return comparison.Pairing(*runs, (), ("kernel: 6.12 against 6.1",), tuple(comparing.agreement(pairs)), tuple(pairs))
 
 
-def index_entry(number: int) -> index_page.Entry:
+def index_entry(number: int) -> index_page.IndexRow:
     worse = 2 if number % 20 == 3 else 0
     since = f"{worse} worse (run 20260101-{number + 1:04})" if worse else "no difference shown"
-    return index_page.Entry(
+    return index_page.IndexRow(
         f"20260101-{number:04}", "2026-01-01 10:00", "tune", "kernel", "/srv on sda1, an unusually-long-name-of-a-device-mapper-volume",
         120, number % 3, "complete", "Set bfq: in none of 9 uses more than 4 % behind the best (95 %).", since, worse, "study.html",
     )  # fmt: skip

@@ -10,10 +10,10 @@ from seekwise.store.record import CpuSeconds, Phase, Record
 MEAN_MS = {"none": 4.0, "mq-deadline": 3.6, "bfq": 3.9}
 
 
-def sample_records(blocks: int = 4, threads: tuple[int, ...] = (1, 8)) -> list[Record]:
+def sample_records(repetitions: int = 4, threads: tuple[int, ...] = (1, 8)) -> list[Record]:
     random.seed(7)
     records = []
-    for block in range(blocks):
+    for repetition in range(repetitions):
         for count in threads:
             for setting, mean_ms in MEAN_MS.items():
                 phases = []
@@ -25,9 +25,9 @@ def sample_records(blocks: int = 4, threads: tuple[int, ...] = (1, 8)) -> list[R
                         bound = int(mean_ns * random.lognormvariate(0, 0.4) / 1e4 + 1) * 10_000
                         bins[bound] = bins.get(bound, 0) + 1
                     phases.append(Phase(operation, 1.0, ios * 65536, ios, bins, mean_ns, max(bins), CpuSeconds(0.01, 0.02, 0.02, ios * 2e-5)))  # fmt: skip
-                valid = not (block == 1 and setting == "bfq" and count == 1)
+                valid = not (repetition == 1 and setting == "bfq" and count == 1)
                 factors = {"scheduler": setting, "threads": count, "block_bytes": 65536}
-                records.append(Record("20260101-sample", len(records), block, f"{count} threads", setting, factors, "simulated", 1, "2026-01-01T00:00:00Z",
+                records.append(Record("20260101-sample", len(records), repetition, f"{count} threads", setting, factors, "simulated", 1, "2026-01-01T00:00:00Z",
                                       tuple(phases), valid=valid, invalid_reason=None if valid else "another program used vda (8 MB by other processes)"))  # fmt: skip
     return records
 

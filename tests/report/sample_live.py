@@ -41,18 +41,18 @@ def live_outcome(
     )  # fmt: skip
     records, at = [], 0.0
     for use in chosen:
-        for block in range(rounds):
+        for repetition in range(rounds):
             order = list(SPEED)
             rng.shuffle(order)
             for setting in order:
-                records.append(_record(use, setting, block, len(records), at, rng, slower, noise))
+                records.append(_record(use, setting, repetition, len(records), at, rng, slower, noise))
                 at += LENGTH_S
     run = Run("20260102-0304-abcd", "2026-01-02T03:04:05.000+00:00", "0.1.0", name, "kernel", plan.target, 7, "", plan.to_document(), "2026-01-02T03:06:05.000+00:00", "complete")  # fmt: skip
     return outcomes.judged(run, plan, records)
 
 
 def _record(
-    use, setting: str, block: int, trial: int, at: float, rng: random.Random, slower: float, noise: float
+    use, setting: str, repetition: int, trial: int, at: float, rng: random.Random, slower: float, noise: float
 ) -> Record:
     phases = []
     for job in use.job:
@@ -70,7 +70,7 @@ def _record(
                   windows=windows, details={"job": job.name, "role": job.role, "profile_bin_s": 0.1})
         )  # fmt: skip
     return Record(
-        "20260102-0304-abcd", trial, block, use.name, setting, {"use": use.name, "scheduler": setting}, "measured", 7,
+        "20260102-0304-abcd", trial, repetition, use.name, setting, {"use": use.name, "scheduler": setting}, "measured", 7,
         "2026-01-02T03:04:05Z", tuple(phases), {"vda": {"queue/scheduler": setting}},
         {"kernel": "6.12.1 #1 SMP\n", "devices": [{"name": "vda", "kind": "virtio", "size_bytes": 2**38, "rotational": False}], "memory_bytes": 25276510208},
         {"fio": "fio-3.33"},

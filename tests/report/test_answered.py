@@ -8,7 +8,7 @@ import re
 from dataclasses import replace
 
 from seekwise.judge.decision.records import made
-from seekwise.judge.decision.table import Entry, values_of
+from seekwise.judge.decision.table import UseFigure, values_of
 from seekwise.judge.decision.verdicts import judge
 from seekwise.report import answered
 from seekwise.report.metric_words import amount, pair_text, value_text
@@ -27,7 +27,7 @@ def figure(
     more = kind == "done"
     metric = kind if role == "foreground" else f"background_{kind}"
     unit = "MB/s" if more else "ms"
-    return Entry(
+    return UseFigure(
         use, metric, unit, more, 0.05 if more else 0.1, values_of(periods), role, "desktop", (1, 1), use, job, purpose, work, kind,
     )  # fmt: skip
 

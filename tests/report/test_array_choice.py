@@ -20,13 +20,13 @@ LEVELS = {
 }
 
 
-def records_of(*levels: str, rates: dict[str, float] | None = None, missing: int = 0):
-    """Two blocks of one trial each; rates relative to each other as given."""
-    first = sample_records(blocks=1, threads=(1,))[0]
+def records_of(*levels: str, throughputs: dict[str, float] | None = None, missing: int = 0):
+    """Two repetitions of one trial each; rates relative to each other as given."""
+    first = sample_records(repetitions=1, threads=(1,))[0]
     found = []
     for level in levels:
-        drives, survives, rate = LEVELS[level]
-        rate = (rates or {}).get(level, rate)
+        drives, survives, throughput = LEVELS[level]
+        throughput = (throughputs or {}).get(level, throughput)
         load = {
             "array": {
                 "level": level.replace("raid", "RAID "), "members": 4, "layout": None, "chunk_kib": 64, "missing": [0] * missing,
@@ -34,11 +34,13 @@ def records_of(*levels: str, rates: dict[str, float] | None = None, missing: int
                 "rebuild_s": 9600.0 if survives else None,
             }
         }  # fmt: skip
-        for block in range(2):
-            phases = tuple(replace(p, bytes=int(p.bytes * rate), ios=int(p.ios * rate)) for p in first.phases)
+        for repetition in range(2):
+            phases = tuple(
+                replace(p, bytes=int(p.bytes * throughput), ios=int(p.ios * throughput)) for p in first.phases
+            )
             factors = {**first.factors, "raid_level": level, "system": "array", "missing": missing}
             label = f"raid_level={level}" + (f" missing={missing}" if missing else "")
-            found.append(replace(first, repetition=block, setting=label, factors=factors, load=load, phases=phases, combination="system=array threads=1"))  # fmt: skip
+            found.append(replace(first, repetition=repetition, setting=label, factors=factors, load=load, phases=phases, combination="system=array threads=1"))  # fmt: skip
     return found
 
 
@@ -51,7 +53,7 @@ def test_the_fastest_array_that_survives_a_failure_is_named_with_what_it_survive
 
 @pytest.mark.parametrize("speed", [1.01, 10.0, 1000.0])
 def test_an_array_that_survives_nothing_is_never_recommended_however_fast(speed):
-    advice = array_choice.advice(records_of("raid0", "raid6", rates={"raid0": speed}))
+    advice = array_choice.advice(records_of("raid0", "raid6", throughputs={"raid0": speed}))
     assert "RAID 0" not in advice.headline and advice.recommended == ("raid_level=raid6",)
     refused = next(reason for reason in advice.reasons if reason.startswith("RAID 0"))
     assert "survives no drive failure" in refused and "one failed drive loses all data" in refused
@@ -72,19 +74,19 @@ def test_who_studies_nothing_else_is_told_that_nothing_is_survived():
 
 
 def test_of_arrays_as_fast_the_safer_one_is_named():
-    advice = array_choice.advice(records_of("raid5", "raid6", rates={"raid5": 1.0, "raid6": 0.99}))
+    advice = array_choice.advice(records_of("raid5", "raid6", throughputs={"raid5": 1.0, "raid6": 0.99}))
     assert advice.headline.startswith("RAID 6")
 
 
 def test_rebuild_time_and_what_is_survived_meanwhile_are_told():
     reasons = " ".join(array_choice.advice(records_of("raid10", "raid5")).reasons)
     assert "2 h 40 min" in reasons and "survives no further failure" in reasons
-    reasons = " ".join(array_choice.advice(records_of("raid6", "raid5", rates={"raid6": 3.0})).reasons)
+    reasons = " ".join(array_choice.advice(records_of("raid6", "raid5", throughputs={"raid6": 3.0})).reasons)
     assert "still survives 1 more" in reasons
 
 
 def test_a_degraded_array_is_a_state_and_no_candidate():
-    found = [*records_of("raid10", "raid5"), *records_of("raid5", missing=1, rates={"raid5": 50.0})]
+    found = [*records_of("raid10", "raid5"), *records_of("raid5", missing=1, throughputs={"raid5": 50.0})]
     advice = array_choice.advice(found)
     assert advice.headline.startswith("RAID 10")
     assert "was not simulated" not in " ".join(advice.reasons)
@@ -102,7 +104,7 @@ def test_the_picture_numbers_the_arrays_and_fills_those_on_the_front():
     assert all(f">{number}</text>" in picture for number in (1, 2, 3, 4))
     # RAID 0 is fastest and largest, RAID 10 and 6 survive more than it; RAID 5 offers more room than RAID 10.
     assert picture.count('class="pareto front"') == 4
-    slow = arrays.rows(records_of("raid10", "raid6", rates={"raid10": 0.5, "raid6": 1.0}))
+    slow = arrays.rows(records_of("raid10", "raid6", throughputs={"raid10": 0.5, "raid6": 1.0}))
     assert str(pareto.picture(slow)).count('class="pareto front"') == 1
 
 
@@ -146,11 +148,11 @@ def test_what_is_simulated_beside_the_study_is_what_the_study_with_missing_drive
         studied = of_run.of(store, store.run("last")).content.arrays
     assert not any(row.beyond_study for row in studied)
     name = "RAID 5 of 4, chunk 64 KiB, 1 missing"
-    beside = next(row for row in planned.content.arrays if row.name == name)
+    simulated = next(row for row in planned.content.arrays if row.name == name)
     own = next(row for row in studied if row.name == name)
     # Other seeds, and the best load of the whole array may be another one than that of the degraded array.
-    for operation, rate in own.rates_mb_s.items():
-        assert beside.rates_mb_s[operation] == pytest.approx(rate, rel=0.3)
+    for operation, throughput in own.rates_mb_s.items():
+        assert simulated.rates_mb_s[operation] == pytest.approx(throughput, rel=0.3)
 
 
 def test_the_answer_and_the_page_say_what_a_failure_costs(planned):

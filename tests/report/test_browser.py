@@ -377,7 +377,7 @@ def test_ten_thousand_combinations_open_in_two_seconds(browser, tmp_path):
     from report.sample import sample_content, sample_records
     from seekwise.report.page import write_report
 
-    first = sample_records(blocks=1, threads=(1,))[0]
+    first = sample_records(repetitions=1, threads=(1,))[0]
     records = [
         replace(first, trial=number, combination=f"{number}", setting=f"mq-deadline nr_requests={8 + number % 50}",
                 factors={"scheduler": "mq-deadline", "nr_requests": 8 + number % 50, "threads": 1 + number // 50, "block_bytes": 4096},

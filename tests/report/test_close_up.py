@@ -127,16 +127,18 @@ def test_a_raid_level_is_told_by_the_requests_that_one_write_costs(arrays):
 
 
 def test_settings_that_dispatch_alike_are_called_so():
-    served = tuple(shape.Served(t - 5, t - 4, t, 1000 * n, 8, False, 1) for n, t in enumerate(np.arange(5.0, 100, 5)))
+    served = tuple(
+        shape.ServedRequest(t - 5, t - 4, t, 1000 * n, 8, False, 1) for n, t in enumerate(np.arange(5.0, 100, 5))
+    )
     rows = [close_up.row(shape.CloseUp(name, 100.0, 10**6, served), Looks().of([name])[name]) for name in ("a", "b")]
     assert close_up.sentence(rows).startswith("The settings dispatch alike")
 
 
 def test_idle_time_and_depth_are_those_of_the_requests():
     served = (
-        shape.Served(0, 10, 30, 0, 8, False, 1),
-        shape.Served(20, 30, 40, 8, 8, False, 2),
-        shape.Served(60, 60, 70, 0, 8, True, 1),
+        shape.ServedRequest(0, 10, 30, 0, 8, False, 1),
+        shape.ServedRequest(20, 30, 40, 8, 8, False, 2),
+        shape.ServedRequest(60, 60, 70, 0, 8, True, 1),
     )
     found = shape.CloseUp("x", 100.0, 1000, served)
     assert found.busy == [(10, 40), (60, 70)] and found.idle_share == pytest.approx(0.6)

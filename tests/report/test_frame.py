@@ -16,15 +16,15 @@ from seekwise.workload.study.study import System
 
 
 def with_factors(**levels):
-    """Records with every combination of these factors, three blocks each."""
-    first = sample_records(blocks=1, threads=(1,))[0]
+    """Records with every combination of these factors, three repetitions each."""
+    first = sample_records(repetitions=1, threads=(1,))[0]
     rows = [{}]
     for name, values in levels.items():
         rows = [{**row, name: value} for row in rows for value in values]
     return [
-        replace(first, repetition=block, setting=str(row.get("scheduler", "none")), factors={"threads": 1, "block_bytes": 4096, **row})
+        replace(first, repetition=repetition, setting=str(row.get("scheduler", "none")), factors={"threads": 1, "block_bytes": 4096, **row})
         for row in rows
-        for block in range(3)
+        for repetition in range(3)
     ]  # fmt: skip
 
 
@@ -62,7 +62,7 @@ def test_two_factors_that_compete_stand_apart():
 
 def test_what_the_operation_tells_is_no_factor():
     """Files are read at 1 MiB, databases at 8 KiB: the size says nothing that the operation does not."""
-    first = sample_records(blocks=1, threads=(1,))[0]
+    first = sample_records(repetitions=1, threads=(1,))[0]
     records = [
         replace(first, setting=name, phases=(phase,), factors={"scheduler": name, "threads": 1, "load": load, "block_bytes": size})
         for name in ("none", "bfq")
@@ -92,7 +92,7 @@ def test_a_factor_of_many_levels_makes_neither_hundreds_of_panels_nor_of_charts(
 
 def test_a_value_stands_at_its_height_and_an_interval_beyond_the_picture_has_an_arrowhead():
     look = Looks().of(["none"])["none"]
-    points = (panels.Point(0, 100.0, 95.0, 105.0, "a"), panels.Point(1, 50.0, 10.0, 9000.0, "b"))
+    points = (panels.ChartPoint(0, 100.0, 95.0, 105.0, "a"), panels.ChartPoint(1, 50.0, 10.0, 9000.0, "b"))
     panel = panels.Panel("reads", ("1", "2"), (panels.Series(look, points),))
     _, plot = panels.parts(panel)
     scale = panels.Scale.of(panel)
@@ -103,7 +103,7 @@ def test_a_value_stands_at_its_height_and_an_interval_beyond_the_picture_has_an_
 
 def test_values_far_apart_get_a_logarithmic_axis():
     look = Looks().of(["none"])["none"]
-    points = tuple(panels.Point(n, 10.0**n, None, None, "") for n in range(4))
+    points = tuple(panels.ChartPoint(n, 10.0**n, None, None, "") for n in range(4))
     panel = panels.Panel("", tuple("abcd"), (panels.Series(look, points),))
     scale = panels.Scale.of(panel)
     assert panels.is_wide(panel) and (scale.bottom, scale.top) == (1.0, 1000.0)

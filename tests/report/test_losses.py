@@ -15,11 +15,11 @@ from seekwise.report.page import render
 
 def content(speeds: dict[str, float], tails: dict[str, float] | None = None, noise: float = 0.001):
     """Random reads at these rates; `tails`: factor on all latencies."""
-    first = next(r for r in sample_records(blocks=1, threads=(1,)))
+    first = next(r for r in sample_records(repetitions=1, threads=(1,)))
     records = []
     for setting, speed in speeds.items():
-        for block in range(5):
-            wobble = 1 + noise * (sum(map(ord, setting)) * (block + 3) % 7 - 3)
+        for repetition in range(5):
+            wobble = 1 + noise * (sum(map(ord, setting)) * (repetition + 3) % 7 - 3)
             ios = int(20_000 * speed * wobble)
             tail = (tails or {}).get(setting, 1.0)
             bins = {int(1e6 * tail * wobble): int(ios * 0.95), int(4e6 * tail * wobble): ios - int(ios * 0.95)}
@@ -28,7 +28,7 @@ def content(speeds: dict[str, float], tails: dict[str, float] | None = None, noi
                 replace(
                     first,
                     setting=setting,
-                    repetition=block,
+                    repetition=repetition,
                     phases=(phase,),
                     factors={"scheduler": setting, "threads": 1},
                 )

@@ -20,9 +20,9 @@ from seekwise.cli.main import cli
 from seekwise.errors import MissingError, UsageError
 from seekwise.lab.testbed import image, kernels, machine
 from seekwise.linux import page_cache
-from seekwise.measure.live import own, passive, simulated
-from seekwise.measure.live.session import Watch
-from seekwise.report import of_run, tune_answer
+from seekwise.measure.live import own, passive, simulated, stretch
+from seekwise.measure.live.session import RunListener
+from seekwise.report import of_run, outcome, tune_answer
 from seekwise.settings import asked, history
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
@@ -49,7 +49,7 @@ STUDIES = {
     "article": ("run", "published/article-2008", "--backend", "simulated", "--seed", "3", "--budget", "12s"),
     "imports": ("import", *(str(FOREIGN / f"fio-{name}.{n}.json") for name in ("none", "bfq") for n in (1, 2))),
 }
-LONG = ("chunks", "article")
+LONG = ("chunks", "article", "demo", "queue depth of an SSD", "model of an NVMe drive")
 USES_MOST = 3
 """Of those that a run without --for simulates."""
 LIVE = {
@@ -68,6 +68,10 @@ LIVE = {
     ),
     "limits of a disk": ("tune", "model:generic_1tb_sata", "--for", "reads-beside-writer,random-read-1", "--seed", "1"),
 }
+
+
+def long_ones_are_slow(kinds):
+    return [pytest.param(each, marks=[pytest.mark.slow] if each in LONG else []) for each in kinds]
 
 
 @pytest.fixture
@@ -161,7 +165,7 @@ def check_live(db: str, run: str, typed: str | None = None) -> dict:
     return document
 
 
-@pytest.mark.parametrize("kind", LIVE)
+@pytest.mark.parametrize("kind", long_ones_are_slow(LIVE))
 def test_a_simulated_run_of_tune_is_answered_alike_everywhere(kind, db):
     typed = call(db, *LIVE[kind])
     document = check_live(db, "last", typed)
@@ -197,7 +201,7 @@ def test_a_command_of_the_users_is_answered_alike_everywhere(metric, db, tmp_pat
     """As `own.measure` runs it; the command's time and output are ours, so that a busy machine decides nothing."""
     now, noise = {}, random.Random(3)
     monkeypatch.setattr(page_cache, "write_back", lambda _: None)
-    monkeypatch.setattr(passive, "put", lambda _, candidate: now.update(label=candidate.label) or 0.0)
+    monkeypatch.setattr(stretch, "put", lambda _, candidate: now.update(label=candidate.label) or 0.0)
 
     def timed(*_: object) -> tuple[int, float, str]:
         time.sleep(0.05)
@@ -209,8 +213,8 @@ def test_a_command_of_the_users_is_answered_alike_everywhere(metric, db, tmp_pat
     run, plan = under(command.use(), target=str(tmp_path))
     plan = replace(plan, candidates=tuple(each for each in plan.candidates if each.label in ("bfq", "mq-deadline")))
     plan = replace(plan, candidates=tuple(replace(each, in_force=each.label == "bfq") for each in plan.candidates))
-    found = own.Found()
-    own.measure(plan, run.run_id, object(), command, time.monotonic() + 3.0, found, Watch(), lambda _: None)
+    found = own.CommandResult()
+    own.measure(plan, run.run_id, object(), command, time.monotonic() + 3.0, found, RunListener(), lambda _: None)
     document = check_live(db, kept(db, run, plan, found.records))
     assert document["decision"] == document["decision"] | {"setting": "mq-deadline", "changes": True}
     assert {each["use"] for each in document["uses"]} == {"command"}
@@ -230,6 +234,18 @@ def test_a_load_that_was_there_is_answered_alike_everywhere(db):
     ]  # fmt: skip
     document = check_live(db, kept(db, run, plan, records))
     assert {each["use"] for each in document["uses"]} == {"live"} and document["decision"]
+
+
+def test_a_load_that_was_none_has_no_budget_that_would_tell_more(db):
+    found = live_outcome(1, rounds=3, noise=0.5)
+    use = passive.load_use(percentiles=True)
+    records = [
+        replace(each, factors={**each.factors, "use": use.name}, phases=(replace(each.phases[0], ios=1),))
+        for each in found.records
+    ]
+    idle = replace(found, plan=replace(found.plan, uses=(use,)), records=records)
+    assert tune_answer.open_text(found) and tune_answer.open_text(idle) is None
+    assert "no load" in tune_answer.headline(idle)
 
 
 def test_a_run_on_a_virtual_drive_is_answered_alike_everywhere(db):
@@ -296,9 +312,7 @@ def test_a_measured_run_of_tune_is_answered_alike_everywhere(db):
         assert own["decision"]["setting"] == purpose["setting"]
 
 
-@pytest.mark.parametrize(
-    "kind", [pytest.param(each, marks=[pytest.mark.slow] if each in LONG else []) for each in STUDIES]
-)
+@pytest.mark.parametrize("kind", long_ones_are_slow(STUDIES))
 def test_a_study_is_answered_alike_everywhere(kind, db):
     typed = call(db, *STUDIES[kind])
     document = json.loads(call(db, "results", "last", "--json"))
@@ -309,6 +323,9 @@ def test_a_study_is_answered_alike_everywhere(kind, db):
         assert headline.removesuffix(".") in plain(each)
     assert rows_of(typed) == rows_of(shown)
     refused(db, "last")
+    counts = {each["factors"].get("threads") for each in document["records"]}
+    is_mean = len(counts) > 1 and document["decision"] is not None
+    assert all(("geometric means over " in plain(each)) == is_mean for each in (typed, shown, page))
     if not document["printed"]:  # tables in the form of a publication are as long as they are there
         fits(typed)
     arrays = [[line for line in each.splitlines() if line.lstrip().startswith("RAID ")] for each in (typed, shown)]
@@ -322,6 +339,12 @@ def test_a_study_is_answered_alike_everywhere(kind, db):
         assert all(any(use.startswith(name) for use in used) for name in names), "a long name goes on in the next line"
         advised = json.loads(call(db, "advise", "last", "--json"))
         assert plain(advised["headline"]) == headline
+
+
+def test_the_rule_is_told_with_the_thresholds_in_force(monkeypatch):
+    assert "differences below 3 % in rate, 5 % in access time and CPU efficiency" in outcome.rule_text()
+    monkeypatch.setattr(outcome, "THRESHOLD_SHARE", {**outcome.THRESHOLD_SHARE, "p99": 0.15})
+    assert "15 % in 99th percentile of access time are no win" in outcome.rule_text()
 
 
 def measured_study(db: str) -> str:
@@ -353,6 +376,7 @@ def to_apply(db: str, name: str, purpose: str | None = None) -> asked.Asked:
         return asked.recommended(of_run.of(store, run).advised(purpose), history.evidence_of(run, store))
 
 
+@pytest.mark.slow
 def test_a_study_measured_on_this_machine_is_advised_and_applied_as_it_is_answered(db):
     run = measured_study(db)
     document = json.loads(call(db, "results", run, "--json"))

@@ -17,7 +17,7 @@ from report.sample import sample_content, sample_records
 from seekwise.report.charts import files
 from seekwise.report.charts.style import scales
 from seekwise.report.page import number, pictures, render, write_report
-from seekwise.report.rows import mean_interval, percentile_ns, summary_rows, trial_rows
+from seekwise.report.rows import mean_interval, summary_rows, trial_rows
 from seekwise.report.terminal import print_advice, print_winners
 from seekwise.store.record import CpuSeconds
 
@@ -78,9 +78,12 @@ def test_interval_of_the_geometric_mean_matches_hand_computation():
 
 
 def test_percentile_is_withheld_without_enough_operations_beyond_it():
-    assert percentile_ns({10: 1000, 20: 1000}, 0.99) == 20
-    assert percentile_ns({10: 1000, 20: 999}, 0.99) is None
-    assert percentile_ns({10: 3, 20: 1}, 0.5) == 10
+    def p(percent, bins):
+        return replace(sample_records()[0].phases[0], latency_bins=bins).percentile_ns(percent)
+
+    assert p(99, {10: 1000, 20: 1000}) == 20
+    assert p(99, {10: 1000, 20: 999}) is None
+    assert p(50, {10: 3, 20: 1}) == 10
 
 
 def test_no_two_settings_share_colour_dash_and_marker():

@@ -62,7 +62,11 @@ def test_a_winner_stands_beside_what_the_text_prints():
 
 
 def test_agreement_is_told_in_words_and_what_the_data_leave_out_once():
-    made = [record("A", name, operation, 1, rate) for operation in ("seq_read", "seq_write") for name, rate in SIDES]
+    made = [
+        record("A", name, operation, 1, throughput)
+        for operation in ("seq_read", "seq_write")
+        for name, throughput in SIDES
+    ]
     (table,) = printed([TABLE], [], made, Style()).tables
     console = Console(file=io.StringIO(), width=80)
     print_table(table, console)
@@ -85,8 +89,8 @@ def test_report_and_verify_decide_cpu_efficiency_by_the_same_rule(efficiency, er
     made = []
     for setting, value in values.items():
         for threads in (1, 2, 4, 8):
-            for block in range(1, repeats + 1):
-                one = record("A", setting, "seq_read", threads, 80, block=block)
+            for repetition in range(1, repeats + 1):
+                one = record("A", setting, "seq_read", threads, 80, repetition=repetition)
                 details = {"printed": {"cpueff": value, "cpueff_error": error}}
                 made.append(replace(one, phases=(replace(one.phases[0], details=details),)))
     word = printed([TABLE], [], made, Style()).tables[0].blocks[0].rows["seq_read"][2].word
@@ -142,7 +146,7 @@ def test_acceptable_values_are_marked_and_scatter_stands_beside_the_stated_one()
             "text_scatter_mb_s": [8, 25],
         }
     )
-    made = [record("one", "x", "seq_read", 1, rate, block=b) for b, rate in ((1, 90), (2, 110))]
+    made = [record("one", "x", "seq_read", 1, throughput, repetition=b) for b, throughput in ((1, 90), (2, 110))]
     made += [record("two", "x", "seq_read", 1, 80)]
     (shown,) = printed([], [grid], made, Style(acceptable=0.9)).grids
     (one,), (two,) = shown.rows["seq_read"]["one"], shown.rows["seq_read"]["two"]
@@ -205,7 +209,11 @@ def test_system_cpu_is_a_share_of_one_processor_unless_the_program_prints_its_ow
 
 
 def test_on_a_newer_kernel_the_successors_stand_for_the_schedulers_of_the_table():
-    made = [record("A", name, "seq_read", t, rate) for t in (1, 2) for name, rate in (("mq-deadline", 80), ("bfq", 50))]
+    made = [
+        record("A", name, "seq_read", t, throughput)
+        for t in (1, 2)
+        for name, throughput in (("mq-deadline", 80), ("bfq", 50))
+    ]
     (table,) = printed([TABLE], [], made, Style()).tables
     assert [cell.word for cell in table.blocks[0].rows["seq_read"]] == ["Deadline", "Deadline", "="]
     assert "mq-deadline stands for deadline" in table.title and "bfq stands for cfq" in table.title

@@ -15,7 +15,7 @@ from seekwise.store.database import Store
 
 
 def combinations(count: int):
-    first = sample_records(blocks=1, threads=(1,))[0]
+    first = sample_records(repetitions=1, threads=(1,))[0]
     return [
         replace(first, trial=number, combination=f"{number}", setting=f"mq-deadline nr_requests={8 + number % 50}",
                 factors={"scheduler": "mq-deadline", "nr_requests": 8 + number % 50, "threads": 1 + number // 50, "block_bytes": 4096},
@@ -32,7 +32,7 @@ def test_a_page_of_ten_thousand_combinations_is_made_in_ten_seconds_and_stays_un
     assert path.stat().st_size < 3e6
 
 
-@pytest.mark.parametrize("name", ["raid-levels", "demo"])
+@pytest.mark.parametrize("name", ["raid-levels", pytest.param("demo", marks=pytest.mark.slow)])
 def test_a_typical_page_is_under_a_megabyte(name, tmp_path):
     pages.invoke(tmp_path, "run", name, "--backend", "simulated")
     pages.invoke(tmp_path, "report", "last", "--output", str(tmp_path / "page.html"))

@@ -40,9 +40,9 @@ def made_plan(device: str = "sda", current: Mapping[str, str] | None = None, bac
 
 
 def made_records(
-    rates: Mapping[tuple[str, str, int], float],
+    throughputs: Mapping[tuple[str, str, int], float],
     *,
-    blocks: int = 5,
+    repetitions: int = 5,
     operations: tuple[str, ...] = ("seq_read", "seq_write", "rand_read", "rand_write"),
     noise: float = 0.003,
     run_id: str = "r1",
@@ -50,21 +50,21 @@ def made_records(
     """`rates`: {(setting, operation, threads): factor}; what is missing is 1."""
     generator = random.Random(7)
     records = []
-    for block in range(1, blocks + 1):
+    for repetition in range(1, repetitions + 1):
         for threads in (1, 8):
             for setting in ("none", "mq-deadline", "kyber"):
                 phases = []
                 for operation in operations:
-                    rate = rates.get((setting, operation, threads), 1.0) * (1 + generator.gauss(0, noise))
-                    ios = int(10_000 * rate)
+                    throughput = throughputs.get((setting, operation, threads), 1.0) * (1 + generator.gauss(0, noise))
+                    ios = int(10_000 * throughput)
                     phases.append(
                         Phase(
                             operation,
                             1.0,
                             ios * 4096,
                             ios,
-                            {int(1e5 / rate): ios},
-                            1e5 / rate,
+                            {int(1e5 / throughput): ios},
+                            1e5 / throughput,
                             10**6,
                             CpuSeconds(0.1, 0.2),
                         )
@@ -73,7 +73,7 @@ def made_records(
                     Record(
                         run_id=run_id,
                         trial=len(records),
-                        repetition=block,
+                        repetition=repetition,
                         combination=f"system=disk threads={threads}",
                         setting=setting,
                         factors={"scheduler": setting, "threads": threads},

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from insights.test_insights import record
-from seekwise.judge.workloads import Workload
+from seekwise.judge.workloads import OperationMix
 from seekwise.report.insights.choices import answer, choose
 from seekwise.workload.study import parse
 from seekwise.workload.study.shown import Answer
@@ -25,17 +25,24 @@ def study(*systems: str, **more) -> Study:
     return parse.loads(text, "made.toml").model_copy(update=more)
 
 
-def repeats(system: str, rates: dict[tuple[str, str], float], *, blocks: int = 3, threads=(1, 8), noise: float = 0.002):
+def repeats(
+    system: str,
+    throughputs: dict[tuple[str, str], float],
+    *,
+    repetitions: int = 3,
+    threads=(1, 8),
+    noise: float = 0.002,
+):
     """`rates`: {(setting, operation): rate}, the same at every thread count."""
     chance = random.Random(3)
     return [
         replace(
-            record(system, setting, operation, t, rate * (1 + chance.gauss(0, noise)), block=block),
+            record(system, setting, operation, t, throughput * (1 + chance.gauss(0, noise)), repetition=repetition),
             combination=f"system={system} threads={t}",
         )
-        for block in range(1, blocks + 1)
+        for repetition in range(1, repetitions + 1)
         for t in threads
-        for (setting, operation), rate in rates.items()
+        for (setting, operation), throughput in throughputs.items()
     ]
 
 
@@ -58,12 +65,17 @@ def test_equal_settings_are_no_difference_and_noise_is_inconclusive():
 
 
 def test_one_repeat_gives_an_estimate_that_is_only_preferred():
-    made = repeats("A", {("noop", "seq_read"): 80, ("cfq", "seq_read"): 50}, blocks=1)
+    made = repeats("A", {("noop", "seq_read"): 80, ("cfq", "seq_read"): 50}, repetitions=1)
     assert answer(study("A", "B"), made).headline == "Software RAID 1: noop (best so far)"
 
 
 def test_uses_are_advised_for_separately_and_stand_beside_what_is_published():
-    rates = {("noop", "seq_read"): 80, ("cfq", "seq_read"): 50, ("noop", "rand_write"): 4, ("cfq", "rand_write"): 6}
+    throughputs = {
+        ("noop", "seq_read"): 80,
+        ("cfq", "seq_read"): 50,
+        ("noop", "rand_write"): 4,
+        ("cfq", "rand_write"): 6,
+    }
     wanted = Answer.model_validate(
         {
             "uses": ["backup", "database-inserts"],
@@ -73,7 +85,7 @@ def test_uses_are_advised_for_separately_and_stand_beside_what_is_published():
             ],
         }
     )
-    found = answer(study("A", answer=wanted), repeats("A", rates))
+    found = answer(study("A", answer=wanted), repeats("A", throughputs))
     assert "Backup: noop on A" in found.reasons
     assert "Database inserts: cfq on A" in found.reasons
     assert any(line.startswith("As published: A for backup: noop") for line in found.reasons)
@@ -125,8 +137,10 @@ def test_of_settings_that_are_not_beaten_one_that_loses_much_less_where_it_is_wo
     """Level over all operations, and noop is even a little ahead; but where it is worst it loses far more than cfq does."""
     noop = {"seq_read": 100.0, "seq_write": 100.0, "rand_read": 10.0, "rand_write": 10.0}
     cfq = {"seq_read": 160.0, "seq_write": 85.0, "rand_read": 8.6, "rand_write": 8.5}
-    rates = {("noop", op): rate for op, rate in noop.items()} | {("cfq", op): rate for op, rate in cfq.items()}
-    choice = choose("A", "x", repeats("A", rates), Workload("all", "", "all", dict.fromkeys(OPERATIONS, 1)))
+    throughputs = {("noop", op): throughput for op, throughput in noop.items()} | {
+        ("cfq", op): throughput for op, throughput in cfq.items()
+    }
+    choice = choose("A", "x", repeats("A", throughputs), OperationMix("all", "", "all", dict.fromkeys(OPERATIONS, 1)))
     assert set(choice.unbeaten) == {"noop", "cfq"}
     assert (choice.named, choice.text) == (("cfq",), "cfq (best so far)")
     assert choice.loss == pytest.approx(0.15, abs=0.01)

@@ -13,7 +13,7 @@ from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.linux.scsi import ncq
 from seekwise.linux.stack import read_stack
 from seekwise.settings import controllers
-from seekwise.settings.controllers import Unit
+from seekwise.settings.controllers import LogicalUnit
 from settings.machine import machine_path
 
 OUTPUTS = Path(__file__).parent / "controllers"
@@ -24,8 +24,8 @@ H240_FIRST = "naa.600508b1001c90db4a1fdcbccb744f14"
 
 def unit(
     driver: str, *, device="sdb", index: int = 0, channel: int = 0, target: int = 0, lun: int = 0, wwid: str = ""
-) -> Unit:
-    return Unit(device, driver, index, channel, target, lun, wwid)
+) -> LogicalUnit:
+    return LogicalUnit(device, driver, index, channel, target, lun, wwid)
 
 
 CASES = [

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from seekwise.linux import diskstats
 from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import open_tree
 from seekwise.settings.controllers import State
@@ -354,10 +355,11 @@ def test_a_storm_of_discards_is_told_by_rate_and_time(tmp_path, moved, told):
 def test_counters_of_discards_are_read_from_the_fields_of_the_kernel(tmp_path):
     line = "   8       0 sda 10 0 80 5 20 0 160 7 0 12 12 {} 0 {} {} 0 0\n"
     files = two_disks(tmp_path).add({"/proc/diskstats": line.format(3, 4096, 9)})
-    before = gather.counters(files.tree())
-    assert before["sda"] == (30, 3, 4096, 9)
+    before = diskstats.read(files.tree())
+    sda = before["sda"]
+    assert (sda.ios, sda.discards, sda.discard_bytes, sda.discard_ms) == (30, 3, 4096 * 512, 9)
     files.add({"/proc/diskstats": line.format(13, 8192, 19)})
-    assert gather.activity(before, gather.counters(files.tree()), 2.0)["sda"] == Activity(2.0, 0, 10, 4096 * 512, 10)
+    assert gather.activity(before, diskstats.read(files.tree()), 2.0)["sda"] == Activity(2.0, 0, 10, 4096 * 512, 10)
 
 
 # What the captured machines really have: everything else would be a false alarm.
@@ -388,4 +390,9 @@ def test_the_command_tells_by_its_exit_status_and_fits_80_columns(tmp_path):
     assert all(len(line) <= 80 for line in done.stdout.splitlines() if not line.lstrip().startswith("$"))
     well = seekwise("doctor", "--root", str(machine_path("nvme")), "--json", state=tmp_path)
     assert well.returncode == 0 and json.loads(well.stdout)["findings"] == []
+    assert "watching" not in well.stderr
     assert seekwise("doctor", "--root", str(tmp_path / "none"), state=tmp_path).returncode == 2
+
+
+def test_the_command_says_how_long_it_watches_this_machine(tmp_path):
+    assert "watching the drives' counters for 0.1 s" in seekwise("doctor", "--watch", "100ms", state=tmp_path).stderr

@@ -266,6 +266,8 @@ def test_a_scheduler_that_the_other_machine_does_not_offer_is_refused():
         ("nr_requests=-5", "4 or more"),
         ("read_ahead_kb=1e3", "0 or more"),
         ("read_ahead_kb=130", "a multiple of 4"),
+        ("read_ahead_kb=99999999999999999996", "at most 4294967295"),
+        ("nr_requests=4294967296", "at most 4294967295"),
         ("queue_depth=33", "1 to 32"),
         ("queue_depth=0", "1 to 32"),
         ("nomerges=7", "0 to 2"),

@@ -279,7 +279,7 @@ def test_a_guard_that_is_stopped_goes_back(kernel, job, monkeypatch):
         def run(self, seconds, stop=lambda: False):
             super().run(seconds)
             if "[bfq]" in (folder / "queue/scheduler").read_text():
-                raise worker.Stopped
+                raise worker.GuardStopped
 
     monkeypatch.setattr(worker, "Watch", Stops)
     document = worker.guard(job, kernel.root)

@@ -44,11 +44,11 @@ def two_systems(folder):
         for operation in operations
         for threads in (1, 8)
     }
-    for name, rates in (("sata", fast), ("nvme", slow)):
-        for record in made_records(rates):
-            cell = record.combination.replace("system=disk", f"system={name}")
+    for name, throughputs in (("sata", fast), ("nvme", slow)):
+        for record in made_records(throughputs):
+            combination = record.combination.replace("system=disk", f"system={name}")
             factors = {**record.factors, "system": name}
-            records.append(replace(record, trial=len(records), combination=cell, factors=factors))
+            records.append(replace(record, trial=len(records), combination=combination, factors=factors))
     run = replace(made_run(made), study=TWO)
     path = folder / "records.db"
     with Store.open(path) as store:

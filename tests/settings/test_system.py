@@ -58,7 +58,7 @@ def test_uninstall_leaves_no_trace(root, tmp_path):
 
 
 def test_an_edited_file_stays_and_is_named(root):
-    planned = install.Planned({"usr/share/man/man8/seekwise.8": "page\n"}, {})
+    planned = install.InstallPlan({"usr/share/man/man8/seekwise.8": "page\n"}, {})
     install.install(planned, root)
     (root / "usr/share/man/man8/seekwise.8").write_text("mine\n")
     assert install.uninstall(root) == ["/usr/share/man/man8/seekwise.8 has been edited since: it stays"]
@@ -92,7 +92,9 @@ def test_an_installation_that_was_cut_off_anywhere_can_be_uninstalled(root, monk
         return real(path, *words, **named)
 
     monkeypatch.setattr(install, "write_whole", cut_off)
-    planned = install.Planned({f"usr/share/seekwise{each}/file": "x\n" for each in range(6)}, {"etc/a/b/link": "/x"})
+    planned = install.InstallPlan(
+        {f"usr/share/seekwise{each}/file": "x\n" for each in range(6)}, {"etc/a/b/link": "/x"}
+    )
     try:
         install.install(planned, root)
     except PowerCut:

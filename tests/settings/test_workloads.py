@@ -17,7 +17,7 @@ from seekwise.control.settings import read_settings
 from seekwise.errors import UsageError
 from seekwise.judge import outcome
 from seekwise.judge.observation import Observation
-from seekwise.judge.workloads import Workload, _scores, find, shipped, weigh
+from seekwise.judge.workloads import OperationMix, _scores, find, shipped, weigh
 from seekwise.report.for_use import for_workload
 from seekwise.report.outcome import cautions
 from seekwise.store.database import Store
@@ -49,14 +49,14 @@ def test_advice_repeats_what_the_stack_warns_of_and_a_plan_keeps_it(tmp_path):
     assert cautions(plan) == ()
 
 
-def test_a_score_is_the_weighted_geometric_mean_of_the_cells():
+def test_a_score_is_the_weighted_geometric_mean_of_the_combinations():
     values = {"seq_read threads=1": 8.0, "rand_read threads=1": 2.0}
-    single = [Observation("r", cell, 1, "none", "rate", value) for cell, value in values.items()]
+    single = [Observation("r", combination, 1, "none", "rate", value) for combination, value in values.items()]
     (score,) = _scores(single, {"seq_read threads=1": 3.0, "rand_read threads=1": 1.0}, "mine")
     assert math.isclose(score.value, (8.0**3 * 2.0) ** (1 / 4))
 
 
-def test_a_block_without_every_cell_does_not_count():
+def test_a_repetition_without_every_combination_does_not_count():
     single = [
         Observation("r", "a", 1, "none", "rate", 1.0),
         Observation("r", "b", 1, "none", "rate", 1.0),
@@ -66,7 +66,7 @@ def test_a_block_without_every_cell_does_not_count():
 
 
 def test_the_interval_of_the_ratio_holds_the_true_weighted_ratio():
-    weighed = weigh(made_records(TRUTH, blocks=8), shipped()["database"], "mq-deadline")
+    weighed = weigh(made_records(TRUTH, repetitions=8), shipped()["database"], "mq-deadline")
     standing = next(each for each in weighed.standings if each.setting == "kyber")
     truth = 1.5**0.28  # 28 of 100 are random writes, no sequential reads
     _, low, high = standing.ratios["rate"]
@@ -85,19 +85,32 @@ def test_the_same_run_advises_differently_for_different_work(tmp_path):
     assert backup.setting is None and backup.advice.headline.startswith("Keep mq-deadline")
 
 
+def test_of_settings_that_are_level_the_one_that_changes_least_is_advised(tmp_path):
+    plan = made_plan()
+    values = {
+        each.label: {**each.values, "read_ahead_kb": 4096 if each.label == "kyber" else 128} for each in plan.settings
+    }
+    plan = replace(plan, settings=tuple(replace(each, values=values[each.label]) for each in plan.settings))
+    places = [(operation, n) for operation in ("rand_read", "rand_write", "seq_read", "seq_write") for n in (1, 8)]
+    rates = {(name, *place): rate for name, rate in (("none", 1.3), ("kyber", 1.301)) for place in places}
+    advised = for_workload(judged(tmp_path, made_records(rates), plan), shipped()["database"])
+    assert advised.weighed.best == ("kyber", "none")
+    assert advised.setting is not None and advised.setting.label == "none"
+
+
 def test_few_and_many_threads_weigh_differently(tmp_path):
     records = made_records({("kyber", "rand_read", 8): 1.3, ("kyber", "rand_read", 1): 0.8})
     reading = {"rand_read": 1.0}
-    many = weigh(records, Workload("m", "", "many", reading), "mq-deadline")
-    few = weigh(records, Workload("f", "", "few", reading), "mq-deadline")
+    many = weigh(records, OperationMix("m", "", "many", reading), "mq-deadline")
+    few = weigh(records, OperationMix("f", "", "few", reading), "mq-deadline")
     assert many.best[0] == "kyber"
     assert "kyber" not in few.best
 
 
-def test_regret_names_the_cell_where_a_setting_costs_most():
+def test_regret_names_the_combination_where_a_setting_costs_most():
     weighed = weigh(made_records(TRUTH), shipped()["file-server"], "mq-deadline")
     standing = next(each for each in weighed.standings if each.setting == "kyber")
-    assert standing.regret_cell.startswith("seq_read")
+    assert standing.regret_combination.startswith("seq_read")
     assert abs(standing.regret - 0.3) < 0.02
 
 
@@ -108,8 +121,8 @@ def test_a_setting_worse_in_everything_is_not_on_the_front():
     assert not fronts["none"] and (fronts["mq-deadline"] or fronts["kyber"])
 
 
-def test_two_blocks_decide_nothing(tmp_path):
-    advised = for_workload(judged(tmp_path, made_records(TRUTH, blocks=2)), shipped()["database"])
+def test_two_repetitions_decide_nothing(tmp_path):
+    advised = for_workload(judged(tmp_path, made_records(TRUTH, repetitions=2)), shipped()["database"])
     assert (
         advised.setting is None
         and advised.advice.headline.startswith("Inconclusive")

@@ -9,7 +9,7 @@ from seekwise.workload.study.study import Study
 
 
 def study(system: dict, workload: dict, settings: dict | None = None) -> Study:
-    """One block without controls; mq-deadline unless `settings` name others."""
+    """One repetition without controls; mq-deadline unless `settings` name others."""
     return Study.model_validate({
         "name": "test",
         "backend": "simulated",

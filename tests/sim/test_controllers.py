@@ -50,11 +50,11 @@ def test_settings_sweep_level_and_chunk_of_a_unit() -> None:
 
 
 def test_ncq_inside_is_the_units_own_setting() -> None:
-    rates = []
+    throughputs = []
     for ncq in ("on", "off"):
         (record,) = studies.carried_out(study(options={"ncq": ncq}))
-        rates.append(record.phases[0].rate_bytes_per_s)
-    assert rates[0] > 1.05 * rates[1]
+        throughputs.append(record.phases[0].rate_bytes_per_s)
+    assert throughputs[0] > 1.05 * throughputs[1]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_what_a_controller_cannot_be_is_refused_in_a_sentence(system: dict, word
 def test_the_starter_study_tells_hardware_from_fake_raid() -> None:
     given, _ = starters.open_study("fake-raid")
     small = [each.model_copy(update={"runtime": 0.5, "threads": [2]}) for each in given.workload]
-    design = given.design.model_copy(update={"blocks": 1, "control": False})
+    design = given.design.model_copy(update={"repetitions": 1, "control": False})
     made = studies.carried_out(given.model_copy(update={"workload": small, "design": design}))
     kinds = {
         unit: finding.numbers["kind"]

@@ -18,7 +18,7 @@ def records(workload: dict, settings: dict | None = None, **system: object) -> l
     return carried_out(study({**drive, **system}, load, settings))
 
 
-def rates(*args: object, **system: object) -> list[float]:
+def throughputs(*args: object, **system: object) -> list[float]:
     return [phase.rate_bytes_per_s for record in records(*args, **system) for phase in record.phases]
 
 
@@ -42,21 +42,21 @@ def test_every_scheduler_of_6_1_reads_and_writes_files(cache, array):
 
 def test_random_reads_of_a_file_past_the_cache_are_those_of_the_raw_device():
     load = {"operations": ["rand_read"], "iodepth": 8, "engine": "libaio", "runtime": "1s"}
-    (file,), (raw,) = rates(load), rates(load, options={})
+    (file,), (raw,) = throughputs(load), throughputs(load, options={})
     assert file == pytest.approx(raw, rel=0.02)
 
 
 def test_settings_of_the_queue_reach_the_files():
     load = {"operations": ["rand_read"], "iodepth": 32, "engine": "libaio", "threads": 4, "runtime": "500ms"}
-    one, all_tags = rates(load, {"queue_depth": [1, 32]})
+    one, all_tags = throughputs(load, {"queue_depth": [1, 32]})
     assert all_tags > 2 * one
-    (few,) = rates(load, {"scheduler": ["mq-deadline"], "nr_requests": [4]})
+    (few,) = throughputs(load, {"scheduler": ["mq-deadline"], "nr_requests": [4]})
     assert few < 0.8 * all_tags
     (record,) = records(load, {"scheduler": ["mq-deadline"], "iosched.writes_starved": [5]})
     assert record.load["specs"]["rand_read"]["cell"]["queue"]["tunables"] == {"writes_starved": 5}
 
 
-def test_access_times_of_files_have_percentiles():
+def test_latencies_of_files_have_percentiles():
     for cache in ({}, BUFFERED):
         (record,) = records({"operations": ["rand_read"], "random_ios": 500, **cache})
         (phase,) = record.phases
@@ -71,13 +71,13 @@ def test_a_writer_that_syncs_waits_for_the_drives_caches():
 
 def test_buffered_readers_of_a_file_read_ahead():
     load = {"operations": ["seq_read"], "threads": 1, "block_bytes": "4k", **BUFFERED}
-    little, much = rates(load, {"read_ahead_kb": [4, 512]})
+    little, much = throughputs(load, {"read_ahead_kb": [4, 512]})
     assert much > 1.3 * little
 
 
 def test_the_same_seed_gives_the_same_record():
     load = {"operations": ["rand_write"], "threads": 4, "runtime": "500ms", **BUFFERED}
-    assert rates(load) == rates(load)
+    assert throughputs(load) == throughputs(load)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_what_is_not_modelled_is_one_sentence(workload, system, word):
 def test_an_array_without_a_chunk_has_mdadms():
     load = {"operations": ["seq_read"], "threads": 1, "block_bytes": "64k", "runtime": "300ms"}
     array = {"drives": 3, "raid_level": "raid5"}
-    assert rates(load, **array) == rates(load, **array, chunk_kib=512)
+    assert throughputs(load, **array) == throughputs(load, **array, chunk_kib=512)
 
 
 def test_a_file_system_that_is_not_modelled_is_refused_before_the_run():

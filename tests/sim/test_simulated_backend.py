@@ -34,7 +34,7 @@ def records(given: Study) -> list:
         return list(session.run(list(plan.trials), {}))
 
 
-def test_every_trial_gives_a_record_with_the_badge_and_the_models():
+def test_every_trial_gives_a_record_with_the_provenance_and_the_models():
     made = records(study())
     assert {record.provenance for record in made} == {"simulated"}
     for record in made:
@@ -133,22 +133,22 @@ def test_an_array_behind_the_page_cache_gives_records_like_any_other():
         assert 30e6 < phase.rate_bytes_per_s < 200e6
 
 
-def test_a_cell_of_a_study_and_a_question_to_the_world_are_the_same_run():
+def test_a_combination_of_a_study_and_a_question_to_the_world_are_the_same_run():
     from seekwise.simulate import storage_trials
-    from seekwise.simulate.setups import cells
+    from seekwise.simulate.setups import trials
     from seekwise.simulate.setups.setup import published, setup_of
 
     study = published()["article-2008"]
     backend = SimulatedBackend()
     plan = plans.make(study, backend.describe(study))
-    cell = next(each for each in plan.combinations if each.key == "system=S5 threads=4")
+    combination = next(each for each in plan.combinations if each.key == "system=S5 threads=4")
     setting = next(each for each in plan.settings if each.label == "deadline")
-    phase_requests = storage_trials.phase_requests(study, backend.systems["S5"], cell, setting, 7)
+    phase_requests = storage_trials.phase_requests(study, backend.systems["S5"], combination, setting, 7)
     asked = next(request for request in phase_requests if request.operation == "seq_read")
-    assert asked.spec == cells.spec(setup_of("S5"), "seq_read", "deadline", 4, 7)
+    assert asked.spec == trials.spec(setup_of("S5"), "seq_read", "deadline", 4, 7)
 
 
-def test_memory_sizes_are_cells():
+def test_memory_sizes_are_combinations():
     given = array(
         workload=[
             {
@@ -160,7 +160,7 @@ def test_memory_sizes_are_cells():
         ]
     )
     plan = plans.make(given, SimulatedBackend().describe(given))
-    assert [cell.key for cell in plan.combinations] == [
+    assert [combination.key for combination in plan.combinations] == [
         "system=r1 threads=1 memory=16m",
         "system=r1 threads=1 memory=32m",
     ]

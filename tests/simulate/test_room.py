@@ -59,6 +59,6 @@ def test_a_load_with_a_region_of_its_own_is_the_simulators_to_check():
     checked(SimulatedBackend(Options()), size="70g", options="region_bytes = 1000000")
 
 
-def test_those_who_work_beside_need_room_too():
-    beside = Load("log", threads=2, size_bytes=10)
-    assert needed_bytes(Load("web", threads=3, size_bytes=100, background=(beside,))) == 320
+def test_background_jobs_need_room_too():
+    background = Load("log", threads=2, size_bytes=10)
+    assert needed_bytes(Load("web", threads=3, size_bytes=100, background=(background,))) == 320

@@ -31,7 +31,7 @@ def called(*words) -> str:
 def good(tmp_path_factory):
     """A database with a run of a study and a run of `tune`, both simulated."""
     folder = tmp_path_factory.mktemp("runs")
-    (folder / "study.toml").write_text(simulated_study.text(name="plain", ios=50, blocks=3))
+    (folder / "study.toml").write_text(simulated_study.text(name="plain", ios=50, repetitions=3))
     db = folder / "good.db"
     called("run", folder / "study.toml", "--db", db)
     called("tune", "model:wd2500ys", "--for", "random-read-1", "--db", db)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.store import record
 from seekwise.store.database import SCHEMA_VERSION, Run, Store, default_path
+from seekwise.store.percentiles import percentiles
 from seekwise.store.record import CpuSeconds, Phase, Record
 
 PHASE = Phase(
@@ -178,12 +178,12 @@ def test_the_usual_place_follows_the_base_directory_specification(monkeypatch, t
 
 def test_percentiles_are_given_where_twenty_requests_lie_beyond_them():
     bins = dict.fromkeys(range(1, 1001), 1)
-    found = record.percentiles(bins)
+    found = percentiles(bins)
     assert found["50"] == 500
     assert found["95"] == 950
     assert "99" not in found
-    assert record.percentiles(dict.fromkeys(range(1, 2001), 1))["99"] == 1980
-    assert record.percentiles({}) == {}
+    assert percentiles(dict.fromkeys(range(1, 2001), 1))["99"] == 1980
+    assert percentiles({}) == {}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: mounts a small file system")

@@ -262,8 +262,8 @@ def test_gnome_disks_samples_are_requests():
     found = {phase.operation: phase for record in records for phase in record.phases}
     assert found["seq_read"].ios == 10
     assert found["seq_read"].bytes == 100 * MIB
-    rates = [1.8e8 - place * 5e6 for place in range(10)]
-    assert found["seq_read"].rate_bytes_per_s == pytest.approx(10 / sum(1 / rate for rate in rates))
+    throughputs = [1.8e8 - place * 5e6 for place in range(10)]
+    assert found["seq_read"].rate_bytes_per_s == pytest.approx(10 / sum(1 / throughput for throughput in throughputs))
     assert found["rand_read"].ios == 100
     assert 8e6 < found["rand_read"].latency_mean_ns < 18e6
 
@@ -282,7 +282,7 @@ def test_phoronix_runs_are_repeats_and_its_units_are_one_record():
     run, records = read("phoronix.xml")
     fio = [record for record in records if "fio" in record.factors["load"]]
     assert [(record.setting, record.repetition) for record in fio] == [
-        (setting, block) for setting in ("mq-deadline", "none") for block in (1, 2, 3)
+        (setting, repetition) for setting in ("mq-deadline", "none") for repetition in (1, 2, 3)
     ]
     assert fio[0].phases[0].iops == 11650
     # MB/s of 45.5 and 11650 IOPS of 4 KiB: the unit was MiB.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from seekwise.lab.testbed import machine
-from seekwise.lab.testbed.cpio import Entry
+from seekwise.lab.testbed.cpio import CpioEntry
 
 pytestmark = pytest.mark.timeout(1500)
 
@@ -18,7 +18,7 @@ BAD = "3000+16"
 """Sectors of a mirror whose data begin at sector 2048 (`--data-offset=1024` KiB)."""
 
 
-def drives(group: str, count: int, *faults: str) -> Entry:
+def drives(group: str, count: int, *faults: str) -> CpioEntry:
     options = {
         "model": "wd2500ys",
         "count": count,
@@ -28,13 +28,13 @@ def drives(group: str, count: int, *faults: str) -> Entry:
         "awake_us": 0,
         "seed": 5,
     }
-    return Entry.file(json.dumps(options).encode())
+    return CpioEntry.file(json.dumps(options).encode())
 
 
 @pytest.fixture(scope="module")
 def came_back(guest):
     files = {
-        "cell/run.sh": Entry.file((HERE / "faults.sh").read_bytes()),
+        "cell/run.sh": CpioEntry.file((HERE / "faults.sh").read_bytes()),
         "cell/dropped.json": drives("dropped", 3, "1:drop@2s"),
         "cell/bad.json": drives("bad", 2, f"1:bad={BAD}@5s"),
         "cell/cut.json": drives("cut", 2, "all:power-cut=0.5@6s", "all:power-on@7s"),
@@ -42,7 +42,7 @@ def came_back(guest):
     return machine.boot(machine.Boot(guest("6.1"), files, 1200))
 
 
-def report(result: machine.Result, name: str) -> dict:
+def report(result: machine.Output, name: str) -> dict:
     return json.loads(result.text(f"{name}.drives").splitlines()[-1])
 
 

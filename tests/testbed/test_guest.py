@@ -1,11 +1,11 @@
-"""The short form of the laboratory: one kernel, a few cells, the same bytes twice, and the simulator beside it."""
+"""The short form of the laboratory: one kernel, a few combinations, the same bytes twice, and the simulator beside it."""
 
 from __future__ import annotations
 
 import pytest
 
 from seekwise.lab.testbed import machine
-from seekwise.lab.testbed.cpio import Entry
+from seekwise.lab.testbed.cpio import CpioEntry
 from seekwise.simulate import backends
 from seekwise.simulate.protocol import Options
 from seekwise.workload.study import parse, plan
@@ -64,7 +64,7 @@ def test_two_runs_are_the_same_to_the_last_bin(twice):
     assert [r.settings_seen for r in first] == [r.settings_seen for r in second]
 
 
-def test_records_are_ordinary_ones_with_the_badge_virtual(twice):
+def test_records_are_ordinary_ones_with_the_provenance_virtual(twice):
     for record in twice[0]:
         assert record.provenance == "virtual" and record.valid, record.invalid_reason
         assert all(phase.ios > 100 and phase.device_bytes >= phase.bytes for phase in record.phases)
@@ -97,12 +97,12 @@ def test_the_simulator_predicts_a_disk_in_the_laboratory(twice):
 
 
 def test_a_script_that_fails_says_so_and_what_it_said_last(guest):
-    boot = machine.Boot(guest("6.1"), {"cell/run.sh": Entry.file(b"echo it is broken\nfalse\n")}, 300)
+    boot = machine.Boot(guest("6.1"), {"cell/run.sh": CpioEntry.file(b"echo it is broken\nfalse\n")}, 300)
     with pytest.raises(machine.GuestError, match="script failed; last it said: it is broken"):
         machine.boot(boot)
 
 
 def test_a_guest_that_does_not_end_is_stopped(guest):
-    boot = machine.Boot(guest("6.1"), {"cell/run.sh": Entry.file(b"while :; do :; done\n")}, 15)
+    boot = machine.Boot(guest("6.1"), {"cell/run.sh": CpioEntry.file(b"while :; do :; done\n")}, 15)
     with pytest.raises(machine.GuestError, match="did not end within 15 s"):
         machine.boot(boot)

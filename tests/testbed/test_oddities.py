@@ -12,7 +12,7 @@ import pytest
 
 from seekwise import _core
 from seekwise.lab.testbed import machine
-from seekwise.lab.testbed.cpio import Entry
+from seekwise.lab.testbed.cpio import CpioEntry
 from seekwise.measure.kernel import fio_result
 
 pytestmark = pytest.mark.timeout(1500)
@@ -83,14 +83,17 @@ def test_the_real_kernel_shows_both(guest):
         "awake_us": 0,
         "seed": 3,
     }
-    files = {"cell/run.sh": Entry.file(script().encode()), "cell/d.json": Entry.file(json.dumps(drive).encode())}
-    files |= {f"cell/{n}.fio": Entry.file(job(stagger).encode()) for n, (_, stagger) in enumerate(SETTINGS)}
+    files = {
+        "cell/run.sh": CpioEntry.file(script().encode()),
+        "cell/d.json": CpioEntry.file(json.dumps(drive).encode()),
+    }
+    files |= {f"cell/{n}.fio": CpioEntry.file(job(stagger).encode()) for n, (_, stagger) in enumerate(SETTINGS)}
     result = machine.boot(machine.Boot(guest("6.1"), files, 1200))
-    rates = []
+    throughputs = []
     for number, (_, stagger) in enumerate(SETTINGS):
         phase = fio_result.phase(fio_result.parse(result.text(str(number)))["jobs"], "seq_read")
-        rates.append(phase.bytes / (RUNTIME_S + stagger) / 1e6)
-    none, together, apart = rates
+        throughputs.append(phase.bytes / (RUNTIME_S + stagger) / 1e6)
+    none, together, apart = throughputs
     # 18.0, 23.2 and 54.8 MB/s on 6.1: bfq's weight-raising hardly helps, but it is not the same as no scheduler.
     assert together < 1.5 * none, "bfq idles for readers that started together"
     assert apart > 2 * together, "bfq does not idle for readers that started a second apart"

@@ -17,7 +17,7 @@ from seekwise.cli.main import cli
 from seekwise.errors import MissingError, SeekwiseError, UsageError
 from seekwise.lab.testbed import cpio, debian, kernels, machine, modules, processor, script
 from seekwise.lab.testbed.backend import LabBackend
-from seekwise.lab.testbed.cpio import Entry
+from seekwise.lab.testbed.cpio import CpioEntry
 from seekwise.simulate.protocol import Options
 from seekwise.workload.study import parse
 
@@ -38,7 +38,7 @@ runtime = "1s"
 
 
 def test_an_archive_is_the_same_bytes_whatever_the_order_and_cpio_reads_it(tmp_path):
-    entries = {"b/c": Entry.file(b"text", executable=True), "a": Entry.link("b/c"), "d": Entry.folder()}
+    entries = {"b/c": CpioEntry.file(b"text", executable=True), "a": CpioEntry.link("b/c"), "d": CpioEntry.folder()}
     packed = cpio.pack(entries)
     assert packed == cpio.pack(dict(reversed(entries.items())))
     if shutil.which("cpio"):
@@ -108,8 +108,8 @@ def test_a_bfq_trial_on_a_raid5_sets_members_first_and_takes_everything_down():
     facts = LabBackend(Options()).describe(made)
     from seekwise.workload.study import plan
 
-    cell = plan.make(made, facts).combinations[0]
-    text, files = script.trial(4, storage, cell.load, {"scheduler": "bfq", "iosched.low_latency": 0}, seed=7)
+    combination = plan.make(made, facts).combinations[0]
+    text, files = script.trial(4, storage, combination.load, {"scheduler": "bfq", "iosched.low_latency": 0}, seed=7)
     order = ["serve t4 3", "put 31 /sys/block/nbd0/queue/nr_requests", "put bfq", "put 62 /sys/block/nbd0/queue/nr_requests",
              "/sys/block/nbd0/queue/iosched/low_latency", "--level=5 --chunk=64 --assume-clean", "fio --output", "--stop", "unserve t4 3"]  # fmt: skip
     places = [text.index(part) for part in order]
@@ -123,8 +123,8 @@ def test_files_are_laid_out_on_a_file_system_and_each_phase_finds_an_empty_cache
     made = parse.loads(STUDY.format(more='options = { filesystem = "ext4" }'), "here")
     from seekwise.workload.study import plan
 
-    cell = plan.make(made, LabBackend(Options()).describe(made)).combinations[0]
-    text, files = script.trial(2, storage, cell.load, {"scheduler": "bfq"}, seed=7)
+    combination = plan.make(made, LabBackend(Options()).describe(made)).combinations[0]
+    text, files = script.trial(2, storage, combination.load, {"scheduler": "bfq"}, seed=7)
     order = [
         "serve t2 1",
         "/cell/mke2fs",

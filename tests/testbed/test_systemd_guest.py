@@ -28,7 +28,7 @@ import pytest
 
 from seekwise.errors import MissingError
 from seekwise.lab.testbed import cpio, debian, machine, programs
-from seekwise.lab.testbed.cpio import Entry
+from seekwise.lab.testbed.cpio import CpioEntry
 
 from . import systemd_guest_package
 
@@ -92,7 +92,7 @@ def boot(tmp_path_factory) -> Iterator[Boot]:
     shutil.rmtree(package)
 
 
-def _given(script: str, fio: bytes) -> dict[str, Entry]:
+def _given(script: str, fio: bytes) -> dict[str, CpioEntry]:
     """What the guest gets beside its own files."""
     texts = {name: (HERE / name).read_bytes() for name in ("package.sh", "crash.py")}
     texts["common.sh"] = (HERE / "common.sh").read_bytes() + f"MODEL={MODEL}\n".encode()
@@ -100,32 +100,32 @@ def _given(script: str, fio: bytes) -> dict[str, Entry]:
     # The journal knows its machine by this, and an empty one would be filled anew at each boot.
     texts["etc/machine-id"] = b"5ee4115e" * 4 + b"\n"
     texts["usr/lib/python3/dist-packages/seekwise.pth"] = b"/opt/seekwise\n"
-    given = {name: Entry.file(data) for name, data in texts.items()}
-    given |= {"out": Entry.folder(), "opt/seekwise": Entry.folder()}
+    given = {name: CpioEntry.file(data) for name, data in texts.items()}
+    given |= {"out": CpioEntry.folder(), "opt/seekwise": CpioEntry.folder()}
     given |= {
-        "usr/bin/seekwise": Entry.file(PROGRAM.encode(), executable=True),
-        "usr/bin/fio": Entry.file(fio, executable=True),
+        "usr/bin/seekwise": CpioEntry.file(PROGRAM.encode(), executable=True),
+        "usr/bin/fio": CpioEntry.file(fio, executable=True),
     }
     for unit, target in (("proof", "multi-user"), ("package", "sysinit")):
         path = f"usr/lib/systemd/system/{unit}.service"
-        given[path] = Entry.file((HERE / f"{unit}.service").read_bytes())
-        given[f"etc/systemd/system/{target}.target.wants/{unit}.service"] = Entry.link(f"/{path}")
+        given[path] = CpioEntry.file((HERE / f"{unit}.service").read_bytes())
+        given[f"etc/systemd/system/{target}.target.wants/{unit}.service"] = CpioEntry.link(f"/{path}")
     return given
 
 
-def _unpacked(kept: bytes | None) -> dict[str, Entry]:
+def _unpacked(kept: bytes | None) -> dict[str, CpioEntry]:
     """What the first boot kept, each with its mode: a journal that others could write is not trusted."""
     if kept is None:
         return {}
-    found = {"cache-off": Entry.file(b"")}
+    found = {"cache-off": CpioEntry.file(b"")}
     with tarfile.open(fileobj=io.BytesIO(kept)) as archive:
         for member in archive:
             if member.issym():
-                found[member.name] = Entry.link(member.linkname)
+                found[member.name] = CpioEntry.link(member.linkname)
             elif member.isdir():
-                found[member.name] = Entry(stat.S_IFDIR | member.mode)
+                found[member.name] = CpioEntry(stat.S_IFDIR | member.mode)
             elif member.isfile():
-                found[member.name] = Entry(stat.S_IFREG | member.mode, archive.extractfile(member).read())
+                found[member.name] = CpioEntry(stat.S_IFREG | member.mode, archive.extractfile(member).read())
     return found
 
 

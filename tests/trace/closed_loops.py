@@ -77,7 +77,7 @@ def write(path: Path, notes: Notes, *parts: np.ndarray, chunk: int = 65_536) -> 
     notes.device("sda")
     made = np.concatenate(parts)
     made = made[np.argsort(made["complete_ns"], kind="stable")]
-    writer = file.Writer(path, notes)
+    writer = file.TraceWriter(path, notes)
     for first in range(0, len(made), chunk):
         writer.add(made[first : first + chunk])
     writer.close()

@@ -7,6 +7,7 @@ import pytest
 
 from seekwise.trace.columns import REQUEST, Flag, Kind, Notes
 from seekwise.trace.depend import loop, understand
+from seekwise.trace.words import loop_words
 
 MS = 1_000_000
 
@@ -65,6 +66,21 @@ def test_open_arrivals_are_not_taken_for_a_loop(busy):
     found = loop(poisson(5000, rate_per_s=busy * 200, latency_ns=5 * MS))
     assert not found.closed
     assert found.sure > 0.5
+
+
+def test_a_program_with_a_rate_limit_is_not_told_to_wait():
+    random = np.random.default_rng(5)
+    arrivals = np.arange(2000) * 10 * MS
+    took = np.minimum(random.gamma(2.0, 2 * MS, len(arrivals)), 9.9 * MS).astype(int)
+    rows = table([(int(at), int(at + each), Kind.READ, 0, 0) for at, each in zip(arrivals, took, strict=True)])
+    assert loop(rows).closed, "none ever comes while one is outstanding"
+    (process,) = understand([rows], Notes(source="x", processes=["paced/1"]))
+    assert process.loop.is_paced and not process.loop.closed
+    assert "even times" in loop_words(process)
+    own = closed(1, 2000, think_ns=MS)
+    own["process"] = 0
+    (process,) = understand([own], Notes(source="x", processes=["waits/1"]))
+    assert process.loop.closed and not process.loop.is_paced
 
 
 def test_a_device_that_is_idle_nearly_always_says_nothing_about_the_loop():

@@ -175,7 +175,7 @@ def trace_of(tmp_path, count=200_000):
     path = tmp_path / "long.swt"
     notes = Notes(source="test")
     place = notes.process("fio/1")
-    writer = file.Writer(path, notes)
+    writer = file.TraceWriter(path, notes)
     random = np.random.default_rng(1)
     for start in range(0, count, 50_000):
         chunk = np.zeros(50_000, REQUEST)

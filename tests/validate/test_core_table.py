@@ -33,6 +33,20 @@ def test_one_core_under_each_scheduler_gives_three_points_a_row_and_an_order(tmp
     json.dumps(report.document())
 
 
+def test_a_byte_order_mark_and_line_ends_of_other_systems_change_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "given.csv"
+    path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join([HEADER, ROWS[0], ""]).encode())
+    assert rates.verify([path], {}).total == 2
+
+
+@pytest.mark.parametrize("text", ["", "quelle,cores\n1,2\n"])
+def test_a_table_of_no_known_header_names_those_that_are(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "given.csv"
+    path.write_text(text)
+    (miss,) = rates.verify([path], {}).files[0].misses
+    assert "`kernel,target,array,…`" in miss and "`source,cores,devices,processes,…`" in miss
+
+
 def test_a_row_that_agrees_with_nothing_is_missed_and_says_by_how_much(tmp_path: Path) -> None:
     row = next(row for row in ROWS if row.startswith("processes and depth,10,1,4,64,"))
     values = row.split(",")

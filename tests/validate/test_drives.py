@@ -11,7 +11,7 @@ from seekwise.lab.validate import drives
 REFERENCE = Path(__file__).parents[1] / "reference" / "devices.toml"
 
 
-def one_file(tmp_path: Path, text: str) -> drives.Report:
+def one_file(tmp_path: Path, text: str) -> drives.ValidationReport:
     path = tmp_path / "figures.toml"
     path.write_text(text)
     return drives.verify([path], {})

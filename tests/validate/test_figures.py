@@ -15,7 +15,7 @@ from seekwise import _core
 from seekwise.lab.validate import _basis as basis
 from seekwise.lab.validate import claims, drives, verdicts
 from seekwise.lab.validate._basis import Basis, Count
-from seekwise.lab.validate.frame import FileReport, Report, text
+from seekwise.lab.validate.frame import FileReport, ValidationReport, text
 
 ROOT = Path(__file__).parents[2]
 
@@ -65,8 +65,8 @@ def test_a_score_is_what_its_page_says(name):
 
 def shipped_rows():
     """(file, row) of everything that the checks count."""
-    yield from ((claims.DEFAULT, row) for row in claims.names(claims.DEFAULT))
-    yield from ((verdicts.DEFAULT, row) for row in verdicts.names(verdicts.DEFAULT))
+    for kind in (claims.PUBLISHED, verdicts.PUBLISHED):
+        yield from ((kind.shipped, row) for row in kind.names())
     yield from ((drives.DEFAULT, row) for row in drives.names(drives.DEFAULT))
     for path in (ROOT / "tests/vectors").rglob("*.csv"):
         yield path, ""
@@ -115,7 +115,7 @@ def test_every_rule_marks_something():
     ],
 )
 def test_a_copy_elsewhere_keeps_its_marking_and_a_new_row_is_foretold(tmp_path, row, expected):
-    found = basis.marking(tmp_path / "claims.toml", claims.DEFAULT, claims.names(claims.DEFAULT))
+    found = basis.marking(tmp_path / "claims.toml", claims.PUBLISHED.shipped, claims.PUBLISHED.names())
     assert found.basis(row) == expected
 
 
@@ -139,7 +139,9 @@ def test_a_figure_that_a_parameter_was_solved_from_is_fitted_wherever_it_stands(
 
 def test_the_shares_add_up_and_are_printed_with_the_bar():
     shares = {Basis.FITTED: Count(2, 2), Basis.CHOSEN: Count(1, 2)}
-    report = Report("claims", [FileReport("a", 3, 4, ("x: no",), shares=shares)], met=False, bar="80 % of the claims")
+    report = ValidationReport(
+        "claims", [FileReport("a", 3, 4, ("x: no",), shares=shares)], met=False, bar="80 % of the claims"
+    )
     document = report.document()
     assert sum(each["total"] for each in document["basis"].values()) == report.total
     assert document["basis"]["foretold"] == {"passed": 0, "total": 0}

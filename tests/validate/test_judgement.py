@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from seekwise.cli.verify import command
 from seekwise.judge import judge
-from seekwise.judge.calibration.noise import Design, mixture, study
+from seekwise.judge.calibration.noise import NoiseDesign, mixture, study
 from seekwise.judge.calibration.suite import calibrate, judged_score
 from seekwise.judge.observation import Observation
 from seekwise.lab.validate import judgement
@@ -30,7 +30,7 @@ KEYS = (
 )
 
 
-def write(path: Path, designs: list[Design], seed: int = 3, truth_name: str | None = None) -> None:
+def write(path: Path, designs: list[NoiseDesign], seed: int = 3, truth_name: str | None = None) -> None:
     """A table file with its truth, each design one table."""
     rng = np.random.default_rng(seed)
     with (
@@ -42,15 +42,17 @@ def write(path: Path, designs: list[Design], seed: int = 3, truth_name: str | No
         truths.writerow(judgement.TRUTH_COLUMNS)
         for number, design in enumerate(designs):
             grid, known = study(design, rng)
-            for cell, block, setting in np.ndindex(*grid.log_values.shape):
-                value = float(np.exp(grid.log_values[cell, block, setting]))
-                rows.writerow([f"table {number}", block, f"cell {cell}", f"s{setting}", design.metric, repr(value)])
-            for cell in range(design.cells):
+            for combination, repetition, setting in np.ndindex(*grid.log_values.shape):
+                value = float(np.exp(grid.log_values[combination, repetition, setting]))
+                rows.writerow(
+                    [f"table {number}", repetition, f"cell {combination}", f"s{setting}", design.metric, repr(value)]
+                )
+            for combination in range(design.combinations):
                 for a in range(design.settings):
                     for b in range(a + 1, design.settings):
-                        ratio = float(np.exp(known.log_effect[cell, a] - known.log_effect[cell, b]))
+                        ratio = float(np.exp(known.log_effect[combination, a] - known.log_effect[combination, b]))
                         truths.writerow(
-                            [f"table {number}", f"cell {cell}", design.metric, f"s{a}", f"s{b}", repr(ratio)]
+                            [f"table {number}", f"cell {combination}", design.metric, f"s{a}", f"s{b}", repr(ratio)]
                         )
 
 
@@ -67,6 +69,7 @@ def test_every_promise_of_the_rule_is_kept() -> None:
     assert total.null_tables > 1000 and total.effects > 10_000
 
 
+@pytest.mark.slow
 def test_promises_hold_for_another_seed_and_other_mixtures() -> None:
     rng = np.random.default_rng(99)
     nothing = judged_score(mixture(400, rng), rng)
@@ -77,7 +80,10 @@ def test_promises_hold_for_another_seed_and_other_mixtures() -> None:
 
 
 def test_a_file_is_judged_as_records_are_and_counted(tmp_path: Path) -> None:
-    designs = [Design(cells=40, blocks=5), Design(cells=40, blocks=5, effect_share=0.5, noise_median=0.01, settings=3)]
+    designs = [
+        NoiseDesign(combinations=40, repetitions=5),
+        NoiseDesign(combinations=40, repetitions=5, effect_share=0.5, noise_median=0.01, settings=3),
+    ]
     write(tmp_path / "x.csv", designs)
     status, document = run(tmp_path / "x.csv")
     assert status == 0
@@ -98,12 +104,12 @@ def test_a_file_is_judged_as_records_are_and_counted(tmp_path: Path) -> None:
 
 
 def test_truth_may_be_named_after_the_whole_file_name(tmp_path: Path) -> None:
-    write(tmp_path / "x.csv", [Design(cells=12)], truth_name="x.csv.truth.csv")
+    write(tmp_path / "x.csv", [NoiseDesign(combinations=12)], truth_name="x.csv.truth.csv")
     assert run(tmp_path / "x.csv")[1]["tables"] == 1
 
 
 def test_truth_in_the_other_order_is_the_same_truth(tmp_path: Path) -> None:
-    write(tmp_path / "x.csv", [Design(cells=20, effect_share=0.5, noise_median=0.005, spread="equal")])
+    write(tmp_path / "x.csv", [NoiseDesign(combinations=20, effect_share=0.5, noise_median=0.005, spread="equal")])
     _, forward = run(tmp_path / "x.csv")
     truth = tmp_path / "x.truth.csv"
     with truth.open() as file:
@@ -121,7 +127,10 @@ def test_truth_in_the_other_order_is_the_same_truth(tmp_path: Path) -> None:
 
 
 def test_a_lie_in_the_truth_is_counted_as_a_false_winner_and_a_false_tie(tmp_path: Path) -> None:
-    write(tmp_path / "x.csv", [Design(cells=12, noise_median=0.002, spread="equal", effect_share=0.5, effect_min=0.1)])
+    write(
+        tmp_path / "x.csv",
+        [NoiseDesign(combinations=12, noise_median=0.002, spread="equal", effect_share=0.5, effect_min=0.1)],
+    )
     truth = tmp_path / "x.truth.csv"
     with truth.open() as file:
         rows = list(csv.DictReader(file))
@@ -150,7 +159,7 @@ def test_a_lie_in_the_truth_is_counted_as_a_false_winner_and_a_false_tie(tmp_pat
     ],
 )
 def test_an_unreadable_table_misses_all_its_points(tmp_path: Path, damage) -> None:
-    write(tmp_path / "x.csv", [Design(cells=12)])
+    write(tmp_path / "x.csv", [NoiseDesign(combinations=12)])
     damage(tmp_path / "x.csv")
     status, document = run(tmp_path / "x.csv")
     assert status == 5
@@ -158,14 +167,14 @@ def test_an_unreadable_table_misses_all_its_points(tmp_path: Path, damage) -> No
 
 
 def test_a_table_without_truth_is_missed(tmp_path: Path) -> None:
-    write(tmp_path / "x.csv", [Design(cells=12)])
+    write(tmp_path / "x.csv", [NoiseDesign(combinations=12)])
     (tmp_path / "x.truth.csv").unlink()
     status, document = run(tmp_path / "x.csv")
     assert (status, document["passed"], document["total"]) == (5, 0, 1)
 
 
 def test_a_file_that_ends_in_the_middle_of_a_row_misses_that_cell(tmp_path: Path) -> None:
-    write(tmp_path / "x.csv", [Design(cells=12)])
+    write(tmp_path / "x.csv", [NoiseDesign(combinations=12)])
     path = tmp_path / "x.csv"
     path.write_text(path.read_text().rstrip("\r\n").rsplit(",", 1)[0])
     status, document = run(path)
@@ -175,7 +184,7 @@ def test_a_file_that_ends_in_the_middle_of_a_row_misses_that_cell(tmp_path: Path
 
 
 def test_missing_values_are_no_error(tmp_path: Path) -> None:
-    write(tmp_path / "x.csv", [Design(cells=12)])
+    write(tmp_path / "x.csv", [NoiseDesign(combinations=12)])
     path = tmp_path / "x.csv"
     lines = path.read_text().splitlines()
     for number, value in ((1, ""), (2, "nan"), (3, "0"), (4, "inf")):
@@ -186,7 +195,7 @@ def test_missing_values_are_no_error(tmp_path: Path) -> None:
 
 
 def test_a_comparison_that_the_table_does_not_hold_is_missed(tmp_path: Path) -> None:
-    write(tmp_path / "x.csv", [Design(cells=12)])
+    write(tmp_path / "x.csv", [NoiseDesign(combinations=12)])
     with (tmp_path / "x.truth.csv").open("a") as file:
         file.write("table 0,cell 99,rate,s0,s1,1.0\n")
     status, document = run(tmp_path / "x.csv")
@@ -195,8 +204,8 @@ def test_a_comparison_that_the_table_does_not_hold_is_missed(tmp_path: Path) -> 
 
 def test_a_folder_is_searched_for_tables(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
-    write(tmp_path / "deep" / "a.csv", [Design(cells=12)])
-    write(tmp_path / "b.csv", [Design(cells=12)], seed=4)
+    write(tmp_path / "deep" / "a.csv", [NoiseDesign(combinations=12)])
+    write(tmp_path / "b.csv", [NoiseDesign(combinations=12)], seed=4)
     assert [Path(f["file"]).name for f in run(tmp_path)[1]["files"]] == ["b.csv", "a.csv"]
 
 
@@ -205,7 +214,7 @@ def test_an_empty_folder_is_missed(tmp_path: Path) -> None:
 
 
 def test_a_person_reads_counts_and_misses(tmp_path: Path) -> None:
-    write(tmp_path / "x.csv", [Design(cells=12)])
+    write(tmp_path / "x.csv", [NoiseDesign(combinations=12)])
     result = CliRunner().invoke(command, ["judgement", str(tmp_path / "x.csv")], standalone_mode=False)
     assert "of these with a winner: 0" in result.stdout
     assert "12 of 12" in result.stdout

@@ -66,7 +66,7 @@ def test_what_is_no_table_counts_as_missed(tmp_path, text):
     assert not report.is_met and report.passed == 0 and report.total >= 1
 
 
-def test_a_cell_that_the_study_does_not_have_is_named(tmp_path):
+def test_a_combination_that_the_study_does_not_have_is_named(tmp_path):
     path = tmp_path / "small.csv"
     (tmp_path / "small.toml").write_text(
         'name = "small"\nbackend = "simulated"\n[[system]]\nname = "a"\ndrive = "wd2500ys"\nkernel = "6.1"\n'

@@ -134,7 +134,7 @@ def test_an_imported_drive_is_a_model_file(tmp_path):
 def test_every_kind_of_seek_curve_becomes_points():
     def values(**extra):
         return drive._Values(
-            syntax.Block("dm_mech_g1", "", {key.replace("_", " "): v for key, v in extra.items()}), Path("x")
+            syntax.ParameterBlock("dm_mech_g1", "", {key.replace("_", " "): v for key, v in extra.items()}), Path("x")
         )
 
     three = values(Single_cylinder_seek_time=1.0, Average_seek_time=8.0, Full_strobe_seek_time=15.0)

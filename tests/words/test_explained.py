@@ -11,6 +11,7 @@ from seekwise import environment
 from seekwise.errors import UsageError
 from seekwise.judge import observation as study_words
 from seekwise.judge.decision import verdicts as live_words
+from seekwise.judge.observe import METRICS
 from seekwise.measure.foreign import registry
 from seekwise.report.content import METRIC_TITLES
 from seekwise.report.explain import explain, program
@@ -51,7 +52,7 @@ def unknown(words: list[str]) -> list[str]:
 
 def test_verdicts_metrics_and_provenance_are_explained():
     words = [*typing.get_args(study_words.Word), *typing.get_args(live_words.Word), *typing.get_args(BackendName)]
-    words += [*typing.get_args(study_words.Metric), *typing.get_args(uses.Judged), *METRIC_TITLES.values()]
+    words += [*METRICS, *typing.get_args(uses.Judged), *METRIC_TITLES.values()]
     assert not unknown(words)
 
 

@@ -1,7 +1,10 @@
 """Programs: units of real work, cold when they should be, told when to begin and to stop, and gone whatever happens."""
 
+import contextlib
+import multiprocessing
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import time
@@ -11,9 +14,9 @@ import numpy as np
 import pytest
 
 from seekwise.linux import page_cache
-from seekwise.workload import cold, data, log, mariadb, postgres, programs, team
+from seekwise.workload import cold, data, database, log, mariadb, postgres, programs, team
 
-SMALL = data.Share(40 << 20, 0.0)
+SMALL = data.DataBudget(40 << 20, 0.0)
 
 
 def tasks_of(*names, workers=1):
@@ -28,7 +31,7 @@ def place(tmp_path):
 
 
 def laid_out(place, *names):
-    for each in dict.fromkeys(each for name in names for each in programs.of(name, {}).data_sets()):
+    for each in dict.fromkeys(each for name in names for each in programs.of(name, {}).data_sets):
         data.laid_out(each, place / "data", SMALL)
 
 
@@ -120,6 +123,30 @@ def test_a_foreground_stops_after_its_unit_and_the_background_goes_on(place):
     assert np.any(others.end_s > idle_since), "the background stopped"
 
 
+def _opened(path: str, together, told) -> None:
+    together.wait()
+    try:
+        database.connected(path).close()
+        told.put(None)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the test says it
+        told.put(repr(error))
+
+
+def test_several_processes_that_open_a_database_at_once_all_get_it(tmp_path):
+    for number in range(20):
+        path = str(tmp_path / f"{number}.db")
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as link:
+            link.execute("CREATE TABLE account (id INTEGER PRIMARY KEY)")
+        processes = multiprocessing.get_context("fork")
+        together, told = processes.Barrier(3), processes.Queue()
+        workers = [processes.Process(target=_opened, args=(path, together, told)) for _ in range(3)]
+        for worker in workers:
+            worker.start()
+        assert [told.get(timeout=60) for _ in workers] == [None] * 3
+        for worker in workers:
+            worker.join()
+
+
 def test_several_workers_share_the_work(place):
     laid_out(place, "sqlite")
     (task,) = tasks_of("sqlite", workers=3)
@@ -131,8 +158,6 @@ def test_several_workers_share_the_work(place):
         assert crew.wait_idle(["sqlite"], 30)
     each = team.units(place / "work", task, time.time())
     assert all(len(units.end_s) > 0 for units in each)
-    import sqlite3
-
     with sqlite3.connect(place / "data/sqlite/data.db") as link:
         done = link.execute("SELECT sum(balance) FROM account").fetchone()[0]
     assert done == sum(len(units.end_s) for units in each), "a committed transaction was lost, or one was not logged"
@@ -191,7 +216,7 @@ def test_what_is_evicted_is_counted(tmp_path):
 
 
 def test_a_unit_that_never_ended_counts_with_its_age_and_a_torn_row_not_at_all(tmp_path):
-    writer = log.Writer(tmp_path / "a.units")
+    writer = log.LogWriter(tmp_path / "a.units")
     writer.begun(100.0)
     writer.ended(100.5, 0.5, 4096, 0.25, 0.0)
     writer.begun(101.0)
@@ -207,5 +232,5 @@ def test_a_unit_that_never_ended_counts_with_its_age_and_a_torn_row_not_at_all(t
 def test_each_program_says_what_it_does_and_each_data_set_is_known():
     for name, program in programs.PROGRAMS.items():
         made = programs.of(name, {})
-        assert program.title and program.unit and set(made.data_sets()) <= set(data.DATA_SETS)
+        assert program.title and program.unit and set(made.data_sets) <= set(data.DATA_SETS)
         assert program.expected_s > 0 or not program.long_units

@@ -45,7 +45,7 @@ impl State {
 
 /// What a reader finds at a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum PageLookup {
     There,
     Coming(u32),
     Missing,
@@ -63,7 +63,7 @@ pub struct Cache {
 
 /// Pages in a row that became clean one after the other.
 #[derive(Clone, Copy, Debug)]
-struct Stay {
+struct CleanRun {
     page: u64,
     /// Of the first page; the next one's is one more.
     stamp: u64,
@@ -73,7 +73,7 @@ struct Stay {
 /// Clean pages, oldest first; entries with a stamp of an earlier stay are void.
 #[derive(Clone, Debug, Default)]
 struct Clean {
-    order: VecDeque<Stay>,
+    order: VecDeque<CleanRun>,
     count: usize,
     stamp: u64,
 }
@@ -89,7 +89,7 @@ impl Clean {
             Some(last) if (last.page + last.pages, last.stamp + last.pages) == (page, stamp) => {
                 last.pages += 1;
             }
-            _ => self.order.push_back(Stay {
+            _ => self.order.push_back(CleanRun {
                 page,
                 stamp,
                 pages: 1,
@@ -100,6 +100,7 @@ impl Clean {
 }
 
 impl Cache {
+    /// An empty cache of `capacity_pages` pages of 4 KiB.
     pub fn new(capacity_pages: usize) -> Self {
         Self {
             capacity: capacity_pages,
@@ -110,6 +111,7 @@ impl Cache {
         }
     }
 
+    /// Pages of 4 KiB that it can hold.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
@@ -119,24 +121,25 @@ impl Cache {
         self.dirty_count
     }
 
-    pub fn find(&self, page: u64) -> Found {
+    /// Whether the page is there, being fetched (with the fetch's number) or missing.
+    pub fn find(&self, page: u64) -> PageLookup {
         match self.pages.get(page) {
-            State::MISSING => Found::Missing,
-            State(word) if State(word).is_coming() => Found::Coming((word & !KIND) as u32),
-            _ => Found::There,
+            State::MISSING => PageLookup::Missing,
+            State(word) if State(word).is_coming() => PageLookup::Coming((word & !KIND) as u32),
+            _ => PageLookup::There,
         }
     }
 
     /// What is found at the first page of the range, and how many pages from there on are found the same.
-    pub fn find_run(&self, pages: Range<u64>) -> (Found, u64) {
+    pub fn find_run(&self, pages: Range<u64>) -> (PageLookup, u64) {
         let found = self.find(pages.start);
         let same = match found {
-            Found::Missing => self.pages.holding(pages, |state| state == State::MISSING),
-            Found::Coming(fetch) => {
+            PageLookup::Missing => self.pages.holding(pages, |state| state == State::MISSING),
+            PageLookup::Coming(fetch) => {
                 let coming = State::coming(fetch);
                 self.pages.holding(pages, |state| state == coming)
             }
-            Found::There => self
+            PageLookup::There => self
                 .pages
                 .holding(pages, |state| state != State::MISSING && !state.is_coming()),
         };
@@ -156,7 +159,7 @@ impl Cache {
             let wanted = (self.used() + pages - self.capacity) as u64;
             let Clean { order, count, .. } = &mut self.clean;
             let oldest = order.front_mut().expect("as many clean pages as counted");
-            let Stay { page, stamp, .. } = *oldest;
+            let CleanRun { page, stamp, .. } = *oldest;
             let gone = oldest.pages.min(wanted);
             if gone == oldest.pages {
                 order.pop_front();
@@ -184,6 +187,7 @@ impl Cache {
         });
     }
 
+    /// Data of the fetch have arrived: its pages are clean now, except those that a write has replaced meanwhile.
     pub fn end_fetch(&mut self, pages: Range<u64>, fetch: u32) {
         let clean = &mut self.clean;
         self.pages.change(pages, |page, state| {
@@ -268,8 +272,8 @@ mod tests {
             cache.end_fetch(page..page + 1, 0);
         }
         assert!(cache.make_room(1));
-        assert_eq!(cache.find(0), Found::Missing);
-        assert_eq!(cache.find(1), Found::There);
+        assert_eq!(cache.find(0), PageLookup::Missing);
+        assert_eq!(cache.find(1), PageLookup::There);
     }
 
     #[test]
@@ -312,7 +316,7 @@ mod tests {
             for step in steps {
                 match step {
                     Step::Fetch(page) => {
-                        if cache.find(page) == Found::Missing && cache.make_room(1) {
+                        if cache.find(page) == PageLookup::Missing && cache.make_room(1) {
                             cache.begin_fetch(page..page + 1, 7);
                             cache.end_fetch(page..page + 1, 7);
                         }

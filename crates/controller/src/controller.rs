@@ -8,7 +8,7 @@ use crate::fetches::Fetches;
 use crate::mapping::Mapping;
 use crate::member::{DriveCommand, Member};
 use crate::streams::Streams;
-use crate::turns::Turns;
+use crate::turns::DriveTurns;
 use core::cmp::Reverse;
 use seekwise_device::{Command, CommandKind, Device, Drive, Tag};
 use seekwise_units::{Bytes, Depth, Nanos, Sectors};
@@ -67,7 +67,7 @@ pub(crate) enum Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     Fetch(u32),
-    Row(u32),
+    RowWrite(u32),
     Flush(u32),
 }
 
@@ -104,7 +104,7 @@ pub struct Controller {
     pub(crate) streams: Streams,
     pub(crate) fetches: Fetches,
     pub(crate) destage: Destage,
-    turns: Turns,
+    turns: DriveTurns,
     /// When the next look at the turns was last told to be.
     turn_told: Nanos,
     pub(crate) hosts: Vec<Option<Host>>,
@@ -141,7 +141,7 @@ impl Controller {
             streams: Streams::default(),
             fetches: Default::default(),
             destage: Destage::default(),
-            turns: Turns::new(setup.destage_delay),
+            turns: DriveTurns::new(setup.destage_delay),
             turn_told: Nanos::NEVER,
             hosts: vec![None; setup.depth as usize],
             blocked: VecDeque::new(),
@@ -161,6 +161,7 @@ impl Controller {
         }
     }
 
+    /// Counts since the start, those of all drives added up.
     pub fn counters(&self) -> Counters {
         let mut counters = self.counters;
         for member in &self.members {
@@ -294,7 +295,7 @@ impl Controller {
         self.members[member].feed(now, self.turns.gate());
         match command.owner {
             Owner::Fetch(fetch) => self.fetched(now, fetch),
-            Owner::Row(row) => self.row_step(now, row),
+            Owner::RowWrite(row) => self.row_step(now, row),
             Owner::Flush(tag) => {
                 if self.waits_less(tag) {
                     self.at(now, Event::Done(tag));

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// A row on its way to the drives.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Row {
+pub(crate) struct RowWrite {
     /// Pages of the memory that it writes, in runs; none for a write past the memory.
     pub(crate) pages: Vec<Range<u64>>,
     /// The command that waits for it, when the write goes through.
@@ -21,7 +21,7 @@ pub(crate) struct Row {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Destage {
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<RowWrite>,
     pub(crate) free: Vec<u32>,
     pub(crate) under_way: u32,
     /// Dirty pages of each row that is not on its way.

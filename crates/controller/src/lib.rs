@@ -30,5 +30,5 @@ mod writing;
 
 pub use controller::{Controller, Counters, Setup};
 pub use mapping::{Level, Mapping};
-pub use model::{Basis, Choices, Fact, Kind, Model, Parameter};
+pub use model::{Basis, Choices, ControllerKind, Fact, Model, Parameter};
 pub use seekwise_device::ModelError;

@@ -17,6 +17,7 @@ pub enum Level {
 }
 
 impl Level {
+    /// The level called `name` in a specification, such as `raid5`; None if there is no such level.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "single" => Self::Single,
@@ -29,6 +30,7 @@ impl Level {
         })
     }
 
+    /// The name for messages, such as "RAID 5".
     pub const fn name(self) -> &'static str {
         match self {
             Self::Single => "a single drive",
@@ -51,7 +53,7 @@ impl Level {
 
 /// A part of a request that lies on one drive, or on each of `copies` drives from `member` on at the same place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct MemberPart {
     /// In the unit's own addresses.
     pub unit: Lba,
     pub sectors: Sectors,
@@ -126,10 +128,12 @@ impl Mapping {
         })
     }
 
+    /// Sectors of the unit that its host can address.
     pub fn capacity(&self) -> Sectors {
         self.capacity
     }
 
+    /// The rotation of parity, always left-symmetric; None for a level without parity.
     pub fn parity(&self) -> Option<Parity> {
         let parities = self.level.parities();
         (parities > 0).then_some(Parity {
@@ -152,9 +156,9 @@ impl Mapping {
     }
 
     /// Splits a request where it changes drives. Mirrors are not split.
-    pub fn pieces(&self, start: Lba, sectors: Sectors, mut each: impl FnMut(Piece)) {
+    pub fn pieces(&self, start: Lba, sectors: Sectors, mut each: impl FnMut(MemberPart)) {
         if matches!(self.level, Level::Single | Level::Raid1) {
-            each(Piece {
+            each(MemberPart {
                 unit: start,
                 sectors,
                 member: 0,
@@ -165,7 +169,7 @@ impl Mapping {
         }
         for (unit, length) in split_at_chunks(start, sectors, self.chunk) {
             let (member, copies, at) = self.locate(unit);
-            each(Piece {
+            each(MemberPart {
                 unit,
                 sectors: length,
                 member,

@@ -46,6 +46,7 @@ pub struct Member<O> {
 }
 
 impl<O: Copy> Member<O> {
+    /// An idle drive that gets at most `depth` commands at once: never more than it takes itself, and at least one.
     pub fn new(drive: Drive, depth: u32) -> Self {
         let depth = depth.min(drive.depth().0).max(1);
         Self {
@@ -65,6 +66,7 @@ impl<O: Copy> Member<O> {
         }
     }
 
+    /// Queues a command and submits what `gate` lets through now.
     pub fn add(&mut self, now: Nanos, command: DriveCommand<O>, gate: Gate) {
         match command.kind {
             CommandKind::Read => {
@@ -136,6 +138,7 @@ impl<O: Copy> Member<O> {
         !self.put_off.is_empty()
     }
 
+    /// When the drive completes its next command; never if it has none.
     pub fn next(&self) -> Nanos {
         self.next.get().unwrap_or_else(|| {
             let next = self.drive.next_completion().unwrap_or(Nanos::NEVER);
@@ -163,6 +166,7 @@ impl<O: Copy> Member<O> {
         !self.waiting.is_empty() || self.depth as usize > self.free.len()
     }
 
+    /// Commands that the drive is given at once.
     pub fn depth(&self) -> u32 {
         self.depth
     }

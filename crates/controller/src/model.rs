@@ -12,7 +12,7 @@ const SHIPPED: &[(&str, &str)] = seekwise_models::CONTROLLERS;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum ControllerKind {
     /// A processor and memory of its own.
     Hardware,
     /// Ports and a BIOS; the driver does the rest on the host.
@@ -62,7 +62,7 @@ pub struct Fact {
 pub struct Model {
     pub id: String,
     pub name: String,
-    pub kind: Kind,
+    pub kind: ControllerKind,
     #[serde(default)]
     pub aliases: Vec<String>,
     #[serde(default)]
@@ -131,6 +131,7 @@ impl Model {
         )))
     }
 
+    /// Reads a model from TOML and checks each number against its range. The error is one sentence.
     pub fn parse(text: &str) -> Result<Self, ModelError> {
         let model: Self = toml::from_str(text).map_err(|error| {
             ModelError(format!(
@@ -186,6 +187,7 @@ impl Model {
         Ok(())
     }
 
+    /// Value of the parameter `key` in its own unit; panics for a key that no model has.
     pub fn get(&self, key: &str) -> f64 {
         self.parameters[key].value
     }
@@ -272,7 +274,7 @@ impl Model {
             },
             mirror_section: Sectors::from_kib(self.get("mirror_section_kib") as u64),
             xor_bytes_per_second: self.get("xor_mb_s") * 1e6,
-            on_host: self.kind == Kind::Fake,
+            on_host: self.kind == ControllerKind::Fake,
             drive_depth: if ncq { u32::MAX } else { 1 },
         };
         Ok(Controller::new(setup, mapping, built))

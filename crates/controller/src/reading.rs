@@ -4,12 +4,12 @@
 //! drives in sections of whole tracks, so that what one drive skips costs it little; other reads go to the drive whose arm is nearer. That a drive
 //! with nothing to do is taken before one that is at work is this model's: any other choice would leave half of a mirror idle.
 
-use crate::cache::{Found, PAGE};
+use crate::cache::{PageLookup, PAGE};
 use crate::controller::{Controller, Owner};
 use crate::fetches::Fetch;
-use crate::mapping::Piece;
+use crate::mapping::MemberPart;
 use crate::member::DriveCommand;
-use crate::streams::Seen;
+use crate::streams::ReadPattern;
 use seekwise_device::CommandKind;
 use seekwise_units::{Lba, Nanos, Sectors};
 
@@ -21,11 +21,11 @@ impl Controller {
             self.streams
                 .read(command.start, end, self.setup.read_ahead.0)
         } else {
-            Seen::Random
+            ReadPattern::Random
         };
-        let sequential = seen != Seen::Random;
+        let sequential = seen != ReadPattern::Random;
         self.fetch(now, command.start, end, sequential, Some(tag));
-        if let Seen::Sequential { from, until } = seen {
+        if let ReadPattern::Sequential { from, until } = seen {
             let until = Lba(until.0.min(self.mapping.capacity().0));
             // Only into free memory: reading ahead must not push out what waits to be written.
             if from < until
@@ -49,15 +49,15 @@ impl Controller {
         while page < last {
             let (found, mut pages) = self.cache.find_run(page..last);
             match found {
-                Found::There => {}
-                Found::Coming(fetch) => {
+                PageLookup::There => {}
+                PageLookup::Coming(fetch) => {
                     if let (Some(tag), true) = (reader, waited != Some(fetch)) {
                         self.fetches.all[fetch as usize].readers.push(tag);
                         self.host(tag).waits += 1;
                         waited = Some(fetch);
                     }
                 }
-                Found::Missing => {
+                PageLookup::Missing => {
                     pages = pages.min(most);
                     self.fetch_run(now, page, pages, sequential, reader);
                 }
@@ -114,7 +114,7 @@ impl Controller {
     }
 
     /// The copy that serves a read.
-    fn choose(&self, piece: &Piece, sequential: bool) -> usize {
+    fn choose(&self, piece: &MemberPart, sequential: bool) -> usize {
         let first = piece.member as usize;
         if piece.copies == 1 {
             return first;

@@ -1,6 +1,7 @@
 //! What it takes to write a part of a row: which old data and parity are read, what goes through the XOR engine, what is written.
 
 use crate::mapping::Mapping;
+use seekwise_raid::layout::parity::Parity;
 use seekwise_units::{Lba, Sectors};
 
 /// A transfer on one drive.
@@ -25,99 +26,176 @@ pub fn plan(
     extents: &[(Lba, Sectors)],
     mut cached: impl FnMut(Lba, Sectors) -> bool,
 ) -> Plan {
-    let mut plan = Plan::default();
     let Some(parity) = mapping.parity() else {
-        for &(start, sectors) in extents {
-            mapping.pieces(start, sectors, |piece| {
-                for copy in 0..piece.copies {
-                    plan.writes.push(Transfer {
-                        member: piece.member + copy,
-                        at: piece.at,
-                        sectors: piece.sectors,
-                    });
-                }
-            });
-        }
-        return plan;
+        return without_parity(mapping, extents);
     };
+    let mut plan = Plan::default();
     let Some(&(first, _)) = extents.first() else {
         return plan;
     };
-    let chunk = mapping.chunk.0;
-    let row = first.0 / mapping.row().0;
-    // Written ranges by data chunk, as offsets within the chunk.
-    let data = parity.data_members();
-    let mut written: Vec<Vec<(u64, u64)>> = vec![vec![]; data as usize];
-    for &(start, sectors) in extents {
-        mapping.pieces(start, sectors, |piece| {
-            let index = (piece.unit.0 / chunk % u64::from(data)) as usize;
-            let offset = piece.unit.0 % chunk;
-            written[index].push((offset, offset + piece.sectors.0));
-            plan.writes.push(Transfer {
-                member: piece.member,
-                at: piece.at,
-                sectors: piece.sectors,
-            });
-        });
-    }
+    let row = ParityRow {
+        number: first.0 / mapping.row().0,
+        chunk: mapping.chunk.0,
+        parity,
+    };
+    let written = row.write_data(mapping, extents, &mut plan.writes);
     // Parity is worked out over the span that all written ranges lie in.
-    let low = written.iter().flatten().map(|range| range.0).min();
-    let high = written.iter().flatten().map(|range| range.1).max();
-    let (Some(low), Some(high)) = (low, high) else {
+    let low = written.iter().flatten().map(|part| part.from).min();
+    let high = written.iter().flatten().map(|part| part.to).max();
+    let (Some(from), Some(to)) = (low, high) else {
         return plan;
     };
-    let span = Sectors(high - low);
-    let transfer = |index: u32, low: u64, high: u64| Transfer {
-        member: parity.data_member(row, index),
-        at: Lba(row * chunk + low),
-        sectors: Sectors(high - low),
-    };
-    let unit =
-        |index: u32, offset: u64| Lba((row * u64::from(data) + u64::from(index)) * chunk + offset);
-    let covers = |ranges: &[(u64, u64)]| {
-        let mut reached = low;
-        for &(from, to) in ranges {
-            if from > reached {
-                return false;
-            }
-            reached = reached.max(to);
-        }
-        reached >= high
-    };
-    // Rebuilding needs the span of every chunk that is not wholly written; modifying needs what is overwritten, and the old parity.
-    let mut rebuild = vec![];
-    let mut modify = vec![];
-    for index in 0..data {
-        let ranges = &written[index as usize];
-        if !covers(ranges) && !cached(unit(index, low), span) {
-            rebuild.push(transfer(index, low, high));
-        }
-        for &(from, to) in ranges {
-            if !cached(unit(index, from), Sectors(to - from)) {
-                modify.push(transfer(index, from, to));
-            }
-        }
-    }
-    let roles = parity.roles(row);
-    let parities = core::iter::once(roles.p).chain(roles.q);
-    let on = |member: u32| Transfer {
-        member,
-        at: Lba(row * chunk + low),
-        sectors: span,
-    };
-    modify.extend(parities.clone().map(on));
+    let span = RowPart { from, to };
+    let rebuild = row.rebuild_reads(&written, span, &mut cached);
+    let modify = row.modify_reads(&written, span, &mut cached);
     let count = u64::from(parity.parities);
     if rebuild.len() <= modify.len() {
         plan.reads = rebuild;
-        plan.xor_bytes = u64::from(data) * span.bytes().0 * count;
+        plan.xor_bytes = u64::from(parity.data_members()) * span.sectors().bytes().0 * count;
     } else {
         let moved: u64 = modify.iter().map(|one| one.sectors.bytes().0).sum();
         let new: u64 = plan.writes.iter().map(|one| one.sectors.bytes().0).sum();
         plan.reads = modify;
         plan.xor_bytes = (moved + new) * count;
     }
-    plan.writes.extend(parities.map(on));
+    plan.writes.extend(row.parity_chunks(span));
     plan
+}
+
+/// Every copy is written, and nothing is read.
+fn without_parity(mapping: &Mapping, extents: &[(Lba, Sectors)]) -> Plan {
+    let mut plan = Plan::default();
+    for &(start, sectors) in extents {
+        mapping.pieces(start, sectors, |piece| {
+            for copy in 0..piece.copies {
+                plan.writes.push(Transfer {
+                    member: piece.member + copy,
+                    at: piece.at,
+                    sectors: piece.sectors,
+                });
+            }
+        });
+    }
+    plan
+}
+
+/// Part of a chunk, in sectors from the chunk's start.
+#[derive(Clone, Copy, Debug)]
+struct RowPart {
+    from: u64,
+    to: u64,
+}
+
+impl RowPart {
+    fn sectors(self) -> Sectors {
+        Sectors(self.to - self.from)
+    }
+
+    /// Whether `parts`, ascending, leave nothing of it out.
+    fn is_covered_by(self, parts: &[RowPart]) -> bool {
+        let mut reached = self.from;
+        for part in parts {
+            if part.from > reached {
+                return false;
+            }
+            reached = reached.max(part.to);
+        }
+        reached >= self.to
+    }
+}
+
+/// A row of data chunks with their parity.
+struct ParityRow {
+    number: u64,
+    /// Sectors of a chunk.
+    chunk: u64,
+    parity: Parity,
+}
+
+impl ParityRow {
+    /// Adds the transfers that write the data. Gives the written parts of each data chunk.
+    fn write_data(
+        &self,
+        mapping: &Mapping,
+        extents: &[(Lba, Sectors)],
+        writes: &mut Vec<Transfer>,
+    ) -> Vec<Vec<RowPart>> {
+        let data = self.parity.data_members();
+        let mut written = vec![vec![]; data as usize];
+        for &(start, sectors) in extents {
+            mapping.pieces(start, sectors, |piece| {
+                let index = (piece.unit.0 / self.chunk % u64::from(data)) as usize;
+                let from = piece.unit.0 % self.chunk;
+                let to = from + piece.sectors.0;
+                written[index].push(RowPart { from, to });
+                writes.push(Transfer {
+                    member: piece.member,
+                    at: piece.at,
+                    sectors: piece.sectors,
+                });
+            });
+        }
+        written
+    }
+
+    /// Rebuilding parity from all data needs the span of every chunk that is not wholly written.
+    fn rebuild_reads(
+        &self,
+        written: &[Vec<RowPart>],
+        span: RowPart,
+        cached: &mut impl FnMut(Lba, Sectors) -> bool,
+    ) -> Vec<Transfer> {
+        (0..)
+            .zip(written)
+            .filter(|&(index, parts)| {
+                !span.is_covered_by(parts) && !cached(self.in_unit(index, span), span.sectors())
+            })
+            .map(|(index, _)| self.data_chunk(index, span))
+            .collect()
+    }
+
+    /// Modifying the old parity needs it, and what is overwritten.
+    fn modify_reads(
+        &self,
+        written: &[Vec<RowPart>],
+        span: RowPart,
+        cached: &mut impl FnMut(Lba, Sectors) -> bool,
+    ) -> Vec<Transfer> {
+        let mut reads = vec![];
+        for (index, parts) in (0..).zip(written) {
+            for &part in parts {
+                if !cached(self.in_unit(index, part), part.sectors()) {
+                    reads.push(self.data_chunk(index, part));
+                }
+            }
+        }
+        reads.extend(self.parity_chunks(span));
+        reads
+    }
+
+    /// Where a part of data chunk `index` begins among the unit's own addresses.
+    fn in_unit(&self, index: u32, part: RowPart) -> Lba {
+        let chunks = self.number * u64::from(self.parity.data_members()) + u64::from(index);
+        Lba(chunks * self.chunk + part.from)
+    }
+
+    fn data_chunk(&self, index: u32, part: RowPart) -> Transfer {
+        self.on_member(self.parity.data_member(self.number, index), part)
+    }
+
+    fn parity_chunks(&self, part: RowPart) -> impl Iterator<Item = Transfer> + '_ {
+        let roles = self.parity.roles(self.number);
+        let members = core::iter::once(roles.p).chain(roles.q);
+        members.map(move |member| self.on_member(member, part))
+    }
+
+    fn on_member(&self, member: u32, part: RowPart) -> Transfer {
+        Transfer {
+            member,
+            at: Lba(self.number * self.chunk + part.from),
+            sectors: part.sectors(),
+        }
+    }
 }
 
 #[cfg(test)]

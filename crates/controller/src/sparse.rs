@@ -29,6 +29,7 @@ impl<T: Copy + Default + PartialEq> Sparse<T> {
         self.filled
     }
 
+    /// The value of `number`; the default if it was never set.
     #[inline]
     pub fn get(&self, number: u64) -> T {
         match self.index.get(&(number / LEAF)) {
@@ -58,6 +59,7 @@ impl<T: Copy + Default + PartialEq> Sparse<T> {
         at - range.start
     }
 
+    /// Sets the value of `number`; the default frees its room.
     #[inline]
     pub fn set(&mut self, number: u64, value: T) {
         self.change(number..number + 1, |_, item| *item = value);

@@ -27,7 +27,7 @@ pub struct Streams {
 
 /// What to make of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum ReadPattern {
     Random,
     /// Goes on; the controller should have read up to `until` and has read, or is reading, up to `from`.
     Sequential {
@@ -49,7 +49,7 @@ impl Streams {
     }
 
     /// A read of the host. The second read in a row makes a stream. `ahead` in sectors.
-    pub fn read(&mut self, start: Lba, end: Lba, ahead: u64) -> Seen {
+    pub fn read(&mut self, start: Lba, end: Lba, ahead: u64) -> ReadPattern {
         self.clock += 1;
         if let Some(place) = self.expecting(start.0) {
             self.nexts[place] = end.0;
@@ -58,7 +58,7 @@ impl Streams {
             stream.runs += 1;
             let from = stream.ahead.max(end.0);
             stream.ahead = from.max(end.0 + ahead);
-            return Seen::Sequential {
+            return ReadPattern::Sequential {
                 from: Lba(from),
                 until: Lba(stream.ahead),
             };
@@ -89,7 +89,7 @@ impl Streams {
             self.streams[oldest] = stream;
             self.nexts[oldest] = end.0;
         }
-        Seen::Random
+        ReadPattern::Random
     }
 }
 
@@ -100,11 +100,12 @@ mod tests {
     #[test]
     fn the_second_read_in_a_row_makes_a_stream_and_nothing_is_asked_for_twice() {
         let mut streams = Streams::default();
-        assert_eq!(streams.read(Lba(0), Lba(256), 1024), Seen::Random);
+        assert_eq!(streams.read(Lba(0), Lba(256), 1024), ReadPattern::Random);
         let mut covered = 512;
         for step in 1..20u64 {
             let (start, end) = (step * 256, (step + 1) * 256);
-            let Seen::Sequential { from, until } = streams.read(Lba(start), Lba(end), 1024) else {
+            let ReadPattern::Sequential { from, until } = streams.read(Lba(start), Lba(end), 1024)
+            else {
                 panic!("a read that goes on is sequential");
             };
             assert_eq!(from.0, covered.max(end));
@@ -120,8 +121,11 @@ mod tests {
         streams.read(Lba(8), Lba(16), 64);
         for place in 0..500u64 {
             let start = 1_000_000 + place * 1_000;
-            assert_eq!(streams.read(Lba(start), Lba(start + 8), 64), Seen::Random);
+            assert_eq!(
+                streams.read(Lba(start), Lba(start + 8), 64),
+                ReadPattern::Random
+            );
         }
-        assert_ne!(streams.read(Lba(16), Lba(24), 64), Seen::Random);
+        assert_ne!(streams.read(Lba(16), Lba(24), 64), ReadPattern::Random);
     }
 }

@@ -23,7 +23,7 @@ pub enum Gate {
 }
 
 #[derive(Clone, Debug)]
-pub struct Turns {
+pub struct DriveTurns {
     /// Length of a turn, and how long drives are left alone before they count as quiet.
     length: Nanos,
     /// Commands to drives that hosts wait for, and when one came or was done last.
@@ -36,7 +36,8 @@ pub struct Turns {
     pub opens: Nanos,
 }
 
-impl Turns {
+impl DriveTurns {
+    /// Quiet drives; `length` is that of a turn, and of the pause after which drives count as quiet.
     pub fn new(length: Nanos) -> Self {
         Self {
             length,
@@ -49,16 +50,19 @@ impl Turns {
         }
     }
 
+    /// A host's command to a drive begins to wait.
     pub fn host_asks(&mut self, now: Nanos) {
         self.asked += 1;
         self.last_host = Some(now);
     }
 
+    /// A command to a drive that a host waited for is done.
     pub fn host_has(&mut self, now: Nanos) {
         self.asked -= 1;
         self.last_host = Some(now);
     }
 
+    /// What may go to the drives, as of the last [`DriveTurns::look`].
     pub fn gate(&self) -> Gate {
         self.gate
     }
@@ -107,7 +111,7 @@ mod tests {
 
     #[test]
     fn with_room_in_the_memory_destaging_waits_until_the_drives_are_left_alone() {
-        let mut turns = Turns::new(LENGTH);
+        let mut turns = DriveTurns::new(LENGTH);
         turns.look(at(1), false);
         assert_eq!(turns.gate(), Gate::Quiet);
         turns.host_asks(at(1));
@@ -122,7 +126,7 @@ mod tests {
 
     #[test]
     fn under_pressure_hosts_and_destaging_have_turns_of_equal_length_hosts_first() {
-        let mut turns = Turns::new(LENGTH);
+        let mut turns = DriveTurns::new(LENGTH);
         turns.look(at(100), true);
         turns.host_asks(at(100));
         let mut seen = Vec::new();

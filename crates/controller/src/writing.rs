@@ -2,7 +2,7 @@
 
 use crate::cache::PAGE;
 use crate::controller::{Controller, Event, Owner};
-use crate::destage::Row;
+use crate::destage::RowWrite;
 use crate::member::DriveCommand;
 use crate::row::{self, Transfer};
 use core::ops::Range;
@@ -187,11 +187,11 @@ impl Controller {
             |start: Lba, sectors: Sectors| cache.holds_drive_data(Self::pages_of(start, sectors));
         let plan = row::plan(&self.mapping, extents, old);
         let number = self.destage.free.pop().unwrap_or_else(|| {
-            self.destage.rows.push(Row::default());
+            self.destage.rows.push(RowWrite::default());
             (self.destage.rows.len() - 1) as u32
         });
         self.destage.under_way += 1;
-        self.destage.rows[number as usize] = Row {
+        self.destage.rows[number as usize] = RowWrite {
             pages,
             command,
             reading: true,
@@ -212,7 +212,7 @@ impl Controller {
                 now,
                 one.member as usize,
                 DriveCommand {
-                    owner: Owner::Row(row),
+                    owner: Owner::RowWrite(row),
                     kind,
                     start: one.at,
                     sectors: one.sectors,

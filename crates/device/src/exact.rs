@@ -31,7 +31,7 @@ const KEPT: u64 = 16_384;
 const AGE_LIMIT: Nanos = Nanos::from_millis(500);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum ServiceOrder {
     Arrival,
     EarliestEnd,
 }
@@ -41,7 +41,7 @@ pub struct ExactParameters {
     pub capacity: Sectors,
     pub sectors_per_track: u64,
     pub depth: Depth,
-    pub order: Order,
+    pub order: ServiceOrder,
     pub read_ahead: bool,
 }
 
@@ -98,6 +98,7 @@ struct Open {
 }
 
 impl Exact {
+    /// An idle disk with its head at sector 0 and nothing in its cache segment.
     pub fn new(parameters: ExactParameters) -> Self {
         Self {
             tracks: parameters.capacity.0 / parameters.sectors_per_track,
@@ -116,6 +117,7 @@ impl Exact {
         self.head
     }
 
+    /// Time spent serving commands so far.
     pub fn busy(&self) -> Nanos {
         self.busy
     }
@@ -253,7 +255,7 @@ impl Exact {
 
     fn choose(&self, free: Nanos) -> usize {
         let oldest = &self.waiting[0];
-        if self.parameters.order == Order::Arrival
+        if self.parameters.order == ServiceOrder::Arrival
             || free.saturating_sub(oldest.arrival) > AGE_LIMIT
         {
             return 0;
@@ -338,7 +340,7 @@ mod tests {
     use super::*;
     use seekwise_units::Lba;
 
-    fn disk(order: Order) -> Exact {
+    fn disk(order: ServiceOrder) -> Exact {
         Exact::new(ExactParameters {
             capacity: Sectors(1_953_525_168),
             sectors_per_track: 2048,
@@ -365,7 +367,7 @@ mod tests {
 
     #[test]
     fn one_seek_one_wait_one_transfer() {
-        let mut disk = disk(Order::Arrival);
+        let mut disk = disk(ServiceOrder::Arrival);
         // 1000 tracks and 512 sectors away; a quarter of a turn is the angle of the sector.
         disk.submit(
             Nanos::ZERO,
@@ -382,7 +384,7 @@ mod tests {
 
     #[test]
     fn reading_on_feeds_the_next_read_at_the_rate_of_the_medium() {
-        let mut disk = disk(Order::Arrival);
+        let mut disk = disk(ServiceOrder::Arrival);
         disk.submit(Nanos::ZERO, command(0, CommandKind::Read, 0, 1024));
         let first = disk.next_completion().unwrap();
         disk.complete_next(first);
@@ -399,7 +401,7 @@ mod tests {
 
     #[test]
     fn a_hit_moves_over_the_link_only() {
-        let mut disk = disk(Order::Arrival);
+        let mut disk = disk(ServiceOrder::Arrival);
         disk.submit(Nanos::ZERO, command(0, CommandKind::Read, 0, 8));
         let first = disk.next_completion().unwrap();
         disk.complete_next(first);
@@ -413,7 +415,7 @@ mod tests {
 
     #[test]
     fn a_write_ends_the_segment() {
-        let mut disk = disk(Order::Arrival);
+        let mut disk = disk(ServiceOrder::Arrival);
         for (tag, kind, start) in [
             (0, CommandKind::Read, 0),
             (1, write(), 100_000),
@@ -439,7 +441,7 @@ mod tests {
 
     #[test]
     fn the_earliest_end_is_next_unless_something_is_too_old() {
-        let mut disk = disk(Order::EarliestEnd);
+        let mut disk = disk(ServiceOrder::EarliestEnd);
         // Two near commands at a time, so that one waits beside the far one whenever the disk chooses.
         for (tag, start) in [(0, 0), (1, 1_900_000_000), (2, 1000)] {
             disk.submit(Nanos::ZERO, command(tag, write(), start, 8));

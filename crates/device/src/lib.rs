@@ -14,7 +14,7 @@ pub mod null;
 pub mod ssd;
 
 pub use device::{Command, CommandKind, Device, Tag};
-pub use model::{Model, ModelError};
+pub use model::{Attachment, Model, ModelError};
 
 /// Any of the devices; calls are chosen by kind, so that an inner loop has no pointer to follow.
 #[derive(Clone, Debug)]

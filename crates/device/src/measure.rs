@@ -41,10 +41,12 @@ pub struct Result {
 }
 
 impl Result {
+    /// Commands per second of simulated time.
     pub fn iops(&self) -> f64 {
         self.commands as f64 / self.elapsed.as_secs_f64()
     }
 
+    /// Throughput in MB/s (10^6 bytes) of simulated time.
     pub fn mb_per_second(&self) -> f64 {
         self.bytes as f64 / 1e6 / self.elapsed.as_secs_f64()
     }
@@ -55,10 +57,12 @@ impl Result {
 pub struct Addresses(u64);
 
 impl Addresses {
+    /// Equal seeds give equal addresses.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
+    /// The next number, evenly distributed over 0 to `bound` - 1.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

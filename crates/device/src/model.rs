@@ -5,7 +5,7 @@
 
 mod physical;
 
-use crate::exact::{Exact, ExactParameters, Order};
+use crate::exact::{Exact, ExactParameters, ServiceOrder};
 use crate::extracted::{self, ExtractedDisk};
 use crate::hdd::seek::SEEK_TURNS_MAX;
 use crate::hdd::Hdd;
@@ -23,7 +23,7 @@ pub const SHIPPED: &[(&str, &str)] = seekwise_models::DRIVES;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum DriveKind {
     Hdd,
     Ssd,
     Exact,
@@ -73,7 +73,7 @@ pub struct Parameter {
 pub struct Model {
     pub id: String,
     pub name: String,
-    pub kind: Kind,
+    pub kind: DriveKind,
     #[serde(default = "sata")]
     pub attachment: Attachment,
     /// Other names under which it is found.
@@ -266,7 +266,8 @@ pub enum Attachment {
     None,
 }
 
-impl Kind {
+impl DriveKind {
+    /// What the kernel reports as `queue/rotational` for a drive of this kind.
     pub fn rotational(self) -> bool {
         matches!(self, Self::Hdd | Self::Exact | Self::Extracted)
     }
@@ -446,9 +447,9 @@ impl Model {
             }
         }
         match self.kind {
-            Kind::Hdd => self.check_hdd(),
-            Kind::Extracted => self.extracted_disk(0.0).map(|_| ()),
-            Kind::Ssd | Kind::Exact | Kind::Null => Ok(()),
+            DriveKind::Hdd => self.check_hdd(),
+            DriveKind::Extracted => self.extracted_disk(0.0).map(|_| ()),
+            DriveKind::Ssd | DriveKind::Exact | DriveKind::Null => Ok(()),
         }
     }
 
@@ -518,21 +519,23 @@ impl Model {
     pub fn build(&self, instance: u32) -> Result<Drive, ModelError> {
         self.check()?;
         Ok(match self.kind {
-            Kind::Hdd => Drive::Hdd(Hdd::new(&self.hdd_parameters(instance))),
-            Kind::Ssd => Drive::Ssd(Ssd::new(self.ssd_parameters())),
-            Kind::Exact => Drive::Exact(Exact::new(ExactParameters {
+            DriveKind::Hdd => Drive::Hdd(Hdd::new(&self.hdd_parameters(instance))),
+            DriveKind::Ssd => Drive::Ssd(Ssd::new(self.ssd_parameters())),
+            DriveKind::Exact => Drive::Exact(Exact::new(ExactParameters {
                 capacity: Sectors(self.get("capacity_sectors") as u64),
                 sectors_per_track: self.get("sectors_per_track") as u64,
                 depth: Depth(self.get("queue_depth") as u32),
                 order: if self.get("earliest_end_first") == 0.0 {
-                    Order::Arrival
+                    ServiceOrder::Arrival
                 } else {
-                    Order::EarliestEnd
+                    ServiceOrder::EarliestEnd
                 },
                 read_ahead: self.get("read_ahead") != 0.0,
             })),
-            Kind::Extracted => Drive::Extracted(self.extracted_disk(f64::from(instance) * GOLDEN)?),
-            Kind::Null => Drive::Null(Null::new(
+            DriveKind::Extracted => {
+                Drive::Extracted(self.extracted_disk(f64::from(instance) * GOLDEN)?)
+            }
+            DriveKind::Null => Drive::Null(Null::new(
                 Sectors(self.get("capacity_sectors") as u64),
                 Depth(self.get("queue_depth") as u32),
                 Nanos((self.get("latency_us") * 1e3) as u64),

@@ -18,6 +18,7 @@ pub struct Null {
 }
 
 impl Null {
+    /// An idle device; each command takes `latency`, however many are outstanding.
     pub fn new(capacity: Sectors, depth: Depth, latency: Nanos) -> Self {
         let slots = (depth.0.max(1) as usize).next_power_of_two();
         Self {

@@ -63,6 +63,7 @@ impl Awake {
         Self { shared, threads }
     }
 
+    /// One drive's say in whether the processors stay awake; at first it does not need them.
     pub fn watch(&self) -> Watch {
         Watch {
             shared: self.shared.clone(),
@@ -82,6 +83,7 @@ impl Drop for Awake {
 }
 
 impl Watch {
+    /// Whether the drive has requests outstanding; the processors stay awake while any drive has.
     #[inline]
     pub fn set(&mut self, working: bool) {
         if working != self.working {

@@ -50,6 +50,7 @@ impl Client {
         }
     }
 
+    /// Sends an option of the handshake; its answers come through [`Client::option_reply`].
     pub fn option(&mut self, option: u32, data: &[u8]) -> Result<()> {
         let mut bytes = OPTION_MAGIC.to_be_bytes().to_vec();
         bytes.extend_from_slice(&option.to_be_bytes());
@@ -58,6 +59,7 @@ impl Client {
         self.stream.write_all(&bytes)
     }
 
+    /// The next answer to an option: its type and its data. An error if the magic number is wrong.
     pub fn option_reply(&mut self) -> Result<(u32, Vec<u8>)> {
         let mut head = [0; 20];
         self.stream.read_exact(&mut head)?;
@@ -125,23 +127,28 @@ impl Client {
         }
     }
 
+    /// Fills `data` from byte `offset` on and waits for it. A drive's error comes as that of the operating system.
     pub fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<()> {
         self.call(CMD_READ, 0, offset, data.len() as u32, &[])?;
         self.stream.read_exact(data)
     }
 
+    /// Writes at byte `offset` and waits until the drive has accepted it: a volatile cache may still hold the data.
     pub fn write(&mut self, offset: u64, data: &[u8]) -> Result<()> {
         self.call(CMD_WRITE, 0, offset, data.len() as u32, data)
     }
 
+    /// Writes at byte `offset` and waits until the data are on the medium (FUA).
     pub fn write_through(&mut self, offset: u64, data: &[u8]) -> Result<()> {
         self.call(CMD_WRITE, CMD_FLAG_FUA, offset, data.len() as u32, data)
     }
 
+    /// Waits until all accepted writes are on the medium.
     pub fn flush(&mut self) -> Result<()> {
         self.call(CMD_FLUSH, 0, 0, 0, &[])
     }
 
+    /// Discards `length` bytes from byte `offset` on; they read as zeros then.
     pub fn trim(&mut self, offset: u64, length: u32) -> Result<()> {
         self.call(CMD_TRIM, 0, offset, length, &[])
     }

@@ -18,6 +18,7 @@ pub struct Clock {
 }
 
 impl Clock {
+    /// The model's time is 0 at `real`, in ns of [`monotonic`], and runs at full speed.
     pub fn new(real: u64) -> Self {
         Self {
             factor: 1.0,
@@ -35,10 +36,12 @@ impl Clock {
         };
     }
 
+    /// How many times slower than its model the drive is now; 1 at first.
     pub fn factor(&self) -> f64 {
         self.factor
     }
 
+    /// The model's time at `real`, in ns of [`monotonic`].
     pub fn model(&self, real: u64) -> Nanos {
         let passed = real.saturating_sub(self.real);
         let passed = if self.factor == 1.0 {

@@ -57,6 +57,7 @@ pub struct Connection {
 }
 
 impl Connection {
+    /// A client that has just connected; the server's greeting is queued.
     pub fn new(stream: UnixStream, export: Export) -> Self {
         let mut hello = vec![];
         let handshake = Handshake::new(export, &mut hello);
@@ -76,6 +77,7 @@ impl Connection {
         }
     }
 
+    /// Whether to read from the socket: not while too many requests or bytes are outstanding, or after the end of input.
     pub fn wants_input(&self) -> bool {
         !self.leaving
             && self.outstanding < OUTSTANDING_MAX
@@ -106,10 +108,12 @@ impl Connection {
         self.outstanding_bytes -= moved_bytes(request);
     }
 
+    /// Whether something waits to be sent.
     pub fn wants_output(&self) -> bool {
         !self.output.is_empty()
     }
 
+    /// Whether it can be closed: the client leaves and has all its answers.
     pub fn done(&self) -> bool {
         self.leaving && self.outstanding == 0 && self.output.is_empty()
     }
@@ -159,68 +163,21 @@ impl Connection {
         }
     }
 
+    /// Goes through what is in the buffer, up to what has to wait.
     fn parse(&mut self, take: &mut impl FnMut(Request, Vec<u8>)) -> Result<(), Over> {
         loop {
             let rest = &self.input[self.from..self.to];
             match &mut self.phase {
-                Phase::Handshake(handshake) => {
-                    let mut output = vec![];
-                    let (eaten, outcome) = handshake.eat(rest, &mut output);
-                    self.from += eaten;
-                    if !output.is_empty() {
-                        self.output.push_back(output);
-                    }
-                    match outcome {
-                        Outcome::More if rest.len() == INPUT_BYTES && eaten == 0 => {
-                            return Err(Over::Broken("an option of the handshake is too long"));
-                        }
-                        Outcome::More => return Ok(()),
-                        Outcome::Ready => self.phase = Phase::Requests,
-                        Outcome::Ended => {
-                            self.leaving = true;
-                            return Ok(());
-                        }
-                        Outcome::Broken(why) => return Err(Over::Broken(why)),
+                Phase::Handshake(_) => {
+                    if !self.shake_hands()? {
+                        return Ok(());
                     }
                 }
                 Phase::Requests => {
-                    if self.leaving
-                        || self.outstanding >= OUTSTANDING_MAX
-                        || self.outstanding_bytes + self.output_bytes >= OUTSTANDING_BYTES_MAX
-                        || !(self.room || self.outstanding == 0)
-                    {
-                        return Ok(());
-                    }
-                    let Some(header) = rest.first_chunk::<REQUEST_BYTES>() else {
+                    let Some(request) = self.next_request()? else {
                         return Ok(());
                     };
-                    let request = Request::parse(header)
-                        .ok_or(Over::Broken("a request has the wrong magic number"))?;
-                    self.from += REQUEST_BYTES;
-                    match request.command {
-                        protocol::CMD_DISC => {
-                            self.leaving = true;
-                            return Ok(());
-                        }
-                        protocol::CMD_WRITE if request.length > PAYLOAD_BYTES_MAX => {
-                            self.phase = Phase::Skip {
-                                request,
-                                left: request.length,
-                            };
-                        }
-                        protocol::CMD_WRITE => {
-                            let data = vec![0; request.length as usize];
-                            self.phase = Phase::Payload {
-                                request,
-                                data,
-                                filled: 0,
-                            };
-                        }
-                        _ => {
-                            self.taken(&request);
-                            take(request, vec![]);
-                        }
-                    }
+                    self.begin(request, take);
                 }
                 Phase::Payload {
                     request,
@@ -235,9 +192,7 @@ impl Connection {
                         return Ok(());
                     }
                     let (request, data) = (*request, std::mem::take(data));
-                    self.phase = Phase::Requests;
-                    self.taken(&request);
-                    take(request, data);
+                    self.hand_over(request, data, take);
                 }
                 Phase::Skip { request, left } => {
                     let part = rest.len().min(*left as usize);
@@ -247,12 +202,87 @@ impl Connection {
                         return Ok(());
                     }
                     let request = *request;
-                    self.phase = Phase::Requests;
-                    self.taken(&request);
-                    take(request, vec![]);
+                    self.hand_over(request, vec![], take);
                 }
             }
         }
+    }
+
+    /// Goes on with the handshake. True when requests follow.
+    fn shake_hands(&mut self) -> Result<bool, Over> {
+        let Phase::Handshake(handshake) = &mut self.phase else {
+            return Ok(true);
+        };
+        let rest = &self.input[self.from..self.to];
+        let mut output = vec![];
+        let (eaten, outcome) = handshake.eat(rest, &mut output);
+        let stuck = eaten == 0 && rest.len() == INPUT_BYTES;
+        self.from += eaten;
+        if !output.is_empty() {
+            self.output.push_back(output);
+        }
+        match outcome {
+            Outcome::More if stuck => Err(Over::Broken("an option of the handshake is too long")),
+            Outcome::More => Ok(false),
+            Outcome::Ready => {
+                self.phase = Phase::Requests;
+                Ok(true)
+            }
+            Outcome::Ended => {
+                self.leaving = true;
+                Ok(false)
+            }
+            Outcome::Broken(why) => Err(Over::Broken(why)),
+        }
+    }
+
+    /// The next request's header, if it is there and may be taken now.
+    fn next_request(&mut self) -> Result<Option<Request>, Over> {
+        if !self.wants_input() {
+            return Ok(None);
+        }
+        let rest = &self.input[self.from..self.to];
+        let Some(header) = rest.first_chunk::<REQUEST_BYTES>() else {
+            return Ok(None);
+        };
+        let request =
+            Request::parse(header).ok_or(Over::Broken("a request has the wrong magic number"))?;
+        self.from += REQUEST_BYTES;
+        Ok(Some(request))
+    }
+
+    /// A request's header has been read: a write waits for its data.
+    fn begin(&mut self, request: Request, take: &mut impl FnMut(Request, Vec<u8>)) {
+        match request.command {
+            protocol::CMD_DISC => self.leaving = true,
+            protocol::CMD_WRITE if request.length > PAYLOAD_BYTES_MAX => {
+                self.phase = Phase::Skip {
+                    request,
+                    left: request.length,
+                };
+            }
+            protocol::CMD_WRITE => {
+                let data = vec![0; request.length as usize];
+                self.phase = Phase::Payload {
+                    request,
+                    data,
+                    filled: 0,
+                };
+            }
+            _ => self.hand_over(request, vec![], take),
+        }
+    }
+
+    /// The whole request is here; the next one may follow.
+    fn hand_over(
+        &mut self,
+        request: Request,
+        data: Vec<u8>,
+        take: &mut impl FnMut(Request, Vec<u8>),
+    ) {
+        self.phase = Phase::Requests;
+        self.taken(&request);
+        take(request, data);
     }
 
     /// Queues an answer: a buffer that begins with room for the reply's header, which is filled in here.
@@ -268,6 +298,7 @@ impl Connection {
         }
     }
 
+    /// Queues an answer without data: to a write, a flush or a trim, or an error. `error` is the protocol's number, 0 for success.
     pub fn answer_bare(&mut self, error: u32, request: &Request) {
         self.given_back(request);
         let header = protocol::reply(error, request.cookie);

@@ -20,6 +20,7 @@ pub struct Control {
 }
 
 impl Control {
+    /// Accepts clients on `listener`; `sectors` is the size of each drive, which faults must lie within.
     pub fn new(listener: UnixListener, sectors: u64) -> Self {
         Self {
             listener,

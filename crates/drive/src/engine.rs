@@ -8,10 +8,10 @@
 use crate::awake::Watch;
 use crate::clock::{monotonic, Clock};
 use crate::connection::{Connection, Over};
-use crate::fault::Kind;
+use crate::fault::FaultKind;
 use crate::handshake::Export;
 use crate::medium::Medium;
-use crate::orders::{Log, Notice, Order};
+use crate::orders::{Log, Notice, ServerOrder};
 use crate::protocol::{self, Request};
 use crate::real_time;
 use crate::requests::{Requests, Taken};
@@ -50,7 +50,7 @@ pub struct Setting {
     pub medium: Medium,
     pub export: Export,
     pub listener: UnixListener,
-    pub orders: Receiver<Order>,
+    pub orders: Receiver<ServerOrder>,
     pub wake: UnixStream,
     pub notices: Sender<Notice>,
     pub log: Option<Log>,
@@ -97,6 +97,7 @@ fn built(model: &Model, instance: u32) -> Result<Drive, ModelError> {
 }
 
 impl Engine {
+    /// A drive that is switched on now. An error if the device cannot be built from its model.
     pub fn new(setting: Setting) -> Result<Self, ModelError> {
         let drive = built(&setting.model, setting.instance)?;
         let depth = drive.depth().0;
@@ -127,9 +128,9 @@ impl Engine {
             // All of them: their bytes in the wake-up socket are read together.
             loop {
                 match self.setting.orders.try_recv() {
-                    Ok(Order::Fault(kind)) => self.fault(kind),
-                    Ok(Order::Status(to)) => drop(to.send(self.summary())),
-                    Ok(Order::Stop(to)) => {
+                    Ok(ServerOrder::Fault(kind)) => self.fault(kind),
+                    Ok(ServerOrder::Status(to)) => drop(to.send(self.summary())),
+                    Ok(ServerOrder::Stop(to)) => {
                         self.stop();
                         let _ = to.send(self.summary());
                         return;
@@ -501,24 +502,24 @@ impl Engine {
         self.answered.clear();
     }
 
-    fn fault(&mut self, kind: Kind) {
+    fn fault(&mut self, kind: FaultKind) {
         match kind {
-            Kind::PowerCut { keep } => self.power_cut(keep),
-            Kind::Torn => self.tear_next = true,
-            Kind::PowerOn | Kind::Return => self.state = State::On,
-            Kind::Drop => {
+            FaultKind::PowerCut { keep } => self.power_cut(keep),
+            FaultKind::Torn => self.tear_next = true,
+            FaultKind::PowerOn | FaultKind::Return => self.state = State::On,
+            FaultKind::Drop => {
                 self.state = State::Dropped;
                 self.disconnect();
             }
-            Kind::Slow { factor } => self.clock.slow(monotonic(), factor),
-            Kind::Bad { sector, count } => {
+            FaultKind::Slow { factor } => self.clock.slow(monotonic(), factor),
+            FaultKind::Bad { sector, count } => {
                 let sectors = self.setting.export.bytes / SECTOR_BYTES;
                 self.setting.medium.make_bad(
                     sector.min(sectors),
                     count.min(sectors - sector.min(sectors)),
                 );
             }
-            Kind::Heal => self.setting.medium.heal(),
+            FaultKind::Heal => self.setting.medium.heal(),
         }
     }
 

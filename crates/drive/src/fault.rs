@@ -6,7 +6,7 @@
 use seekwise_units::Nanos;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kind {
+pub enum FaultKind {
     /// The supply fails: outstanding commands and the write cache are lost, but for a part of the cached pages in `0..=1`.
     PowerCut {
         keep: f64,
@@ -34,14 +34,14 @@ pub enum Kind {
 pub struct Fault {
     /// `None`: every drive.
     pub drive: Option<usize>,
-    pub kind: Kind,
+    pub kind: FaultKind,
     pub after: Nanos,
 }
 
 pub const KINDS: &str =
     "power-cut[=KEPT], torn, power-on, drop, return, slow=FACTOR, bad=SECTOR[+COUNT], heal";
 
-impl Kind {
+impl FaultKind {
     /// A kind and its value as they are written; on error, what is wrong with them.
     fn parse(name: &str, value: Option<&str>, sectors: u64) -> Result<Self, String> {
         let number = |value: &str, least: f64, most: f64| {
@@ -116,7 +116,7 @@ impl Fault {
         let (name, value) = what
             .split_once('=')
             .map_or((what, None), |(name, value)| (name, Some(value)));
-        let kind = Kind::parse(name, value, sectors).map_err(wrong)?;
+        let kind = FaultKind::parse(name, value, sectors).map_err(wrong)?;
         Ok(Self { drive, kind, after })
     }
 }
@@ -141,17 +141,21 @@ mod tests {
         let fault = |drive, kind, after| Ok(Fault { drive, kind, after });
         assert_eq!(
             parse("0:power-cut"),
-            fault(Some(0), Kind::PowerCut { keep: 0.0 }, Nanos::ZERO)
+            fault(Some(0), FaultKind::PowerCut { keep: 0.0 }, Nanos::ZERO)
         );
         assert_eq!(
             parse("3:slow=2.5@10s"),
-            fault(Some(3), Kind::Slow { factor: 2.5 }, Nanos::from_secs(10))
+            fault(
+                Some(3),
+                FaultKind::Slow { factor: 2.5 },
+                Nanos::from_secs(10)
+            )
         );
         assert_eq!(
             parse("all:bad=1000+8@250ms"),
             fault(
                 None,
-                Kind::Bad {
+                FaultKind::Bad {
                     sector: 1000,
                     count: 8
                 },

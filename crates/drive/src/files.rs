@@ -25,12 +25,13 @@ const BACKLOG: i32 = 128;
 
 /// A name in an open folder.
 #[derive(Debug)]
-pub struct Place {
+pub struct FolderEntry {
     folder: OwnedFd,
     name: OsString,
 }
 
-impl Place {
+impl FolderEntry {
+    /// Opens the folder of `path`, following only trusted links; the file itself need not exist.
     pub fn new(path: &Path) -> Result<Self, Errno> {
         let name = path.file_name().ok_or(Errno::ISDIR)?.to_owned();
         let folder = folder(path.parent().unwrap_or(Path::new("")))?;
@@ -133,6 +134,7 @@ impl Place {
         PathBuf::from(format!("/proc/self/fd/{}", self.folder.as_raw_fd())).join(&self.name)
     }
 
+    /// Removes the file or link itself; an error if there is none.
     pub fn remove(&self) -> Result<(), Errno> {
         unlinkat(&self.folder, &*self.name, AtFlags::empty())
     }
@@ -143,6 +145,7 @@ impl Place {
         open_folder(&self.folder, &self.name)
     }
 
+    /// Removes the folder of that name, which must be empty.
     pub fn remove_folder(&self) -> Result<(), Errno> {
         unlinkat(&self.folder, &*self.name, AtFlags::REMOVEDIR)
     }
@@ -214,7 +217,7 @@ fn leads_to(folder: &OwnedFd, name: &OsStr) -> Result<PathBuf, Errno> {
     Ok(Path::new(OsStr::from_bytes(target.as_bytes())).to_owned())
 }
 
-/// Whether links of this user are followed: for root those of its own and of whoever called `sudo`.
+/// Whether links of this user are followed: for root those of its own and of the user who called `sudo`.
 fn is_trusted(owner: u32) -> bool {
     let user = rustix::process::geteuid().as_raw();
     let caller = std::env::var("SUDO_UID")
@@ -232,7 +235,7 @@ pub fn make_folder(path: &Path) -> Result<OwnedFd, Errno> {
     if let Some(above) = path.parent().filter(|above| !above.as_os_str().is_empty()) {
         make_folder(above)?;
     }
-    let place = Place::new(path)?;
+    let place = FolderEntry::new(path)?;
     match mkdirat(&place.folder, &*place.name, Mode::from_raw_mode(0o777)) {
         Ok(()) | Err(Errno::EXIST) => folder(path),
         Err(error) => Err(error),

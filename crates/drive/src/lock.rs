@@ -1,6 +1,6 @@
 //! A lock file that one server holds: of its store, of its folder of sockets.
 
-use crate::files::Place;
+use crate::files::FolderEntry;
 use std::fs::File;
 
 use rustix::fs::{flock, FlockOperation};
@@ -12,12 +12,12 @@ pub struct LockFile(File);
 
 impl LockFile {
     /// Makes the file and locks it; `WOULDBLOCK` where another holds it.
-    pub fn make(place: &Place) -> Result<Self, Errno> {
+    pub fn make(place: &FolderEntry) -> Result<Self, Errno> {
         Self::take(place.kept()?)
     }
 
     /// Locks a file that is there already.
-    pub fn of_existing(place: &Place) -> Result<Self, Errno> {
+    pub fn of_existing(place: &FolderEntry) -> Result<Self, Errno> {
         Self::take(place.existing()?)
     }
 
@@ -42,7 +42,7 @@ mod tests {
     #[test]
     fn a_copy_of_the_file_does_not_keep_the_lock() {
         let folder = tempfile::tempdir().unwrap();
-        let path = Place::new(&folder.path().join("lock")).unwrap();
+        let path = FolderEntry::new(&folder.path().join("lock")).unwrap();
         let held = LockFile::make(&path).unwrap();
         assert_eq!(LockFile::make(&path).unwrap_err(), Errno::WOULDBLOCK);
         let copy = held.0.try_clone().unwrap();

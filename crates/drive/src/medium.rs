@@ -85,6 +85,7 @@ impl Medium {
         }
     }
 
+    /// Reads whole sectors from byte `offset` on, from the cache or the medium. `EIO` if one of them is bad.
     pub fn read(&self, offset: u64, data: &mut [u8]) -> Result<(), Errno> {
         if !self.bad.is_empty() {
             let (first, last) = (
@@ -109,6 +110,7 @@ impl Medium {
         Ok(())
     }
 
+    /// Accepts whole sectors at byte `offset`; bad ones among them are good again. `ENOSPC` if the store is full.
     pub fn write(
         &mut self,
         offset: u64,
@@ -165,6 +167,7 @@ impl Medium {
         Ok(())
     }
 
+    /// Discards whole sectors from byte `offset` on, also in the cache; bad ones among them are good again.
     pub fn trim(&mut self, offset: u64, bytes: u64) -> Result<(), Errno> {
         self.backing.discard(offset, bytes)?;
         self.forget(offset, bytes);
@@ -209,14 +212,17 @@ impl Medium {
         Ok(whole)
     }
 
+    /// Reads of these sectors fail until they are written, trimmed or healed.
     pub fn make_bad(&mut self, sector: u64, count: u64) {
         self.bad.extend(sector..sector + count);
     }
 
+    /// No sector is bad any more.
     pub fn heal(&mut self) {
         self.bad.clear();
     }
 
+    /// Waits until the store's file is on the machine's own disk; the drive's cache is not flushed.
     pub fn synchronise(&self) -> Result<(), Errno> {
         self.backing.synchronise()
     }

@@ -62,6 +62,7 @@ fn sixty() -> f64 {
 }
 
 impl Options {
+    /// `count` drives of a model with all other options at their defaults.
     pub fn new(model: &str, count: usize) -> Self {
         Self {
             model: model.into(),
@@ -154,18 +155,21 @@ pub struct ServeError {
 }
 
 impl ServeError {
+    /// The options make no sense, whatever the machine.
     pub fn usage(sentence: String) -> Self {
         Self {
             why: Why::Usage,
             sentence,
         }
     }
+    /// The options make sense, but the server declines, for example because another one has locked the store.
     pub fn refused(sentence: String) -> Self {
         Self {
             why: Why::Refused,
             sentence,
         }
     }
+    /// The operating system did not do what was needed.
     pub fn failed(sentence: String) -> Self {
         Self {
             why: Why::Failed,

@@ -1,6 +1,6 @@
 //! What a server and its drives say to each other: orders, notices, the log.
 
-use crate::fault::{Fault, Kind};
+use crate::fault::{Fault, FaultKind};
 use crate::statistics::Summary;
 use crate::transport::Transport;
 use serde::Serialize;
@@ -33,8 +33,8 @@ pub enum Notice {
 }
 
 /// What a drive is told.
-pub enum Order {
-    Fault(Kind),
+pub enum ServerOrder {
+    Fault(FaultKind),
     Status(Sender<Summary>),
     /// Everything acknowledged onto the medium, and the end.
     Stop(Sender<Summary>),
@@ -45,26 +45,29 @@ pub type Log = Arc<Mutex<std::io::BufWriter<std::fs::File>>>;
 
 /// A drive at work, as its server sees it.
 pub(crate) struct Handle {
-    pub orders: Sender<Order>,
+    pub orders: Sender<ServerOrder>,
     pub wake: UnixStream,
     pub thread: Option<std::thread::JoinHandle<()>>,
 }
 
 impl Handle {
-    pub fn order(&self, order: Order) {
+    /// Sends an order and wakes the drive's thread; a drive that has ended ignores it.
+    pub fn order(&self, order: ServerOrder) {
         // A drive that has ended takes no orders; its end is reported elsewhere.
         let _ = self.orders.send(order);
         let _ = (&self.wake).write(&[1]);
     }
 
-    pub fn ask(&self, order: impl FnOnce(Sender<Summary>) -> Order) -> Option<Summary> {
+    /// Sends an order and waits for its answer; None if the drive has ended.
+    pub fn ask(&self, order: impl FnOnce(Sender<Summary>) -> ServerOrder) -> Option<Summary> {
         let (to, from) = channel();
         self.order(order(to));
         from.recv().ok()
     }
 
+    /// What the drive has done so far; None if it has ended.
     pub fn status(&self) -> Option<Summary> {
-        self.ask(Order::Status)
+        self.ask(ServerOrder::Status)
     }
 }
 
@@ -80,7 +83,7 @@ pub(crate) fn run_due(pending: &mut Vec<(Instant, Fault)>, handles: &[Handle]) {
     for (_, fault) in pending.drain(..due) {
         for (index, handle) in handles.iter().enumerate() {
             if fault.drive.is_none_or(|drive| drive == index) {
-                handle.order(Order::Fault(fault.kind));
+                handle.order(ServerOrder::Fault(fault.kind));
             }
         }
     }

@@ -77,6 +77,7 @@ impl Request {
         })
     }
 
+    /// The header as sent on the wire; a write's data follow it.
     pub fn bytes(&self) -> [u8; REQUEST_BYTES] {
         let mut bytes = [0; REQUEST_BYTES];
         bytes[..4].copy_from_slice(&REQUEST_MAGIC.to_be_bytes());

@@ -23,7 +23,7 @@ pub struct Taken {
 
 /// A command that waits until the drive has room for it.
 #[derive(Clone, Copy)]
-pub struct Part {
+pub struct WaitingCommand {
     pub slot: usize,
     pub kind: CommandKind,
     pub start: Lba,
@@ -34,7 +34,7 @@ pub struct Part {
 pub struct Requests {
     slots: Vec<Option<Taken>>,
     free: Vec<usize>,
-    pub backlog: VecDeque<Part>,
+    pub backlog: VecDeque<WaitingCommand>,
 }
 
 impl Requests {
@@ -64,7 +64,7 @@ impl Requests {
         let mut parts_left = 0;
         loop {
             let sectors = left.min(limit);
-            self.backlog.push_back(Part {
+            self.backlog.push_back(WaitingCommand {
                 slot,
                 kind,
                 start: Lba(start),
@@ -113,12 +113,14 @@ impl Requests {
         }
     }
 
+    /// The unanswered request in `slot`; panics if there is none.
     pub fn get(&mut self, slot: usize) -> &mut Taken {
         self.slots[slot]
             .as_mut()
             .expect("a command belongs to a request that is not yet answered")
     }
 
+    /// Takes the request out of `slot` to be answered; panics if there is none.
     pub fn remove(&mut self, slot: usize) -> Taken {
         self.free.push(slot);
         self.slots[slot].take().expect("a request is answered once")

@@ -8,21 +8,21 @@ use crate::files;
 use crate::handshake::Export;
 use crate::medium::Medium;
 use crate::options::{self, Options, ServeError};
-use crate::orders::{after, run_due, Handle, Log, Notice, Order};
+use crate::orders::{after, run_due, Handle, Log, Notice, ServerOrder};
 use crate::protocol::*;
 use crate::sockets::Leftovers;
 use crate::statistics::Summary;
 use crate::store::{Backing, Store};
 use crate::transport::Transport;
 use rustix::io::Errno;
-use seekwise_device::model::Kind;
+use seekwise_device::model::DriveKind;
 use seekwise_device::Model;
 use seekwise_units::SECTOR_BYTES;
 use serde::Serialize;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
-use std::sync::mpsc::{channel, Receiver};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -44,8 +44,10 @@ const TICK: Duration = Duration::from_millis(50);
 /// Volatile write cache of a drive of this model, in bytes; 0 if it has none or keeps it without power.
 fn cache_bytes(model: &Model) -> u64 {
     let kib = match model.kind {
-        Kind::Hdd if model.get("write_cache") > 0.0 => model.get("write_cache_kib"),
-        Kind::Ssd if model.get("power_loss_protection") == 0.0 => model.get("write_buffer_kib"),
+        DriveKind::Hdd if model.get("write_cache") > 0.0 => model.get("write_cache_kib"),
+        DriveKind::Ssd if model.get("power_loss_protection") == 0.0 => {
+            model.get("write_buffer_kib")
+        }
         _ => 0.0,
     };
     (kib * 1024.0) as u64
@@ -88,59 +90,24 @@ pub fn serve(
     // A guest's clock is exact, and its processor is the load's: nobody is kept awake there.
     let awake = (options.awake_us > 0.0).then(Awake::new);
     let transport = transport(options, &model, awake.as_ref());
+    let common = Common {
+        options,
+        model: &model,
+        bytes,
+        store: store.as_ref(),
+        notices: notices_to,
+        log: log.clone(),
+        awake: awake.as_ref(),
+        transport,
+    };
     let mut handles = vec![];
     // On an error, what has been started ends here: the drives stop when their orders are closed.
     for (index, path) in paths.iter().enumerate() {
-        let backing = match &store {
-            Some(store) => store.drive(index, bytes)?,
-            None => Backing::memory(bytes).map_err(|error| {
-                ServeError::failed(format!("there is no memory for a drive: {error}"))
-            })?,
-        };
-        let listener = leftovers.listen(path)?;
-        let (orders, orders_from) = channel();
-        let failed = |error: std::io::Error| {
-            ServeError::failed(format!("drive {index} cannot be started: {error}"))
-        };
-        let (wake, wake_from) = UnixStream::pair().map_err(failed)?;
-        for side in [&wake, &wake_from] {
-            side.set_nonblocking(true).map_err(failed)?;
-        }
-        let engine = Engine::new(Setting {
-            index,
-            model: model.clone(),
-            instance: (options.seed as u32).wrapping_add(index as u32),
-            medium: Medium::new(
-                backing,
-                cache_bytes(&model),
-                options.seed ^ (index as u64) << 32,
-            ),
-            export: export(&model, bytes),
-            listener,
-            orders: orders_from,
-            wake: wake_from,
-            notices: notices_to.clone(),
-            log: log.clone(),
-            overrun_ns: (options.overrun_us * 1e3) as u64,
-            awake_ns: (options.awake_us * 1e3) as u64,
-            transport,
-            watch: awake.as_ref().map(Awake::watch),
-            rotational: model.kind == Kind::Hdd,
-        })
-        .map_err(|error| ServeError::usage(error.0))?;
-        let thread = std::thread::Builder::new()
-            .name(format!("drive{index}"))
-            .spawn(move || engine.run())
-            .map_err(failed)?;
-        handles.push(Handle {
-            orders,
-            wake,
-            thread: Some(thread),
-        });
+        handles.push(common.start(index, path, &mut leftovers)?);
     }
     let control_path = control_path(options, &paths);
     let mut control = Control::new(leftovers.listen(&control_path)?, sectors);
-    let mut on = notify(&Notice::Ready {
+    let goes_on = notify(&Notice::Ready {
         model: model.id.clone(),
         name: model.name.clone(),
         bytes,
@@ -149,20 +116,116 @@ pub fn serve(
         store: options.store.clone(),
         transport,
     });
+    if goes_on {
+        look_after(&handles, &mut control, faults, &notices, &mut notify);
+    }
+    Ok(end(handles, &notices, &mut notify, &model, started, log))
+}
+
+/// What the drives of one server have in common.
+struct Common<'a> {
+    options: &'a Options,
+    model: &'a Model,
+    /// Size of a drive.
+    bytes: u64,
+    store: Option<&'a Store>,
+    notices: Sender<Notice>,
+    log: Option<Log>,
+    awake: Option<&'a Awake>,
+    transport: Transport,
+}
+
+impl Common<'_> {
+    /// Starts a drive in a thread of its own, which clients reach at `path`.
+    fn start(
+        &self,
+        index: usize,
+        path: &Path,
+        leftovers: &mut Leftovers,
+    ) -> Result<Handle, ServeError> {
+        let backing = self.backing(index)?;
+        let listener = leftovers.listen(path)?;
+        let (orders, orders_from) = channel();
+        let failed = |error: std::io::Error| {
+            ServeError::failed(format!("drive {index} cannot be started: {error}"))
+        };
+        let (wake, wake_from) = wake_up_sockets().map_err(failed)?;
+        let options = self.options;
+        let engine = Engine::new(Setting {
+            index,
+            model: self.model.clone(),
+            instance: (options.seed as u32).wrapping_add(index as u32),
+            medium: Medium::new(
+                backing,
+                cache_bytes(self.model),
+                options.seed ^ (index as u64) << 32,
+            ),
+            export: export(self.model, self.bytes),
+            listener,
+            orders: orders_from,
+            wake: wake_from,
+            notices: self.notices.clone(),
+            log: self.log.clone(),
+            overrun_ns: (options.overrun_us * 1e3) as u64,
+            awake_ns: (options.awake_us * 1e3) as u64,
+            transport: self.transport,
+            watch: self.awake.map(Awake::watch),
+            rotational: self.model.kind == DriveKind::Hdd,
+        })
+        .map_err(|error| ServeError::usage(error.0))?;
+        let thread = std::thread::Builder::new()
+            .name(format!("drive{index}"))
+            .spawn(move || engine.run())
+            .map_err(failed)?;
+        Ok(Handle {
+            orders,
+            wake,
+            thread: Some(thread),
+        })
+    }
+
+    /// Where a drive's content is kept: in the store, or in memory without one.
+    fn backing(&self, index: usize) -> Result<Backing, ServeError> {
+        match self.store {
+            Some(store) => store.drive(index, self.bytes),
+            None => Backing::memory(self.bytes).map_err(|error| {
+                ServeError::failed(format!("there is no memory for a drive: {error}"))
+            }),
+        }
+    }
+}
+
+/// The server's end, at which it says that there are orders, and the drive's; neither blocks.
+fn wake_up_sockets() -> std::io::Result<(UnixStream, UnixStream)> {
+    let (wake, wake_from) = UnixStream::pair()?;
+    for side in [&wake, &wake_from] {
+        side.set_nonblocking(true)?;
+    }
+    Ok((wake, wake_from))
+}
+
+/// Answers the control socket, lets faults happen at their times and passes notices on, until a client or `notify` ends it.
+fn look_after(
+    handles: &[Handle],
+    control: &mut Control,
+    faults: Vec<Fault>,
+    notices: &Receiver<Notice>,
+    notify: &mut impl FnMut(&Notice) -> bool,
+) {
     let mut pending: Vec<(Instant, Fault)> = faults
         .into_iter()
         .map(|fault| (after(fault), fault))
         .collect();
+    let mut on = true;
     while on {
         control.wait(TICK.min(next_in(&pending)));
-        on = control.serve(&handles, &mut pending);
-        run_due(&mut pending, &handles);
+        on = control.serve(handles, &mut pending);
+        run_due(&mut pending, handles);
         while let Ok(notice) = notices.try_recv() {
             on &= notify(&notice);
         }
         on &= notify(&Notice::Tick);
     }
-    Ok(end(handles, &notices, &mut notify, &model, started, log))
 }
 
 /// Given, measured, or none where the clock counts instructions and nothing else takes time.
@@ -170,7 +233,7 @@ fn transport(options: &Options, model: &Model, awake: Option<&Awake>) -> Transpo
     match options.transport_us {
         Some(us) => Transport::halves((us * 1e3) as u64),
         None if options.awake_us > 0.0 => {
-            Transport::measured(awake.map(Awake::watch), model.kind == Kind::Hdd)
+            Transport::measured(awake.map(Awake::watch), model.kind == DriveKind::Hdd)
         }
         None => Transport::default(),
     }
@@ -186,7 +249,7 @@ fn end(
 ) -> Report {
     let drives: Vec<Summary> = handles
         .iter()
-        .filter_map(|handle| handle.ask(Order::Stop))
+        .filter_map(|handle| handle.ask(ServerOrder::Stop))
         .collect();
     for (drive, handle) in handles.iter_mut().enumerate() {
         if handle
@@ -254,7 +317,7 @@ fn open_log(path: &std::path::Path) -> Result<Log, ServeError> {
             files::said(error)
         ))
     };
-    let file = files::Place::new(path)
+    let file = files::FolderEntry::new(path)
         .and_then(|place| place.fresh())
         .map_err(failed)?;
     let mut log = std::io::BufWriter::new(file);

@@ -1,6 +1,6 @@
 //! Sockets of the drives: made where asked, or in a folder of the run; what a killed server left behind is cleared away.
 
-use crate::files::{self, said, Place};
+use crate::files::{self, said, FolderEntry};
 use crate::lock::LockFile;
 use crate::options::ServeError;
 use rustix::fs::FileType;
@@ -15,8 +15,8 @@ const NAME_BYTES_MAX: usize = 107;
 /// Files to remove at the end, in reverse order.
 #[derive(Default)]
 pub struct Leftovers {
-    files: Vec<Place>,
-    folder: Option<Place>,
+    files: Vec<FolderEntry>,
+    folder: Option<FolderEntry>,
     /// Tells other servers that the folder is in use.
     _lock: Option<LockFile>,
 }
@@ -48,7 +48,7 @@ impl Leftovers {
                 path.display()
             )));
         }
-        let place = Place::new(path).map_err(failed)?;
+        let place = FolderEntry::new(path).map_err(failed)?;
         match place.status() {
             Ok(found) if FileType::from_raw_mode(found.st_mode) != FileType::Socket => {
                 return Err(ServeError::refused(format!(
@@ -100,7 +100,10 @@ impl Leftovers {
                 said(error)
             ))
         };
-        match Place::new(&base).map_err(failed)?.make_private_folder() {
+        match FolderEntry::new(&base)
+            .map_err(failed)?
+            .make_private_folder()
+        {
             Ok(_) | Err(Errno::EXIST) => {}
             Err(error) => return Err(failed(error)),
         }
@@ -116,7 +119,7 @@ impl Leftovers {
         let mut number = 0;
         let folder = loop {
             let folder = base.join(format!("{}-{number}", std::process::id()));
-            let place = Place::new(&folder).map_err(failed)?;
+            let place = FolderEntry::new(&folder).map_err(failed)?;
             match place.make_private_folder() {
                 Ok(_) => {
                     self.folder = Some(place);
@@ -126,7 +129,7 @@ impl Leftovers {
                 Err(error) => return Err(failed(error)),
             }
         };
-        let lock_place = Place::new(&folder.join("lock")).map_err(failed)?;
+        let lock_place = FolderEntry::new(&folder.join("lock")).map_err(failed)?;
         self._lock = Some(LockFile::make(&lock_place).map_err(failed)?);
         self.files.push(lock_place);
         Ok(folder)
@@ -139,7 +142,8 @@ fn sweep(base: &Path) {
         return;
     };
     for folder in entries.flatten().map(|entry| entry.path()) {
-        let lock = Place::new(&folder.join("lock")).and_then(|place| LockFile::of_existing(&place));
+        let lock =
+            FolderEntry::new(&folder.join("lock")).and_then(|place| LockFile::of_existing(&place));
         if let Ok(_held) = lock {
             files::remove_tree(&folder);
         }

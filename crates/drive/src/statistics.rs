@@ -44,6 +44,7 @@ pub struct Summary {
 const LATE_NS_MAX: u64 = 100_000_000_000;
 
 impl Statistics {
+    /// All counts at zero; an answer more than `overrun_ns` late counts as an overrun.
     pub fn new(overrun_ns: u64) -> Self {
         Self {
             counts: Counts::default(),
@@ -53,11 +54,13 @@ impl Statistics {
         }
     }
 
+    /// Counts an answer that was `late_ns` later than the model says.
     pub fn answered(&mut self, late_ns: u64) {
         self.lateness.saturating_record(late_ns.max(1));
         self.counts.overruns += u64::from(late_ns > self.overrun_ns);
     }
 
+    /// The report line of the drive numbered `drive`; `state` is a word such as "on".
     pub fn summary(&self, drive: usize, state: &'static str) -> Summary {
         let us = |ns: u64| ns as f64 / 1e3;
         Summary {

@@ -3,7 +3,7 @@
 //! A sector that was never written takes no space and reads as zeros. What a power cut of the *drive* leaves is exactly what is
 //! in the file; a power cut of the *machine* may lose more, as the file is not synchronised to the machine's own disk before the end.
 
-use crate::files::{self, errno, said, Place};
+use crate::files::{self, errno, said, FolderEntry};
 use crate::lock::LockFile;
 use crate::options::ServeError;
 use rustix::fd::OwnedFd;
@@ -58,6 +58,7 @@ fn available_kib() -> Option<u64> {
 }
 
 impl Backing {
+    /// A drive of `bytes` bytes in memory, taken only as sectors are written.
     pub fn memory(bytes: u64) -> Result<Self, Errno> {
         let file = File::from(memfd_create("seekwise-drive", MemfdFlags::CLOEXEC)?);
         ftruncate(&file, bytes)?;
@@ -68,18 +69,20 @@ impl Backing {
     }
 
     /// A file, made as long as the drive without taking space.
-    pub fn file(place: &Place, bytes: u64) -> Result<Self, Errno> {
+    pub fn file(place: &FolderEntry, bytes: u64) -> Result<Self, Errno> {
         let file = place.kept()?;
         ftruncate(&file, bytes)?;
         Ok(Self { file, memory: None })
     }
 
+    /// Fills `data` from byte `offset` on; sectors that were never written read as zeros.
     pub fn read(&self, offset: u64, data: &mut [u8]) -> Result<(), Errno> {
         self.file
             .read_exact_at(data, offset)
             .map_err(|error| errno(&error))
     }
 
+    /// Writes at byte `offset`. `ENOSPC` if it is in memory and the machine has too little left.
     pub fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), Errno> {
         if let Some(memory) = &mut self.memory {
             memory.admit(data.len() as u64)?;
@@ -166,7 +169,7 @@ impl Store {
         };
         let folder =
             files::make_folder(path).map_err(|error| failed("cannot be made", &said(error)))?;
-        let lock = Place::beside(&folder, "lock")
+        let lock = FolderEntry::beside(&folder, "lock")
             .and_then(|place| LockFile::make(&place))
             .map_err(|error| match error {
                 Errno::WOULDBLOCK => ServeError::refused(format!(
@@ -181,7 +184,7 @@ impl Store {
             sectors,
         };
         let unreadable = "has a label that cannot be read (store.json)";
-        let place = Place::beside(&folder, "store.json")
+        let place = FolderEntry::beside(&folder, "store.json")
             .map_err(|error| failed(unreadable, &said(error)))?;
         match place.existing() {
             Ok(file) => {
@@ -216,9 +219,10 @@ impl Store {
         })
     }
 
+    /// The file of the drive numbered `index`, made with `bytes` bytes if it does not exist yet.
     pub fn drive(&self, index: usize, bytes: u64) -> Result<Backing, ServeError> {
         let name = format!("drive{index}.img");
-        Place::beside(&self.folder, &name)
+        FolderEntry::beside(&self.folder, &name)
             .and_then(|place| Backing::file(&place, bytes))
             .map_err(|error| {
                 ServeError::failed(format!(

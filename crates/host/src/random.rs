@@ -1,6 +1,6 @@
 //! The simulator's only source of chance: xoshiro256++, seeded through SplitMix64.
 //!
-//! Every thread of a job has a stream of its own, derived from the cell's seed and the thread's number, so that adding a
+//! Every thread of a job has a stream of its own, derived from the trial's seed and the thread's number, so that adding a
 //! thread leaves the others' addresses alone. Logarithms come from `libm`, because hardware and systems differ in the last bits.
 //! Source: Blackman and Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS 47 (2021); crate `rand_xoshiro`.
 
@@ -12,7 +12,7 @@ use seekwise_units::Nanos;
 pub struct Random(Xoshiro256PlusPlus);
 
 impl Random {
-    /// Stream `stream` of a cell with seed `seed`.
+    /// Stream `stream` of a trial with seed `seed`.
     pub fn new(seed: u64, stream: u64) -> Self {
         // Weyl constant of SplitMix64 (2^64 / golden ratio): keeps neighbouring streams apart before seeding mixes them.
         Self(Xoshiro256PlusPlus::seed_from_u64(
@@ -20,6 +20,7 @@ impl Random {
         ))
     }
 
+    /// 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }

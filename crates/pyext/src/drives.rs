@@ -24,23 +24,7 @@ struct Request {
 #[derive(Deserialize)]
 #[serde(tag = "measure", rename_all = "snake_case", deny_unknown_fields)]
 enum What {
-    /// Closed loop; the place is a part of the capacity.
-    Loop {
-        sequential: bool,
-        write: bool,
-        block_bytes: u64,
-        depth: u32,
-        #[serde(default)]
-        from: f64,
-        #[serde(default = "whole")]
-        to: f64,
-        turnaround_ns: u64,
-        #[serde(default)]
-        core_ns: u64,
-        #[serde(default)]
-        warm_up: u64,
-        commands: u64,
-    },
+    Loop(ClosedLoop),
     /// Commands one after the other: `write`, `forced_write`, `flush`.
     Chain {
         steps: Vec<String>,
@@ -50,19 +34,51 @@ enum What {
     /// Quickest read at the other edge of the disk.
     FullStroke {},
     /// Mean time, in ms, to reach and read one sector at `place` (a part of the capacity) from the last one.
-    AccessAt { place: f64 },
+    AccessAt {
+        place: f64,
+    },
     /// Sectors on the track at `place`: 0 outermost, 1 innermost.
-    SectorsPerTrack { place: f64 },
+    SectorsPerTrack {
+        place: f64,
+    },
     /// Where sectors lie on a disk: radius (0 outermost, 1 innermost), angle in turns, sectors on their track.
-    Places { sectors: Vec<u64> },
+    Places {
+        sectors: Vec<u64>,
+    },
     /// Time in ms to read each sector right after the one at `from`, each on a drive of its own.
-    Next { from: u64, sectors: Vec<u64> },
+    Next {
+        from: u64,
+        sectors: Vec<u64>,
+    },
     /// Order and time of reads that the drive gets all at once (`together`), or each when the one before is done.
-    Served { sectors: Vec<u64>, together: bool },
+    Served {
+        sectors: Vec<u64>,
+        together: bool,
+    },
     /// What the time of each of these commands was made of, in the order in which they were done: `[sector, sectors, write, given ns, done ns]`.
     Parts {
         commands: Vec<(u64, u64, bool, u64, u64)>,
     },
+}
+
+/// Threads that each send a command when the one before is done; the place is a part of the capacity.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ClosedLoop {
+    sequential: bool,
+    write: bool,
+    block_bytes: u64,
+    depth: u32,
+    #[serde(default)]
+    from: f64,
+    #[serde(default = "whole")]
+    to: f64,
+    turnaround_ns: u64,
+    #[serde(default)]
+    core_ns: u64,
+    #[serde(default)]
+    warm_up: u64,
+    commands: u64,
 }
 
 fn whole() -> f64 {
@@ -106,6 +122,7 @@ pub fn measure_drives(py: Python<'_>, requests_json: &str) -> PyResult<String> {
     Ok(Value::Array(results).to_string())
 }
 
+/// Builds the drive and takes the one measurement.
 fn measure(request: &Request) -> Result<Value, String> {
     let mut model = Model::shipped(&request.model).map_err(|error| error.0)?;
     for (key, value) in &request.parameters {
@@ -113,132 +130,33 @@ fn measure(request: &Request) -> Result<Value, String> {
     }
     let mut drive = Drive::new(&model, 0).map_err(|error| error.0)?;
     match &request.what {
-        &What::Loop {
-            sequential,
-            write,
-            block_bytes,
-            depth,
-            from,
-            to,
-            turnaround_ns,
-            core_ns,
-            warm_up,
-            commands,
-        } => {
-            let block = Sectors((block_bytes / 512).max(1));
-            let sectors = drive.capacity().0 as f64;
-            let first = (sectors * from) as u64 / block.0 * block.0;
-            let load = Load {
-                pattern: if sequential {
-                    Pattern::Sequential
-                } else {
-                    Pattern::Random
-                },
-                kind: if write {
-                    CommandKind::Write {
-                        force_unit_access: false,
-                    }
-                } else {
-                    CommandKind::Read
-                },
-                block,
-                depth,
-                first: Lba(first),
-                span: Sectors((sectors * to) as u64 - first),
-                turnaround: Nanos(turnaround_ns),
-                core: Nanos(core_ns),
-                warm_up,
-                commands,
-                seed: 1,
-            };
-            let result = measure::run(&mut drive, Nanos::ZERO, &load);
-            Ok(json!({
-                "iops": result.iops(),
-                "mb_per_s": result.mb_per_second(),
-                "latency_us": result.latency_mean_ns / 1e3,
-                "latency_max_us": result.latency_max.0 as f64 / 1e3,
-            }))
-        }
+        What::Loop(wanted) => Ok(closed_loop(&mut drive, wanted)),
         What::Chain {
             steps,
             block_bytes,
             turnaround_ns,
-        } => {
-            let sectors = Sectors((block_bytes / 512).max(1));
-            let step = |name: &String| match name.as_str() {
-                "write" => Ok((
-                    CommandKind::Write {
-                        force_unit_access: false,
-                    },
-                    sectors,
-                )),
-                "forced_write" => Ok((
-                    CommandKind::Write {
-                        force_unit_access: true,
-                    },
-                    sectors,
-                )),
-                "flush" => Ok((CommandKind::Flush, Sectors(0))),
-                other => Err(format!("a chain has no step `{other}`")),
-            };
-            let steps = steps.iter().map(step).collect::<Result<Vec<_>, _>>()?;
-            let mean = measure::chain(&mut drive, &steps, Nanos(*turnaround_ns), 2000);
-            Ok(json!({"latency_us": mean.0 as f64 / 1e3, "iops": 1e9 / mean.0 as f64}))
-        }
-        What::FullStroke {} => {
-            let last = Lba(drive.capacity().0 - 64);
-            let quickest = measure::quickest(&drive, Lba(0), last, 400);
-            Ok(json!({"latency_us": quickest.0 as f64 / 1e3}))
-        }
+        } => chain(&mut drive, steps, *block_bytes, Nanos(*turnaround_ns)),
+        What::FullStroke {} => Ok(full_stroke(&drive)),
         &What::AccessAt { place } => {
             let mean = measure::access_at(&drive, place, 2000, 1);
             Ok(json!({"value": mean.0 as f64 / 1e6}))
         }
         &What::SectorsPerTrack { place } => {
-            let Drive::Hdd(disk) = &drive else {
-                return Err(format!("{} has no tracks", request.model));
-            };
-            let geometry = disk.geometry();
-            let last = geometry.capacity().0 - 1;
-            let lba = Lba((last as f64 * place.clamp(0.0, 1.0)) as u64);
-            Ok(json!({"value": geometry.sectors_on_track(lba)}))
+            let disk = disk_with("tracks", &drive, &request.model)?;
+            Ok(sectors_per_track(disk, place))
         }
         What::Places { sectors } => {
-            let Drive::Hdd(disk) = &drive else {
-                return Err(format!("{} has no tracks", request.model));
-            };
-            let geometry = disk.geometry();
+            let disk = disk_with("tracks", &drive, &request.model)?;
             within(&drive, sectors)?;
-            let rows: Vec<Value> = sectors
-                .iter()
-                .map(|&sector| {
-                    let place = geometry.place(Lba(sector));
-                    json!({
-                        "sector": sector,
-                        "radius": f64::from(place.cylinder) / f64::from(geometry.cylinders().max(2) - 1),
-                        "angle": f64::from(place.angle) / f64::from(TURN),
-                        "sectors_on_track": geometry.sectors_on_track(Lba(sector)),
-                    })
-                })
-                .collect();
-            Ok(json!({"places": rows}))
+            Ok(places(disk, sectors))
         }
         What::Next { from, sectors } => {
             within(&drive, &[*from])?;
             within(&drive, sectors)?;
-            let times: Vec<f64> = sectors
-                .iter()
-                .map(|&sector| {
-                    // One moment: the read is sent as soon as the one before is done.
-                    measure::quickest(&drive, Lba(*from), Lba(sector), 1).0 as f64 / 1e6
-                })
-                .collect();
-            Ok(json!({"ms": times}))
+            Ok(next_reads(&drive, *from, sectors))
         }
         What::Parts { commands } => {
-            let Drive::Hdd(disk) = &drive else {
-                return Err(format!("{} has no arm", request.model));
-            };
+            let disk = disk_with("arm", &drive, &request.model)?;
             Ok(json!({"parts": parts_of(disk, commands)?}))
         }
         What::Served { sectors, together } => {
@@ -254,10 +172,115 @@ fn measure(request: &Request) -> Result<Value, String> {
     }
 }
 
+fn closed_loop(drive: &mut Drive, wanted: &ClosedLoop) -> Value {
+    let block = Sectors((wanted.block_bytes / 512).max(1));
+    let sectors = drive.capacity().0 as f64;
+    let first = (sectors * wanted.from) as u64 / block.0 * block.0;
+    let load = Load {
+        pattern: if wanted.sequential {
+            Pattern::Sequential
+        } else {
+            Pattern::Random
+        },
+        kind: if wanted.write {
+            CommandKind::Write {
+                force_unit_access: false,
+            }
+        } else {
+            CommandKind::Read
+        },
+        block,
+        depth: wanted.depth,
+        first: Lba(first),
+        span: Sectors((sectors * wanted.to) as u64 - first),
+        turnaround: Nanos(wanted.turnaround_ns),
+        core: Nanos(wanted.core_ns),
+        warm_up: wanted.warm_up,
+        commands: wanted.commands,
+        seed: 1,
+    };
+    let result = measure::run(drive, Nanos::ZERO, &load);
+    json!({
+        "iops": result.iops(),
+        "mb_per_s": result.mb_per_second(),
+        "latency_us": result.latency_mean_ns / 1e3,
+        "latency_max_us": result.latency_max.0 as f64 / 1e3,
+    })
+}
+
+/// Mean time of the steps, each sent when the one before is done.
+fn chain(
+    drive: &mut Drive,
+    steps: &[String],
+    block_bytes: u64,
+    turnaround: Nanos,
+) -> Result<Value, String> {
+    let sectors = Sectors((block_bytes / 512).max(1));
+    let write = |force_unit_access| (CommandKind::Write { force_unit_access }, sectors);
+    let step = |name: &String| match name.as_str() {
+        "write" => Ok(write(false)),
+        "forced_write" => Ok(write(true)),
+        "flush" => Ok((CommandKind::Flush, Sectors(0))),
+        other => Err(format!("a chain has no step `{other}`")),
+    };
+    let steps = steps.iter().map(step).collect::<Result<Vec<_>, _>>()?;
+    let mean = measure::chain(drive, &steps, turnaround, 2000);
+    Ok(json!({"latency_us": mean.0 as f64 / 1e3, "iops": 1e9 / mean.0 as f64}))
+}
+
+fn full_stroke(drive: &Drive) -> Value {
+    let last = Lba(drive.capacity().0 - 64);
+    let quickest = measure::quickest(drive, Lba(0), last, 400);
+    json!({"latency_us": quickest.0 as f64 / 1e3})
+}
+
+/// The drive as a disk; a drive of another kind has no such `part`.
+fn disk_with<'a>(part: &str, drive: &'a Drive, model: &str) -> Result<&'a Hdd, String> {
+    match drive {
+        Drive::Hdd(disk) => Ok(disk),
+        _ => Err(format!("{model} has no {part}")),
+    }
+}
+
+fn sectors_per_track(disk: &Hdd, place: f64) -> Value {
+    let geometry = disk.geometry();
+    let last = geometry.capacity().0 - 1;
+    let lba = Lba((last as f64 * place.clamp(0.0, 1.0)) as u64);
+    json!({"value": geometry.sectors_on_track(lba)})
+}
+
+fn places(disk: &Hdd, sectors: &[u64]) -> Value {
+    let geometry = disk.geometry();
+    let rows: Vec<Value> = sectors
+        .iter()
+        .map(|&sector| {
+            let place = geometry.place(Lba(sector));
+            json!({
+                "sector": sector,
+                "radius": f64::from(place.cylinder) / f64::from(geometry.cylinders().max(2) - 1),
+                "angle": f64::from(place.angle) / f64::from(TURN),
+                "sectors_on_track": geometry.sectors_on_track(Lba(sector)),
+            })
+        })
+        .collect();
+    json!({"places": rows})
+}
+
+fn next_reads(drive: &Drive, from: u64, sectors: &[u64]) -> Value {
+    let times: Vec<f64> = sectors
+        .iter()
+        .map(|&sector| {
+            // One moment: the read is sent as soon as the one before is done.
+            measure::quickest(drive, Lba(from), Lba(sector), 1).0 as f64 / 1e6
+        })
+        .collect();
+    json!({"ms": times})
+}
+
 /// Rows of seek, rotation, transfer, the drive's own work (ns), cylinders moved, and whether it was the drive's memory that answered.
 fn parts_of(disk: &Hdd, commands: &[(u64, u64, bool, u64, u64)]) -> Result<Vec<Value>, String> {
     let capacity = disk.capacity().0;
-    let seen: Vec<parts::Seen> = commands
+    let seen: Vec<parts::ObservedCommand> = commands
         .iter()
         .map(|&(start, sectors, write, given, done)| {
             if sectors == 0 || start.checked_add(sectors).is_none_or(|end| end > capacity) {
@@ -265,7 +288,7 @@ fn parts_of(disk: &Hdd, commands: &[(u64, u64, bool, u64, u64)]) -> Result<Vec<V
                     "{sectors} sectors from {start} do not lie on the drive"
                 ));
             }
-            Ok(parts::Seen {
+            Ok(parts::ObservedCommand {
                 start: Lba(start),
                 sectors: Sectors(sectors),
                 write,

@@ -2,12 +2,12 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use seekwise_sim::spec::CellSpec;
+use seekwise_sim::spec::TrialSpec;
 
-/// Runs cells on `threads` workers with the interpreter lock released; `progress(done, of)` is called as they finish.
+/// Runs trials on `threads` workers with the interpreter lock released; `progress(done, of)` is called as they finish.
 ///
-/// `specs_json`: a JSON list of cells. Returns a JSON list of results in the same order; a cell that cannot run is `{"error": …}`.
-/// A text that is no list of cells raises ValueError with one sentence; an exception in `progress` stops the run and passes through.
+/// `specs_json`: a JSON list of trials. Returns a JSON list of results in the same order; a trial that cannot run is `{"error": …}`.
+/// A text that is no list of trials raises ValueError with one sentence; an exception in `progress` stops the run and passes through.
 #[pyfunction]
 #[pyo3(signature = (specs_json, threads = 1, progress = None))]
 pub fn simulate_cells(
@@ -16,9 +16,9 @@ pub fn simulate_cells(
     threads: usize,
     progress: Option<PyObject>,
 ) -> PyResult<String> {
-    let specs: Vec<CellSpec> = read(specs_json, "the list of cells")?;
+    let specs: Vec<TrialSpec> = read(specs_json, "the list of trials")?;
     told(py, progress, |tell| {
-        seekwise_sim::cell::run_all(&specs, threads, tell)
+        seekwise_sim::trial::run_all(&specs, threads, tell)
     })
 }
 
@@ -65,11 +65,11 @@ pub fn model_version() -> u32 {
     seekwise_sim::MODEL_VERSION
 }
 
-/// What a cell would be, without running it: settings in force after defaults, schedulers of its kernel, capacity.
+/// What a trial would be, without running it: settings in force after defaults, schedulers of its kernel, capacity.
 #[pyfunction]
 pub fn describe_cell(spec_json: &str) -> PyResult<String> {
-    let spec: CellSpec = read(spec_json, "the cell")?;
-    seekwise_sim::cell::describe(&spec)
+    let spec: TrialSpec = read(spec_json, "the trial")?;
+    seekwise_sim::trial::describe(&spec)
         .map(|value| value.to_string())
         .map_err(PyValueError::new_err)
 }
@@ -82,7 +82,7 @@ pub fn bench_cases() -> Vec<&'static str> {
 
 type BenchRow = (u64, f64, f64, Option<(u64, f64)>);
 
-/// Runs one speed case: (operations simulated, CPU seconds of this thread, of which building the cell; of an array, commands of its drives
+/// Runs one speed case: (operations simulated, CPU seconds of this thread, of which building the trial; of an array, commands of its drives
 /// and their cost in that of a drive alone).
 #[pyfunction]
 pub fn bench(py: Python<'_>, case: &str, ios: u64, seed: u64) -> PyResult<BenchRow> {

@@ -15,6 +15,7 @@ pub enum Level {
 }
 
 impl Level {
+    /// The name for messages, such as "RAID 5".
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Raid0 => "RAID 0",

@@ -306,6 +306,7 @@ impl MemoryArray {
         })
     }
 
+    /// Sectors of the array that its user can address.
     pub fn capacity(&self) -> Sectors {
         self.geometry.capacity()
     }

@@ -17,7 +17,7 @@
 use crate::journal::Journal;
 use crate::outcome::{Look, Tally};
 use crate::queue::{words, Priorities, Queue};
-use crate::rows::{Event, Row};
+use crate::rows::{Event, RecordedRow};
 use crate::walk::{lost, Walk};
 use seekwise_sched::busyness::{takes_many, Busyness};
 use seekwise_sched::{Kernel, RequestId, Scheduler, Setup};
@@ -67,6 +67,7 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Reads `text`, lines `key=value` of a `.conf`, for the kernel named `kernel`. The error is one sentence.
     pub fn parse(text: &str, kernel: &str) -> Result<Self, String> {
         let kernel = Kernel::parse(kernel, HZ)?;
         let pairs: Vec<(&str, &str)> = text
@@ -127,7 +128,7 @@ impl Settings {
 struct Replay<'a, S> {
     policy: Journal<S>,
     queue: Queue,
-    rows: &'a [Row],
+    rows: &'a [RecordedRow],
     settings: &'a Settings,
     priorities: Priorities,
     issues: u64,
@@ -150,7 +151,7 @@ struct Replay<'a, S> {
 /// Replays `rows` on `policy`. On an error the tally holds the points up to there.
 pub fn replay<S: Scheduler>(
     policy: S,
-    rows: &[Row],
+    rows: &[RecordedRow],
     settings: &Settings,
     priorities: Priorities,
     explain: Option<usize>,
@@ -259,7 +260,7 @@ impl<S: Scheduler> Replay<'_, S> {
             .update(self.policy.taken_ahead() as u64 > room);
     }
 
-    fn issue_point(&mut self, row: &Row, recorded: RequestId) {
+    fn issue_point(&mut self, row: &RecordedRow, recorded: RequestId) {
         let waiting = self.queue.waiting();
         self.ask(row.time);
         if self.policy.chosen().is_none() {
@@ -308,7 +309,7 @@ impl<S: Scheduler> Replay<'_, S> {
         }
     }
 
-    fn miss_point(&mut self, row: &Row, point: &'static str, recorded: String) {
+    fn miss_point(&mut self, row: &RecordedRow, point: &'static str, recorded: String) {
         let chosen = self.policy.chosen();
         self.miss(row, point, recorded, chosen, |replay, state| {
             let (before, at) = replay.policy.at_choice(row.time);
@@ -318,7 +319,7 @@ impl<S: Scheduler> Replay<'_, S> {
 }
 
 impl<S: Scheduler> Walk for Replay<'_, S> {
-    fn rows(&self) -> &[Row] {
+    fn rows(&self) -> &[RecordedRow] {
         self.rows
     }
 
@@ -409,7 +410,7 @@ impl<S: Scheduler> Walk for Replay<'_, S> {
         Ok(())
     }
 
-    fn state(&self, row: &Row) -> (String, Option<RequestId>) {
+    fn state(&self, row: &RecordedRow) -> (String, Option<RequestId>) {
         let mut state = String::new();
         let (before, at) = self.policy.at_choice(row.time);
         if self.policy.chosen().is_some() {

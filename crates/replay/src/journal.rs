@@ -37,6 +37,7 @@ pub struct Journal<S> {
 }
 
 impl<S: Scheduler> Journal<S> {
+    /// A journal over `policy`, without a choice so far.
     pub fn new(policy: S) -> Self {
         Self {
             policy,

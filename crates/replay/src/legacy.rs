@@ -9,7 +9,7 @@
 use crate::outcome::{Look, Tally};
 use crate::processes::Processes;
 use crate::queue::{words, Queue};
-use crate::rows::{Event, Row};
+use crate::rows::{Event, RecordedRow};
 use crate::walk::{lost, Walk};
 use seekwise_sched::{Kernel, ProcessId, RequestId, Scheduler};
 use seekwise_units::Nanos;
@@ -41,6 +41,7 @@ pub struct Name {
 }
 
 impl Name {
+    /// Splits a file's name without `.csv`. The error is one sentence: wrong form, unknown kernel or device, depth outside 1 to 4096.
     pub fn parse(file_stem: &str) -> Result<Self, String> {
         let parts: Vec<_> = file_stem.split("__").collect();
         let [kernel, workload, device] = parts[..] else {
@@ -89,7 +90,7 @@ impl Name {
 struct Replay<'a, S> {
     policy: S,
     queue: Queue,
-    rows: &'a [Row],
+    rows: &'a [RecordedRow],
     name: &'a Name,
     processes: &'a Processes,
     /// Sectors still to be completed before a process ends.
@@ -105,7 +106,7 @@ struct Replay<'a, S> {
 /// Replays `rows` on `policy`. On an error the tally holds the points up to there.
 pub fn replay<S: Scheduler>(
     policy: S,
-    rows: &[Row],
+    rows: &[RecordedRow],
     name: &Name,
     processes: &Processes,
     explain: Option<usize>,
@@ -145,7 +146,7 @@ impl<S: Scheduler> Replay<'_, S> {
     }
 
     /// Does this insertion run the queue? From 2.6.39 on every one does, as its submitter's plug is flushed.
-    fn unplugs(&mut self, row: &Row) -> bool {
+    fn unplugs(&mut self, row: &RecordedRow) -> bool {
         if self.name.kernel.at_least(2, 6, 39) {
             return true;
         }
@@ -186,7 +187,7 @@ impl<S: Scheduler> Replay<'_, S> {
         }
     }
 
-    fn issue_point(&mut self, row: &Row, recorded: RequestId) {
+    fn issue_point(&mut self, row: &RecordedRow, recorded: RequestId) {
         let before = self.policy.clone();
         let waiting = self.queue.waiting();
         let mut chosen = self.policy.dispatch(row.time);
@@ -240,7 +241,7 @@ impl<S: Scheduler> Replay<'_, S> {
 }
 
 impl<S: Scheduler> Walk for Replay<'_, S> {
-    fn rows(&self) -> &[Row] {
+    fn rows(&self) -> &[RecordedRow] {
         self.rows
     }
 
@@ -319,7 +320,7 @@ impl<S: Scheduler> Walk for Replay<'_, S> {
         Ok(())
     }
 
-    fn state(&self, row: &Row) -> (String, Option<RequestId>) {
+    fn state(&self, row: &RecordedRow) -> (String, Option<RequestId>) {
         let mut state = String::new();
         self.policy.describe(row.time, &mut state);
         (state, self.policy.clone().dispatch(row.time))

@@ -10,11 +10,13 @@ pub struct Score {
 }
 
 impl Score {
+    /// Counts one point.
     pub fn count(&mut self, right: bool) {
         self.total += 1;
         self.passed += u64::from(right);
     }
 
+    /// Adds the points of another score.
     pub fn add(&mut self, other: Self) {
         self.passed += other.passed;
         self.total += other.total;
@@ -88,6 +90,7 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// The kernel dispatched a request. `contested`: at least two were waiting.
     pub fn issue_point(&mut self, right: bool, contested: bool) {
         self.issues += 1;
         self.point(right, contested);

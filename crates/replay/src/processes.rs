@@ -50,6 +50,7 @@ fn table<'a>(text: &'a str, columns: &[&str]) -> Result<Vec<Vec<&'a str>>, Strin
 }
 
 impl Processes {
+    /// Reads the text of both files: `.processes.csv` and `.requests.csv`. The error is one sentence that names the process.
     pub fn parse(processes: &str, requests: &str) -> Result<Self, String> {
         let mut all = Self::default();
         for row in table(processes, &["proc", "ioprio_class", "ioprio_level"])? {

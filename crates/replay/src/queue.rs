@@ -2,7 +2,7 @@
 //!
 //! Rows name requests by direction, sector and size; policies by slot. This is the one place that knows both.
 
-use crate::rows::{Event, Row};
+use crate::rows::{Event, RecordedRow};
 use seekwise_sched::{Direction, Priority, ProcessId, Request, RequestId, Scheduler};
 use seekwise_units::{Lba, Nanos, Sectors};
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ pub type Priorities = BTreeMap<u32, Priority>;
 
 /// A request in the queue.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct QueuedRequest {
     pub request: Request,
     pub waiting: bool,
     /// Order of insertion.
@@ -23,7 +23,7 @@ pub struct Entry {
 
 #[derive(Clone, Debug, Default)]
 pub struct Queue {
-    slots: Vec<Option<Entry>>,
+    slots: Vec<Option<QueuedRequest>>,
     free: Vec<u32>,
     inserted: u64,
     waiting: usize,
@@ -31,10 +31,12 @@ pub struct Queue {
 }
 
 impl Queue {
+    /// Requests that the policy holds.
     pub fn waiting(&self) -> usize {
         self.waiting
     }
 
+    /// Requests that were issued to the device and are not complete.
     pub fn in_driver(&self) -> usize {
         self.in_driver
     }
@@ -50,34 +52,36 @@ impl Queue {
         ))
     }
 
+    /// The request in the slot `id`; panics if the slot is free.
     pub fn get(&self, id: RequestId) -> &Request {
         &self.entry(id).request
     }
 
-    fn entry(&self, id: RequestId) -> &Entry {
+    fn entry(&self, id: RequestId) -> &QueuedRequest {
         self.slots[id.0 as usize]
             .as_ref()
             .expect("a policy names requests that it was given")
     }
 
-    fn entry_mut(&mut self, id: RequestId) -> &mut Entry {
+    fn entry_mut(&mut self, id: RequestId) -> &mut QueuedRequest {
         self.slots[id.0 as usize]
             .as_mut()
             .expect("a policy names requests that it was given")
     }
 
-    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+    /// All requests, waiting and issued, in order of their slots.
+    pub fn entries(&self) -> impl Iterator<Item = &QueuedRequest> {
         self.slots.iter().flatten()
     }
 
     /// Waiting requests, oldest first.
-    pub fn waiting_entries(&self) -> Vec<&Entry> {
+    pub fn waiting_entries(&self) -> Vec<&QueuedRequest> {
         let mut waiting: Vec<_> = self.entries().filter(|entry| entry.waiting).collect();
         waiting.sort_by_key(|entry| entry.number);
         waiting
     }
 
-    fn request(row: &Row, id: RequestId, priorities: &Priorities) -> Request {
+    fn request(row: &RecordedRow, id: RequestId, priorities: &Priorities) -> Request {
         Request {
             id,
             start: row.start,
@@ -96,7 +100,7 @@ impl Queue {
     pub fn insert<S: Scheduler>(
         &mut self,
         policy: &mut S,
-        row: &Row,
+        row: &RecordedRow,
         priorities: &Priorities,
     ) -> RequestId {
         let slot = self.free.pop().unwrap_or_else(|| {
@@ -104,7 +108,7 @@ impl Queue {
             self.slots.len() as u32 - 1
         });
         let request = Self::request(row, RequestId(slot), priorities);
-        self.slots[slot as usize] = Some(Entry {
+        self.slots[slot as usize] = Some(QueuedRequest {
             request,
             waiting: true,
             number: self.inserted,
@@ -120,7 +124,7 @@ impl Queue {
     pub fn merge<S: Scheduler>(
         &mut self,
         policy: &mut S,
-        row: &Row,
+        row: &RecordedRow,
         priorities: &Priorities,
         sectors_max: u64,
     ) -> bool {
@@ -237,7 +241,7 @@ impl Queue {
     }
 
     /// The request that a row names: the oldest of its direction, sector and size that is (not) waiting.
-    pub fn named(&self, row: &Row, waiting: bool) -> Option<RequestId> {
+    pub fn named(&self, row: &RecordedRow, waiting: bool) -> Option<RequestId> {
         self.entries()
             .filter(|entry| {
                 entry.waiting == waiting
@@ -249,7 +253,7 @@ impl Queue {
 
     /// The waiting request that must be what the row names although a merge into it was not seen as one: it lies within
     /// the row's sectors and begins or ends with them. It grows to them; others within them become part of it.
-    pub fn adopt<S: Scheduler>(&mut self, policy: &mut S, row: &Row) -> Option<RequestId> {
+    pub fn adopt<S: Scheduler>(&mut self, policy: &mut S, row: &RecordedRow) -> Option<RequestId> {
         let within = |request: &Request| {
             request.direction == row.direction
                 && request.start >= row.start
@@ -278,7 +282,7 @@ impl Queue {
     }
 
     /// Is `id` what the row names? Requests that look the same are the same.
-    pub fn matches(&self, id: RequestId, row: &Row) -> bool {
+    pub fn matches(&self, id: RequestId, row: &RecordedRow) -> bool {
         same(self.get(id), row.direction, row.start, row.sectors)
     }
 
@@ -290,7 +294,11 @@ impl Queue {
     }
 
     /// The device is done with the request that a row names; its processes' sectors are given back.
-    pub fn complete<S: Scheduler>(&mut self, policy: &mut S, row: &Row) -> Option<Entry> {
+    pub fn complete<S: Scheduler>(
+        &mut self,
+        policy: &mut S,
+        row: &RecordedRow,
+    ) -> Option<QueuedRequest> {
         let id = self.named(row, false)?;
         let entry = self.slots[id.0 as usize].take()?;
         self.free.push(id.0);

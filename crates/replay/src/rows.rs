@@ -34,7 +34,7 @@ impl Event {
 
 /// One row. `line` is its line in the file, the header being line 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct RecordedRow {
     pub line: usize,
     pub time: Nanos,
     pub event: Event,
@@ -48,7 +48,8 @@ pub struct Row {
     pub process: u32,
 }
 
-impl Row {
+impl RecordedRow {
+    /// The sector after its last one.
     pub fn end(&self) -> Lba {
         self.start + self.sectors
     }
@@ -60,13 +61,13 @@ pub const THREADS_FROM: u32 = 1 << 20;
 const HEADER: &str = "time_ns,event,op,sector,sectors,proc";
 
 /// Reads every row; the error names the line.
-pub fn parse(text: &str) -> Result<Vec<Row>, String> {
+pub fn parse(text: &str) -> Result<Vec<RecordedRow>, String> {
     let mut lines = text.lines().enumerate();
     match lines.next() {
         Some((_, header)) if header.trim_end() == HEADER => {}
         _ => return Err(format!("line 1 is not the header {HEADER}")),
     }
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<RecordedRow> = Vec::new();
     let mut threads = Vec::new();
     for (index, text) in lines {
         if text.trim().is_empty() {
@@ -107,7 +108,7 @@ fn process<'a>(name: &'a str, threads: &mut Vec<&'a str>) -> Option<u32> {
     Some(THREADS_FROM + index as u32)
 }
 
-fn row<'a>(line: usize, text: &'a str, threads: &mut Vec<&'a str>) -> Option<Row> {
+fn row<'a>(line: usize, text: &'a str, threads: &mut Vec<&'a str>) -> Option<RecordedRow> {
     let mut fields = text.trim_end().split(',');
     let mut field = || fields.next();
     let time = Nanos(field()?.parse().ok()?);
@@ -135,7 +136,7 @@ fn row<'a>(line: usize, text: &'a str, threads: &mut Vec<&'a str>) -> Option<Row
             _ => return None,
         }
     }
-    Some(Row {
+    Some(RecordedRow {
         line,
         time,
         event,

@@ -2,7 +2,7 @@
 
 use crate::outcome::{Look, Miss, Tally};
 use crate::queue::{words, Queue};
-use crate::rows::{Event, Row};
+use crate::rows::{Event, RecordedRow};
 use seekwise_sched::RequestId;
 use seekwise_units::Nanos;
 
@@ -11,7 +11,7 @@ const RUN_TAKES_AT_MOST: Nanos = Nanos::from_micros(100);
 
 /// A replay under way.
 pub trait Walk {
-    fn rows(&self) -> &[Row];
+    fn rows(&self) -> &[RecordedRow];
     fn queue(&self) -> &Queue;
     fn tally(&mut self) -> &mut Tally;
     /// Timers that are due by then.
@@ -19,7 +19,7 @@ pub trait Walk {
     /// Row `at` happens.
     fn row(&mut self, at: usize) -> Result<(), String>;
     /// The scheduler's inner state in words, and what it would dispatch.
-    fn state(&self, row: &Row) -> (String, Option<RequestId>);
+    fn state(&self, row: &RecordedRow) -> (String, Option<RequestId>);
 
     /// The points of the recording; on an error up to there. `explain`: the line at which a look is wanted.
     fn walk(mut self, explain: Option<usize>) -> (Tally, Option<Look>, Result<(), String>)
@@ -54,7 +54,7 @@ pub trait Walk {
     /// Another decision than the kernel's; `state` is asked for with the first one.
     fn miss(
         &mut self,
-        row: &Row,
+        row: &RecordedRow,
         point: &'static str,
         recorded: String,
         chosen: Option<RequestId>,
@@ -81,7 +81,7 @@ pub trait Walk {
         self.tally().misses.push(miss);
     }
 
-    fn look(&self, row: &Row) -> Look {
+    fn look(&self, row: &RecordedRow) -> Look {
         let (state, chosen) = self.state(row);
         let queue = self.queue();
         let name = |id: RequestId| format!("#{} {}", id.0, words(queue.get(id)));
@@ -104,7 +104,7 @@ pub trait Walk {
 }
 
 /// A row that speaks of a request that is not there.
-pub fn lost(row: &Row, what: &str) -> String {
+pub fn lost(row: &RecordedRow, what: &str) -> String {
     format!(
         "line {}: no request {what} is {} sectors at {}",
         row.line, row.sectors.0, row.start.0

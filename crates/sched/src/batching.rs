@@ -29,6 +29,7 @@ pub struct Expiry {
 }
 
 impl Expiry {
+    /// Takes `read_expire` and `write_expire` from `parameters`. `on_tick`: a request expires at its tick, otherwise one tick later.
     pub fn new(setup: &Setup, parameters: &'static [Parameter], on_tick: bool) -> Self {
         let kernel = setup.kernel;
         let ticks = ["read_expire", "write_expire"]
@@ -66,6 +67,7 @@ pub struct Batches {
 }
 
 impl Batches {
+    /// Takes `writes_starved` and `fifo_batch` from `parameters`; no batch runs.
     pub fn new(setup: &Setup, parameters: &'static [Parameter]) -> Self {
         Self {
             writes_starved: setup.get(parameters, "writes_starved"),

@@ -17,6 +17,7 @@ pub fn takes_many(kernel: &Kernel) -> bool {
 pub struct Busyness(u32);
 
 impl Busyness {
+    /// After a list of requests was tried; `busy`: one of them found no driver tag.
     pub fn update(&mut self, busy: bool) {
         self.0 = (self.0 * 7 + if busy { 16 } else { 0 }) / 8;
     }

@@ -15,7 +15,7 @@ use crate::about::{single_queue, About, Chart, MergeRule};
 use crate::batching::{index, Batches, Expiry, READ, WRITE};
 use crate::fifo::{Fifo, Links};
 use crate::kernel::{Kernel, Version};
-use crate::parameter::{Parameter, Setup, Unit, ALWAYS};
+use crate::parameter::{Parameter, Setup, TunableUnit, ALWAYS};
 use crate::request::{words, Direction, Request, RequestId};
 use crate::scheduler::Scheduler;
 use crate::sorted::Sorted;
@@ -50,7 +50,7 @@ pub const EXPIRE_MAX_MS: u64 = 3_600_000;
 
 pub const READ_EXPIRE: Parameter = Parameter {
     name: "read_expire",
-    unit: Unit::Millis,
+    unit: TunableUnit::Millis,
     default: |setup| setup.kernel.millis_from_ticks(setup.kernel.hz as u64 / 2),
     min: 0,
     max: EXPIRE_MAX_MS,
@@ -60,7 +60,7 @@ pub const READ_EXPIRE: Parameter = Parameter {
 
 pub const WRITE_EXPIRE: Parameter = Parameter {
     name: "write_expire",
-    unit: Unit::Millis,
+    unit: TunableUnit::Millis,
     default: |setup| setup.kernel.millis_from_ticks(5 * setup.kernel.hz as u64),
     min: 0,
     max: EXPIRE_MAX_MS,
@@ -71,7 +71,7 @@ pub const WRITE_EXPIRE: Parameter = Parameter {
 
 pub const WRITES_STARVED: Parameter = Parameter {
     name: "writes_starved",
-    unit: Unit::Count,
+    unit: TunableUnit::Count,
     default: |_| 2,
     min: 0,
     max: 1_000_000,
@@ -81,7 +81,7 @@ pub const WRITES_STARVED: Parameter = Parameter {
 
 pub const FIFO_BATCH: Parameter = Parameter {
     name: "fifo_batch",
-    unit: Unit::Requests,
+    unit: TunableUnit::Requests,
     default: |_| 16,
     min: 0,
     max: 1_000_000,
@@ -91,7 +91,7 @@ pub const FIFO_BATCH: Parameter = Parameter {
 
 pub const FRONT_MERGES: Parameter = Parameter {
     name: "front_merges",
-    unit: Unit::Switch,
+    unit: TunableUnit::Switch,
     default: |_| 1,
     min: 0,
     max: 1,
@@ -161,6 +161,7 @@ pub struct Deadline {
 }
 
 impl Deadline {
+    /// An empty scheduler with the tunables of `setup`.
     pub fn new(setup: &Setup) -> Self {
         let kernel = setup.kernel;
         Self {

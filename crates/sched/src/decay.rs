@@ -30,6 +30,7 @@ pub struct Mean {
 }
 
 impl Mean {
+    /// No samples yet; think times, in ticks or ns.
     pub const fn of_think_times() -> Self {
         Self {
             samples: 0,
@@ -39,6 +40,7 @@ impl Mean {
         }
     }
 
+    /// No samples yet; seek distances in sectors.
     pub const fn of_seeks() -> Self {
         Self {
             samples: 0,
@@ -48,6 +50,7 @@ impl Mean {
         }
     }
 
+    /// Adds a sample with a weight of an eighth.
     pub fn add(&mut self, sample: u64) {
         self.samples = decayed(self.samples, ONE);
         self.total = decayed(self.total, ONE * sample);
@@ -77,6 +80,7 @@ pub struct SlowMean {
 }
 
 impl SlowMean {
+    /// Adds a sample with a weight of an eighth.
     pub fn add(&mut self, sample: u64) {
         self.total = decayed(self.total, ONE * sample);
         self.mean = self.total / ONE;

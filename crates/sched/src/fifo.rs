@@ -47,16 +47,19 @@ fn some(slot: u32) -> Option<RequestId> {
 }
 
 impl Fifo {
+    /// Requests in the list.
     #[inline]
     pub fn len(&self) -> usize {
         self.len as usize
     }
 
+    /// No request is in the list.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
+    /// The request that arrived first; None if the list is empty.
     #[inline]
     pub fn head(&self) -> Option<RequestId> {
         some(self.head)
@@ -72,6 +75,7 @@ impl Fifo {
         some(links.0[id.0 as usize][BEFORE])
     }
 
+    /// Appends a request that is in no list of these `links`.
     #[inline]
     pub fn push_back(&mut self, links: &mut Links, id: RequestId) {
         links.reserve(id.0);
@@ -84,6 +88,7 @@ impl Fifo {
         self.len += 1;
     }
 
+    /// Removes a request, which must be in this list.
     #[inline]
     pub fn remove(&mut self, links: &mut Links, id: RequestId) {
         let [before, after] = links.0[id.0 as usize];
@@ -119,12 +124,14 @@ impl Fifo {
         self.len += 1;
     }
 
+    /// Removes the request that arrived first; None if the list is empty.
     pub fn pop_front(&mut self, links: &mut Links) -> Option<RequestId> {
         let head = self.head()?;
         self.remove(links, head);
         Some(head)
     }
 
+    /// All requests in order of arrival.
     pub fn iter<'a>(&'a self, links: &'a Links) -> impl Iterator<Item = RequestId> + 'a {
         core::iter::successors(self.head(), |id| self.after(links, *id))
     }

@@ -21,6 +21,7 @@ pub const HZ_DEFAULT: u32 = 250;
 const SECOND: u64 = 1_000_000_000;
 
 impl Kernel {
+    /// A kernel by its version; `hz` is ticks per second.
     pub const fn new(major: u16, minor: u16, patch: u16, hz: u32) -> Self {
         Self {
             version: Version(major, minor, patch),

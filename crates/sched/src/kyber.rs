@@ -14,7 +14,7 @@
 use crate::about::{About, Chart, MergeRule, Module};
 use crate::fifo::{Fifo, Links};
 use crate::kernel::Kernel;
-use crate::parameter::{since, Parameter, Setup, Unit, ALWAYS};
+use crate::parameter::{since, Parameter, Setup, TunableUnit, ALWAYS};
 use crate::request::{Direction, ProcessId, Request, RequestId};
 use crate::scheduler::Scheduler;
 use crate::tag_words::{Asking, TagWords};
@@ -57,7 +57,7 @@ const LATENCY_MAX_NS: u64 = 60_000_000_000;
 pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "read_lat_nsec",
-        unit: Unit::Nanos,
+        unit: TunableUnit::Nanos,
         default: |_| 2_000_000,
         min: 0,
         max: LATENCY_MAX_NS,
@@ -66,7 +66,7 @@ pub const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         name: "write_lat_nsec",
-        unit: Unit::Nanos,
+        unit: TunableUnit::Nanos,
         default: |_| 10_000_000,
         min: 0,
         max: LATENCY_MAX_NS,
@@ -252,6 +252,7 @@ fn index(direction: Direction) -> usize {
 }
 
 impl Kyber {
+    /// An empty scheduler with one software queue.
     pub fn new(setup: &Setup) -> Self {
         Self::with_software_queues(setup, 1)
     }

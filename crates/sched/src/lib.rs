@@ -39,7 +39,7 @@ mod any;
 
 pub use about::{About, MergeRule, Module};
 pub use kernel::{Kernel, Version};
-pub use parameter::{Parameter, Setup, Unit, Values};
-pub use registry::{find as find_scheduler, Entry};
+pub use parameter::{Parameter, Setup, TunableUnit, Values};
+pub use registry::{find as find_scheduler, SchedulerEntry};
 pub use request::{Direction, Priority, PriorityClass, ProcessId, Request, RequestId};
 pub use scheduler::Scheduler;

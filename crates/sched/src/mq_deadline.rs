@@ -17,7 +17,7 @@ use crate::deadline::{
 };
 use crate::fifo::{Fifo, Links};
 use crate::kernel::Kernel;
-use crate::parameter::{since, Parameter, Setup, Unit};
+use crate::parameter::{since, Parameter, Setup, TunableUnit};
 use crate::request::{words, PriorityClass, Request, RequestId};
 use crate::scheduler::Scheduler;
 use crate::sorted::Sorted;
@@ -67,7 +67,7 @@ pub const PARAMETERS: &[Parameter] = &[
     FRONT_MERGES,
     Parameter {
         name: "async_depth",
-        unit: Unit::Requests,
+        unit: TunableUnit::Requests,
         default: |setup| setup.nr_requests as u64,
         min: 1,
         max: 1_000_000,
@@ -76,7 +76,7 @@ pub const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         name: "prio_aging_expire",
-        unit: Unit::Millis,
+        unit: TunableUnit::Millis,
         default: |setup| setup.kernel.millis_from_ticks(10 * setup.kernel.hz as u64),
         min: 0,
         max: EXPIRE_MAX_MS,
@@ -155,6 +155,7 @@ pub struct MqDeadline {
 }
 
 impl MqDeadline {
+    /// An empty scheduler with the tunables of `setup`.
     pub fn new(setup: &Setup) -> Self {
         let kernel = setup.kernel;
         let get = |name| setup.get(PARAMETERS, name);

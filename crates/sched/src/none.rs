@@ -64,6 +64,7 @@ pub struct None {
 }
 
 impl None {
+    /// An empty block layer with one software queue.
     pub fn new(setup: &Setup) -> Self {
         Self::with_software_queues(setup, 1)
     }

@@ -44,6 +44,7 @@ pub struct Noop {
 }
 
 impl Noop {
+    /// An empty list; there is nothing to tune.
     pub fn new(_setup: &Setup) -> Self {
         Self::default()
     }

@@ -9,7 +9,7 @@ use seekwise_units::Nanos;
 
 /// What a tunable's number counts, as in sysfs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub enum TunableUnit {
     Millis,
     Micros,
     Nanos,
@@ -22,7 +22,7 @@ pub enum Unit {
     Switch,
 }
 
-impl Unit {
+impl TunableUnit {
     /// Short name, for tables.
     pub fn symbol(self) -> &'static str {
         match self {
@@ -38,7 +38,7 @@ impl Unit {
     }
 }
 
-impl fmt::Display for Unit {
+impl fmt::Display for TunableUnit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.symbol())
     }
@@ -49,7 +49,7 @@ impl fmt::Display for Unit {
 pub struct Parameter {
     /// File name below `queue/iosched/`.
     pub name: &'static str,
-    pub unit: Unit,
+    pub unit: TunableUnit,
     /// What the kernel starts with. Depends on the tick (integer division of HZ) and on the kind of drive.
     pub default: fn(&Setup) -> u64,
     pub min: u64,
@@ -63,7 +63,7 @@ pub struct Parameter {
 /// One row of a table, for every kernel: name, unit, default, least and most, meaning.
 pub(crate) const fn row(
     name: &'static str,
-    unit: Unit,
+    unit: TunableUnit,
     default: fn(&Setup) -> u64,
     range: (u64, u64),
     meaning: &'static str,
@@ -75,7 +75,7 @@ pub(crate) const fn row(
 pub(crate) const fn row_of(
     kernels: Kernels,
     name: &'static str,
-    unit: Unit,
+    unit: TunableUnit,
     default: fn(&Setup) -> u64,
     (min, max): (u64, u64),
     meaning: &'static str,
@@ -99,6 +99,7 @@ pub struct Kernels {
 }
 
 impl Kernels {
+    /// Whether a version lies in the span, its first version included and `until` excluded.
     pub fn contains(&self, version: Version) -> bool {
         version >= self.since && self.until.is_none_or(|until| version < until)
     }
@@ -113,6 +114,7 @@ impl fmt::Display for Kernels {
     }
 }
 
+/// From the version given on, without end.
 pub const fn since(major: u16, minor: u16, patch: u16) -> Kernels {
     Kernels {
         since: Version(major, minor, patch),
@@ -120,6 +122,7 @@ pub const fn since(major: u16, minor: u16, patch: u16) -> Kernels {
     }
 }
 
+/// From `since` to before `until`.
 pub const fn between(since: Version, until: Version) -> Kernels {
     Kernels {
         since,
@@ -154,6 +157,7 @@ impl Setup {
     /// 2.6.32.
     pub const RECORDED_AGE: Nanos = Nanos::from_millis(550);
 
+    /// The kernel's defaults over a rotational device that takes one command at a time, running for 10 s.
     pub fn new(kernel: Kernel) -> Self {
         // Linux 2.6.23 to 6.1 include/linux/blkdev.h: BLKDEV_MAX_RQ (BLKDEV_DEFAULT_RQ) is 128.
         Self {
@@ -184,6 +188,7 @@ impl Setup {
 pub struct Values(Vec<(String, u64)>);
 
 impl Values {
+    /// The value as set; None for a tunable at its default.
     pub fn get(&self, name: &str) -> Option<u64> {
         self.0
             .iter()
@@ -191,6 +196,7 @@ impl Values {
             .map(|(_, value)| *value)
     }
 
+    /// The tunables that were set, with their values.
     pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
         self.0.iter().map(|(name, value)| (name.as_str(), *value))
     }
@@ -239,7 +245,7 @@ mod tests {
 
     const TABLE: &[Parameter] = &[Parameter {
         name: "slice_idle",
-        unit: Unit::Millis,
+        unit: TunableUnit::Millis,
         default: |setup| setup.kernel.millis_from_ticks(setup.kernel.hz as u64 / 125),
         min: 0,
         max: 10_000,

@@ -26,6 +26,7 @@ impl<T> Default for Processes<T> {
 }
 
 impl<T> Processes<T> {
+    /// The index of a process; None until it is inserted.
     pub fn index(&self, process: ProcessId) -> Option<usize> {
         let found = match process.0 {
             id if id < DENSE => self
@@ -58,6 +59,7 @@ impl<T> Processes<T> {
         index
     }
 
+    /// All processes in the order of their first appearance.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.items.iter()
     }

@@ -8,12 +8,12 @@ use crate::parameter::Setup;
 pub use crate::{AnyScheduler, ENTRIES};
 
 /// A scheduler as the registry shows it.
-pub struct Entry {
+pub struct SchedulerEntry {
     pub(crate) about: &'static About,
     pub(crate) build: fn(&Setup) -> AnyScheduler,
 }
 
-impl core::ops::Deref for Entry {
+impl core::ops::Deref for SchedulerEntry {
     type Target = About;
 
     fn deref(&self) -> &About {
@@ -21,13 +21,13 @@ impl core::ops::Deref for Entry {
     }
 }
 
-impl core::fmt::Debug for Entry {
+impl core::fmt::Debug for SchedulerEntry {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(self.name)
     }
 }
 
-impl Entry {
+impl SchedulerEntry {
     /// Starts the policy; an error is one sentence.
     pub fn build(&self, setup: &Setup) -> Result<AnyScheduler, String> {
         if !self.kernels.contains(setup.kernel.version) {
@@ -51,7 +51,7 @@ impl Entry {
 }
 
 /// The entry called `name`.
-pub fn find(name: &str) -> Option<&'static Entry> {
+pub fn find(name: &str) -> Option<&'static SchedulerEntry> {
     ENTRIES.iter().find(|entry| entry.name == name)
 }
 
@@ -65,7 +65,7 @@ macro_rules! schedulers {
         pub enum AnyScheduler { $($variant($module::$variant)),* }
 
         /// Every scheduler.
-        pub const ENTRIES: &[registry::Entry] = &[$(registry::Entry {
+        pub const ENTRIES: &[registry::SchedulerEntry] = &[$(registry::SchedulerEntry {
             about: &$module::ABOUT,
             build: |setup| AnyScheduler::$variant($module::$variant::new(setup)),
         }),*];

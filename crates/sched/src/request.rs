@@ -32,6 +32,7 @@ pub enum Direction {
 }
 
 impl Direction {
+    /// Write if `write`, otherwise read.
     #[inline]
     pub fn of(write: bool) -> Self {
         if write {
@@ -88,6 +89,7 @@ pub struct Request {
 }
 
 impl Request {
+    /// The sector after its last one.
     pub fn end(&self) -> Lba {
         self.start + self.sectors
     }

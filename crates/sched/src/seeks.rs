@@ -9,6 +9,7 @@ pub struct Seeks {
 }
 
 impl Seeks {
+    /// From a bit per request, the latest lowest; set bits are seeks.
     pub fn of(history: u32) -> Self {
         Self {
             history,
@@ -16,17 +17,20 @@ impl Seeks {
         }
     }
 
+    /// Notes whether the next request was far away; the oldest of 32 is forgotten.
     #[inline]
     pub fn push(&mut self, seek: bool) {
         self.count = self.count - (self.history >> 31) + u32::from(seek);
         self.history = self.history << 1 | u32::from(seek);
     }
 
+    /// Seeks among the last 32 requests.
     #[inline]
     pub fn count(&self) -> u32 {
         self.count
     }
 
+    /// A bit per request, the latest lowest; set bits are seeks.
     pub fn history(&self) -> u32 {
         self.history
     }

@@ -63,11 +63,13 @@ fn count_up_to(block: &[Place], start: u64) -> usize {
 }
 
 impl Sorted {
+    /// Waiting requests.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
+    /// No request waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -83,6 +85,7 @@ impl Sorted {
             .partition_point(|block| block[block.len() - 1].start < start)
     }
 
+    /// Adds a request behind those at the same sector.
     #[inline]
     pub fn insert(&mut self, start: Lba, id: RequestId) {
         // Behind everything at the same sector: in the last block that begins at or before it.
@@ -128,6 +131,7 @@ impl Sorted {
         }
     }
 
+    /// Removes a request, which must be there with this `start`.
     #[inline]
     pub fn remove(&mut self, start: Lba, id: RequestId) {
         if let ([only], 1) = (self.blocks.as_mut_slice(), self.len) {
@@ -203,6 +207,7 @@ impl Sorted {
         self.preceding(block, at)
     }
 
+    /// The request at the lowest sector; None if none waits.
     #[inline]
     pub fn first(&self) -> Option<RequestId> {
         self.blocks[0].first().map(|place| RequestId(place.id))
@@ -239,6 +244,7 @@ impl Sorted {
         (place.start == start.0).then_some(RequestId(place.id))
     }
 
+    /// All requests in sector order, those at one sector in order of arrival.
     pub fn iter(&self) -> impl Iterator<Item = RequestId> + '_ {
         self.blocks
             .iter()

@@ -5,10 +5,12 @@ use crate::parameter::Setup;
 use crate::request::{Direction, Priority, ProcessId, Request, RequestId};
 use seekwise_units::{Lba, Nanos, Sectors};
 
+/// Defaults of a kernel, such as "6.1", at 1000 ticks per second; panics for a name that is none.
 pub fn setup(kernel: &str) -> Setup {
     Setup::new(Kernel::parse(kernel, 1000).expect("kernel of a test"))
 }
 
+/// A sync read of 8 sectors by process 1, allocated at time 0.
 pub fn read(id: u32, sector: u64) -> Request {
     Request {
         id: RequestId(id),
@@ -24,6 +26,7 @@ pub fn read(id: u32, sector: u64) -> Request {
     }
 }
 
+/// An async write of 8 sectors by process 1, allocated at time 0.
 pub fn write(id: u32, sector: u64) -> Request {
     Request {
         direction: Direction::Write,

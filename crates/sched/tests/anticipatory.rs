@@ -107,7 +107,7 @@ fn a_process_that_thinks_longer_than_the_wait_is_not_waited_for() {
 fn a_process_with_more_requests_queued_is_not_waited_for() {
     let mut harness = settled("2.6.32");
     harness.read(1, FAR + 1000);
-    // The best next request is whoever's: with one of its own queued there is nothing to wait for.
+    // The best next request may be another process's: with one of its own queued there is nothing to wait for.
     assert!(harness.next().is_some());
 }
 

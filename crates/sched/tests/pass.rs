@@ -1,4 +1,4 @@
-//! `pass` is a shortcut: whoever takes it must stand where `insert` and `dispatch` would have left it.
+//! `pass` is a shortcut: a caller that takes it must be where `insert` and `dispatch` would have left it.
 
 use seekwise_sched::{
     registry, Direction, Kernel, Priority, ProcessId, Request, RequestId, Scheduler, Setup,

@@ -3,8 +3,8 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use seekwise_sched::{
-    AnyScheduler, Direction, Entry, Kernel, Priority, PriorityClass, ProcessId, Request, RequestId,
-    Scheduler, Setup, Values, ENTRIES,
+    AnyScheduler, Direction, Kernel, Priority, PriorityClass, ProcessId, Request, RequestId,
+    Scheduler, SchedulerEntry, Setup, Values, ENTRIES,
 };
 use seekwise_units::{Lba, Nanos, Sectors};
 use std::collections::BTreeMap;
@@ -70,7 +70,7 @@ const KERNELS: [(u16, u16, u16); 10] = [
 ];
 
 /// A policy of any kernel that has it, each tunable left alone or set anywhere in its range.
-fn policy() -> impl Strategy<Value = (&'static Entry, Setup)> {
+fn policy() -> impl Strategy<Value = (&'static SchedulerEntry, Setup)> {
     let tick = prop_oneof![Just(100u32), Just(250), Just(300), Just(1000)];
     (
         0..ENTRIES.len(),

@@ -1,20 +1,20 @@
 //! The simulator's own speed: simulated operations per second of one core's CPU time.
 //!
-//! Each case is a cell like any other, built from its JSON spec, with histograms and windows on; start-up is inside the time. The case
+//! Each case is a trial like any other, built from its JSON spec, with histograms and windows on; start-up is inside the time. The case
 //! `article` is programs on files: page cache, file system and two drives, its operations are calls of the program.
 
-use crate::spec::CellSpec;
+use crate::spec::TrialSpec;
 use crate::storage::MemberTotals;
-use crate::{assemble, cell};
+use crate::{assemble, trial};
 use cpu_time::ThreadTime;
 use seekwise_units::PAGE_BYTES;
 use serde_json::{json, Value};
 
-pub struct Row {
+pub struct BenchFigures {
     pub name: String,
     pub ios: u64,
     pub cpu_seconds: f64,
-    /// Build of the cell alone; of `article`, reading the specs.
+    /// Build of the trial alone; of `article`, reading the specs.
     pub start_seconds: f64,
     /// Of an array.
     pub members: Option<MemberCost>,
@@ -29,6 +29,7 @@ pub struct MemberCost {
 }
 
 impl MemberCost {
+    /// CPU time of a command of the array, `cpu_seconds` for all, over that of a command of one drive alone.
     pub fn ratio(&self, cpu_seconds: f64) -> f64 {
         (cpu_seconds / self.commands as f64) / (self.alone_cpu_seconds / self.alone_ios as f64)
     }
@@ -52,7 +53,8 @@ pub const CASES: &[&str] = &[
     ARTICLE,
 ];
 
-const ARTICLE: &str = "article";
+/// The case that is a whole run of both of the article's systems.
+pub const ARTICLE: &str = "article";
 
 /// Two systems of the 2008 article, the whole of tiotest with four threads: md's RAID 1 (S1), the same drives behind a 3ware 9650SE (B).
 fn article_spec((below, unit): (&str, Value), seed: u64) -> Value {
@@ -88,7 +90,7 @@ fn article_spec((below, unit): (&str, Value), seed: u64) -> Value {
 }
 
 /// Whole runs of both systems, further ones with further seeds, until there are as many calls.
-fn article(ios: u64, seed: u64) -> Result<Row, String> {
+fn article(ios: u64, seed: u64) -> Result<BenchFigures, String> {
     let (mut done, mut start_seconds) = (0, 0.0);
     let start = ThreadTime::now();
     for seed in seed.. {
@@ -96,10 +98,10 @@ fn article(ios: u64, seed: u64) -> Result<Row, String> {
         let card = json!({"model": "9650-4LP", "level": "raid1", "drives": 2});
         for below in [("array", array), ("controller", card)] {
             let built = ThreadTime::now();
-            let spec: CellSpec = serde_json::from_value(article_spec(below, seed))
+            let spec: TrialSpec = serde_json::from_value(article_spec(below, seed))
                 .map_err(|error| error.to_string())?;
             start_seconds += built.elapsed().as_secs_f64();
-            let result = cell::run(&spec)?;
+            let result = trial::run(&spec)?;
             let phases = result["phases"].as_array().into_iter().flatten();
             done += phases
                 .filter_map(|phase| phase["ios"].as_u64())
@@ -109,7 +111,7 @@ fn article(ios: u64, seed: u64) -> Result<Row, String> {
             break;
         }
     }
-    Ok(Row {
+    Ok(BenchFigures {
         name: ARTICLE.to_owned(),
         ios: done,
         cpu_seconds: start.elapsed().as_secs_f64(),
@@ -121,7 +123,7 @@ fn article(ios: u64, seed: u64) -> Result<Row, String> {
 /// Drives of the `raid5` cases.
 const MEMBERS: u64 = 8;
 
-/// The cell of a case: 8 threads, closed loop, 4 KiB random reads over the whole drive, unless the name says otherwise. `raid5`: eight
+/// The trial of a case: 8 threads, closed loop, 4 KiB random reads over the whole drive, unless the name says otherwise. `raid5`: eight
 /// drives, 64 threads, so that each drive has as much to do as alone; mixed is 70 % reads.
 pub fn spec(name: &str, ios: u64, seed: u64) -> Result<Value, String> {
     let mut threads = 8;
@@ -177,21 +179,21 @@ const LOAD_IOS: u64 = 20_000;
 
 /// One drive of an array's case under the load of a member: as many requests under way as a member has on average, and its share of reads. A small
 /// write is two reads and two writes of members, two of them at once, so neither is the program's.
-fn alone(name: &str, ios: u64, seed: u64) -> Result<Value, String> {
-    let mut cell = spec(name, ios.min(LOAD_IOS), seed)?;
-    let array: CellSpec = serde_json::from_value(cell.clone()).map_err(|e| e.to_string())?;
+pub fn alone(name: &str, ios: u64, seed: u64) -> Result<Value, String> {
+    let mut trial = spec(name, ios.min(LOAD_IOS), seed)?;
+    let array: TrialSpec = serde_json::from_value(trial.clone()).map_err(|e| e.to_string())?;
     let (_, outcome) = assemble::build(&array)?.machine.run_phase(0)?;
     let sum = |of: fn(&MemberTotals) -> u64| outcome.members.iter().map(of).sum::<u64>() as f64;
     let read = sum(|member| member.read.0);
     let depth = sum(|member| member.taken.0) / outcome.elapsed.0 as f64 / MEMBERS as f64;
     let threads = (depth.round() as u64).max(1);
-    let job = &mut cell["phases"][0]["jobs"][0];
+    let job = &mut trial["phases"][0]["jobs"][0];
     job["threads"] = json!(threads);
     job["ios"] = json!(ios.div_ceil(threads));
     job["read_percent"] = json!(100.0 * read / (read + sum(|member| member.written.0)));
-    cell["phases"][0]["operation"] = json!("mixed");
-    cell["device"]["array"] = Value::Null;
-    Ok(cell)
+    trial["phases"][0]["operation"] = json!("mixed");
+    trial["device"]["array"] = Value::Null;
+    Ok(trial)
 }
 
 /// A list of random reads and writes of 4 KiB by eight processes, somewhat slower than the drive can serve.
@@ -224,7 +226,8 @@ fn cores_spec(scheduler: &str, ios: u64, seed: u64) -> Value {
     })
 }
 
-pub fn run(name: &str, ios: u64, seed: u64) -> Result<Row, String> {
+/// Runs the case `name` of [`CASES`] with about `ios` operations. The error is one sentence, such as an unknown name.
+pub fn run(name: &str, ios: u64, seed: u64) -> Result<BenchFigures, String> {
     if name == ARTICLE {
         return article(ios, seed);
     }
@@ -251,7 +254,7 @@ pub fn run(name: &str, ios: u64, seed: u64) -> Result<Row, String> {
             })
         }
     };
-    Ok(Row {
+    Ok(BenchFigures {
         name: name.to_owned(),
         ios: ios(&result),
         cpu_seconds,
@@ -260,60 +263,10 @@ pub fn run(name: &str, ios: u64, seed: u64) -> Result<Row, String> {
     })
 }
 
-/// A cell's spec and result, and the processor time that it took.
-fn timed(cell: Value) -> Result<(CellSpec, Value, f64), String> {
-    let spec: CellSpec = serde_json::from_value(cell).map_err(|e| e.to_string())?;
+/// A trial's spec and result, and the processor time that it took.
+fn timed(trial: Value) -> Result<(TrialSpec, Value, f64), String> {
+    let spec: TrialSpec = serde_json::from_value(trial).map_err(|e| e.to_string())?;
     let start = ThreadTime::now();
-    let result = cell::run(&spec)?;
+    let result = trial::run(&spec)?;
     Ok((spec, result, start.elapsed().as_secs_f64()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_case_over_an_array_counts_its_drives_commands_and_measures_one_of_them_alone() {
-        let row = run("raid5-write", 2_000, 1).unwrap();
-        let members = row.members.unwrap();
-        // A small write is two reads and two writes of members; some find what they need in the stripe cache.
-        assert!(members.commands > 3 * row.ios, "{members:?}");
-        // As many for each of its threads.
-        assert!(
-            (row.ios..row.ios + 64).contains(&members.alone_ios),
-            "{members:?}"
-        );
-        assert!(members.ratio(row.cpu_seconds) > 0.0);
-        assert!(run("hdd-noop", 100, 1).unwrap().members.is_none());
-    }
-
-    #[test]
-    fn a_drive_alone_has_the_load_of_a_member() {
-        let job = |name| {
-            let cell = alone(name, 100_000, 1).unwrap();
-            let job = &cell["phases"][0]["jobs"][0];
-            let number = |key: &str| job[key].as_f64().unwrap();
-            (number("threads"), number("read_percent"))
-        };
-        assert_eq!(job("raid5-read"), (8.0, 100.0));
-        // Each of a drive's eight threads has two requests under way, reads and then writes, until the first of the two is done.
-        let (threads, read) = job("raid5-write");
-        assert!(
-            (9.0..=15.0).contains(&threads) && (49.0..=51.0).contains(&read),
-            "{threads} {read}"
-        );
-        // Seven reads, and three writes of two reads and two writes each.
-        let (threads, read) = job("raid5-mixed");
-        assert!(
-            (8.0..=13.0).contains(&threads) && (67.0..=70.0).contains(&read),
-            "{threads} {read}"
-        );
-    }
-
-    #[test]
-    fn the_article_is_whole_runs_of_both_systems() {
-        // Systems, threads, phases of each kind; pages of a quarter of three times 256 MiB, and tiotest's random calls.
-        let calls = 2 * 4 * 2 * (3 * (256 << 20) / 4 / 4096 + 1000);
-        assert_eq!(run(ARTICLE, 1, 7).map(|row| row.ios), Ok(calls));
-    }
 }

@@ -10,11 +10,10 @@
 //! ```
 //!
 //! A run is (spec, seed, version) and nothing else: integer nanoseconds, equal times in insertion order, no wall clock, no hash-map order.
-//! The engine is generic over queue, policy and drive, so the inner loop has no boxed call; `assemble` chooses the combination once per cell.
+//! The engine is generic over queue, policy and drive, so the inner loop has no boxed call; `assemble` chooses the combination once per trial.
 
 pub mod assemble;
 pub mod bench;
-pub mod cell;
 pub mod cores;
 pub mod cost;
 pub mod engine;
@@ -25,6 +24,7 @@ pub mod result;
 pub mod spec;
 pub mod storage;
 pub mod task;
+pub mod trial;
 
 /// Raised with every change that can alter a number; each change is explained in the changelog under *Results*.
-pub const MODEL_VERSION: u32 = 17;
+pub const MODEL_VERSION: u32 = 18;

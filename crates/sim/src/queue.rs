@@ -45,7 +45,12 @@ pub struct Frame {
 
 impl Frame {
     /// A machine of one processor whose queue is that of `entry`'s schedulers.
-    pub fn of(entry: &registry::Entry, kernel: Kernel, numbers: QueueNumbers, depth: u32) -> Self {
+    pub fn of(
+        entry: &registry::SchedulerEntry,
+        kernel: Kernel,
+        numbers: QueueNumbers,
+        depth: u32,
+    ) -> Self {
         Self {
             costs: OperationCosts::Same(CpuCost::default(), CacheCost::default()),
             processors: 1,
@@ -99,6 +104,7 @@ pub fn either_queue(policy: AnyScheduler, frame: &Frame) -> EitherQueue<AnySched
     }
 }
 
+/// The single request queue of the frame's kernel under `policy`: task plug from 2.6.39, pools by sync from 2.6.32.
 pub fn legacy_queue<S: Scheduler>(policy: S, frame: &Frame) -> LegacyQueue<S> {
     let kernel = frame.kernel;
     let limits = LegacyLimits {
@@ -118,6 +124,7 @@ pub fn legacy_queue<S: Scheduler>(policy: S, frame: &Frame) -> LegacyQueue<S> {
     LegacyQueue::new(policy, limits, frame.depth)
 }
 
+/// The blk-mq queue of the frame's kernel under `policy`, with write-back throttling where it is on.
 pub fn mq_queue<S: Scheduler>(policy: S, frame: &Frame) -> MqQueue<S> {
     let numbers = frame.numbers;
     let limits = MqLimits {
@@ -150,9 +157,9 @@ pub struct Below {
     pub command_kib: Option<u32>,
 }
 
-/// Queues that are set alike: of a cell, or of the members of a storage.
+/// Queues that are set alike: of a trial, or of the members of a storage.
 pub struct MemberQueues {
-    pub(crate) entry: &'static registry::Entry,
+    pub(crate) entry: &'static registry::SchedulerEntry,
     pub(crate) setup: Setup,
     pub(crate) frame: Frame,
 }
@@ -166,18 +173,22 @@ impl MemberQueues {
         Ok(queues)
     }
 
+    /// The kernel that all of them belong to.
     pub fn kernel(&self) -> Kernel {
         self.frame.kernel
     }
 
+    /// True for the single request queue, false for blk-mq.
     pub fn single_queue(&self) -> bool {
         self.frame.numbers.legacy
     }
 
+    /// One more single request queue. The error is one sentence: the policy refuses its tunables.
     pub fn legacy(&self) -> Result<LegacyQueue<AnyScheduler>, String> {
         Ok(legacy_queue(self.policy()?, &self.frame))
     }
 
+    /// One more blk-mq queue. The error is one sentence: the policy refuses its tunables.
     pub fn mq(&self) -> Result<MqQueue<AnyScheduler>, String> {
         Ok(mq_queue(self.policy()?, &self.frame))
     }
@@ -225,7 +236,8 @@ pub fn of_single_queue(scheduler: &str) -> Result<bool, String> {
     Ok(entry_of(scheduler)?.kernels.until.is_some())
 }
 
-pub fn entry_of(scheduler: &str) -> Result<&'static registry::Entry, String> {
+/// The registry's row of a scheduler by its exact name. The error lists the known ones.
+pub fn entry_of(scheduler: &str) -> Result<&'static registry::SchedulerEntry, String> {
     registry::find(scheduler).ok_or_else(|| {
         let known: Vec<&str> = registry::ENTRIES.iter().map(|e| e.name).collect();
         let known = known.join(", ");

@@ -1,6 +1,6 @@
-//! Arrays as cells: what reaches the members, and what an array costs and gains.
+//! Arrays as trials: what reaches the members, and what an array costs and gains.
 
-use seekwise_sim::{cell, spec::CellSpec};
+use seekwise_sim::{spec::TrialSpec, trial};
 use serde_json::{json, Value};
 
 const MIB: u64 = 1 << 20;
@@ -51,13 +51,13 @@ impl Case {
     }
 
     fn run(&self, job: Value) -> Value {
-        let spec: CellSpec = serde_json::from_value(self.spec(job)).unwrap();
-        cell::run(&spec).unwrap_or_else(|error| panic!("{}: {error}", self.level))
+        let spec: TrialSpec = serde_json::from_value(self.spec(job)).unwrap();
+        trial::run(&spec).unwrap_or_else(|error| panic!("{}: {error}", self.level))
     }
 
     fn refuse(&self) -> String {
-        let spec: CellSpec = serde_json::from_value(self.spec(random(4096, 100.0, 10))).unwrap();
-        cell::run(&spec).unwrap_err()
+        let spec: TrialSpec = serde_json::from_value(self.spec(random(4096, 100.0, 10))).unwrap();
+        trial::run(&spec).unwrap_err()
     }
 }
 
@@ -239,14 +239,14 @@ fn a_member_without_a_free_request_holds_the_task_and_nothing_is_lost() {
             "read_percent": 50.0, "ios": 20}),
         );
         spec["queue"]["nr_requests"] = json!(4);
-        let spec: CellSpec = serde_json::from_value(spec).unwrap();
-        let result = cell::run(&spec).unwrap();
+        let spec: TrialSpec = serde_json::from_value(spec).unwrap();
+        let result = trial::run(&spec).unwrap();
         assert_eq!(phase(&result)["ios"], 800, "{level}");
     }
 }
 
 #[test]
-fn the_same_cell_gives_the_same_result() {
+fn the_same_trial_gives_the_same_result() {
     let case = Case::new("raid5", 4);
     assert_eq!(
         case.run(random(4096, 50.0, 50)),
@@ -496,8 +496,8 @@ fn buffered_random_writes_with_much_memory_end() {
             let mut spec = Case::new(level, members).on(kernel, scheduler).spec(job);
             spec["cache"] = json!({"limit_bytes": 1024 * MIB});
             spec["phases"][0]["runtime_ns"] = json!(20_000_000_000u64);
-            let spec: CellSpec = serde_json::from_value(spec).unwrap();
-            let result = cell::run(&spec).unwrap();
+            let spec: TrialSpec = serde_json::from_value(spec).unwrap();
+            let result = trial::run(&spec).unwrap();
             assert!(
                 phase(&result)["ios"].as_u64().unwrap() > 10_000,
                 "{level} on {kernel}"
@@ -528,7 +528,7 @@ fn who_is_told_after_his_phase_is_nobody() {
         {"operation": "first", "jobs": [job(8, 8, 500, true)]},
         {"operation": "second", "jobs": [job(1, 1, 4000, false)]},
     ]);
-    let spec: CellSpec = serde_json::from_value(spec).unwrap();
-    let result = cell::run(&spec).unwrap();
+    let spec: TrialSpec = serde_json::from_value(spec).unwrap();
+    let result = trial::run(&spec).unwrap();
     assert_eq!(result["phases"][1]["ios"], 4000);
 }

@@ -1,8 +1,8 @@
-//! Files on multi-queue kernels, through the page cache and past it: held against regions of the raw device, whose cells are proven
+//! Files on multi-queue kernels, through the page cache and past it: held against regions of the raw device, whose trials are proven
 //! elsewhere, and against times worked out by hand.
 
 use crate::short;
-use seekwise_sim::spec::CellSpec;
+use seekwise_sim::spec::TrialSpec;
 use serde_json::{json, Value};
 
 const MIB: u64 = 1 << 20;
@@ -40,16 +40,16 @@ fn raw(drive: &str, scheduler: &str, job: Value, cached: Option<u64>) -> Value {
     job["region_start_bytes"] = json!(START);
     job["own_regions"] = json!(true);
     job["direct"] = json!(cached.is_none());
-    let mut cell = json!({
+    let mut trial = json!({
         "seed": 1, "device": {"model": drive},
         "queue": {"scheduler": scheduler, "kernel": "6.1"},
         "phases": [{"operation": "any", "jobs": [job]}],
     });
     if let Some(limit) = cached {
-        cell["cache"] = json!({"limit_bytes": limit});
+        trial["cache"] = json!({"limit_bytes": limit});
     }
-    let cell: CellSpec = serde_json::from_value(cell).expect("a cell");
-    seekwise_sim::cell::run(&cell).expect("a result")["phases"][0].clone()
+    let trial: TrialSpec = serde_json::from_value(trial).expect("a trial");
+    seekwise_sim::trial::run(&trial).expect("a result")["phases"][0].clone()
 }
 
 /// Where ext4 puts the first file: the second group of 128 MiB, behind a copy of the superblock and the descriptors.
@@ -187,23 +187,23 @@ fn buffered_writes_go_on_at_the_drives_pace() {
             spec["load"]["buffered"] = json!(true);
             spec["load"]["file_bytes"] = json!(2048 * MIB);
         });
-        let mut cell = json!({
+        let mut trial = json!({
             "pattern": if random { "random" } else { "sequential" }, "read_percent": 0.0,
             "block_bytes": 4096, "region_bytes": 2048 * MIB,
         });
-        cell["ios"] = json!(null);
+        trial["ios"] = json!(null);
         let region = {
-            let mut job = cell;
+            let mut job = trial;
             job.as_object_mut().unwrap().remove("ios");
             job["region_start_bytes"] = json!(START);
             job["direct"] = json!(false);
-            let cell: CellSpec = serde_json::from_value(json!({
+            let trial: TrialSpec = serde_json::from_value(json!({
                 "seed": 1, "device": {"model": drive}, "cache": {"limit_bytes": 64 * MIB},
                 "queue": {"scheduler": "mq-deadline", "kernel": "6.1"},
                 "phases": [{"operation": "any", "runtime_ns": runtime, "jobs": [job]}],
             }))
-            .expect("a cell");
-            seekwise_sim::cell::run(&cell).expect("a result")["phases"][0].clone()
+            .expect("a trial");
+            seekwise_sim::trial::run(&trial).expect("a result")["phases"][0].clone()
         };
         near(
             &format!("{drive} random {random}"),

@@ -1,17 +1,18 @@
-//! One machine: what a cell says of array, file system, cache and jobs works together, and its invariants hold.
+//! One machine: what a trial says of array, file system, cache and jobs works together, and its invariants hold.
 
-use seekwise_sim::cell;
-use seekwise_sim::spec::CellSpec;
+use seekwise_sim::spec::TrialSpec;
+use seekwise_sim::trial;
 use serde_json::{json, Value};
 
 const MIB: u64 = 1 << 20;
 
-fn parsed(cell: &Value) -> CellSpec {
-    serde_json::from_value(cell.clone()).expect("a cell")
+fn parsed(trial: &Value) -> TrialSpec {
+    serde_json::from_value(trial.clone()).expect("a trial")
 }
 
-fn phase(cell: &Value) -> Value {
-    cell::run(&parsed(cell)).unwrap_or_else(|error| panic!("{error}: {cell}"))["phases"][0].clone()
+fn phase(trial: &Value) -> Value {
+    trial::run(&parsed(trial)).unwrap_or_else(|error| panic!("{error}: {trial}"))["phases"][0]
+        .clone()
 }
 
 /// A job of `threads` with files of 32 MiB each.
@@ -84,14 +85,14 @@ fn files_lie_on_every_array_in_every_state() {
                     json!({"depth": 4, "read_percent": 50.0, "ios": 60}),
                 );
                 let jobs = json!([buffered, writer, direct]);
-                let cell = on_array(kernel, scheduler, filesystem, array, jobs);
-                let found = phase(&cell);
-                assert_eq!(found["ios"], 3 * 2 * 60, "{cell}");
+                let trial = on_array(kernel, scheduler, filesystem, array, jobs);
+                let found = phase(&trial);
+                assert_eq!(found["ios"], 3 * 2 * 60, "{trial}");
                 assert_eq!(found["bytes"], 3 * 2 * 60 * 16_384);
                 members_are_possible(&found, (missing && !resync).then_some(1));
-                assert_eq!(found["resync"].is_object(), resync, "{cell}");
+                assert_eq!(found["resync"].is_object(), resync, "{trial}");
                 let pages = found["bitmap"]["page_writes"].as_u64().unwrap_or(0);
-                assert_eq!(pages > 0, bitmap == "internal", "{cell}");
+                assert_eq!(pages > 0, bitmap == "internal", "{trial}");
             }
         }
     }
@@ -150,19 +151,19 @@ fn a_bitmap_makes_small_writes_of_files_slower() {
 fn on_a_drive(direct: bool, filesystem: Option<&str>, changes: Value) -> Value {
     let mut job = job("program", 1, changes);
     job["direct"] = json!(direct);
-    let mut cell = json!({
+    let mut trial = json!({
         "seed": 5,
         "device": {"model": "samsung_850_evo"},
         "queue": {"scheduler": "mq-deadline", "kernel": "6.1"},
         "phases": [{"operation": "all", "runtime_ns": 2_000_000_000u64, "jobs": [job]}],
     });
     if !direct {
-        cell["cache"] = json!({"limit_bytes": 64 * MIB});
+        trial["cache"] = json!({"limit_bytes": 64 * MIB});
     }
     if let Some(filesystem) = filesystem {
-        cell["files"] = json!({"filesystem": filesystem, "written": true});
+        trial["files"] = json!({"filesystem": filesystem, "written": true});
     }
-    cell
+    trial
 }
 
 #[test]
@@ -233,9 +234,9 @@ fn an_idle_class_waits_for_others_on_files_too() {
     let bytes = |class: &str| {
         let reader = job("reader", 4, json!({"block_bytes": 4096}));
         let other = job("other", 1, json!({"class": class, "block_bytes": 4096}));
-        let mut cell = on_array("6.1", "bfq", "ext4", Value::Null, json!([reader, other]));
-        cell["phases"][0]["runtime_ns"] = json!(3_000_000_000u64);
-        phase(&cell)["jobs"][1]["ios"].as_u64().unwrap()
+        let mut trial = on_array("6.1", "bfq", "ext4", Value::Null, json!([reader, other]));
+        trial["phases"][0]["runtime_ns"] = json!(3_000_000_000u64);
+        phase(&trial)["jobs"][1]["ios"].as_u64().unwrap()
     };
     assert!(4 * bytes("idle") < bytes("realtime"));
 }
@@ -253,21 +254,21 @@ fn everything() -> Value {
         2,
         json!({"depth": 8, "read_percent": 0.0, "rate_iops": 40.0, "think_ns": 1_000_000}),
     );
-    let mut cell = on_array(
+    let mut trial = on_array(
         "6.1",
         "mq-deadline",
         "ext4",
         array,
         json!([readers, writers]),
     );
-    cell["phases"][0]["runtime_ns"] = json!(5_000_000_000u64);
-    cell
+    trial["phases"][0]["runtime_ns"] = json!(5_000_000_000u64);
+    trial
 }
 
 #[test]
 fn everything_together_is_possible_and_the_same_each_time() {
-    let cell = everything();
-    let found = phase(&cell);
+    let trial = everything();
+    let found = phase(&trial);
     let jobs = found["jobs"].as_array().unwrap();
     for (job, block) in jobs.iter().zip([65_536, 16_384]) {
         let of = |name: &str| job[name].as_u64().unwrap();
@@ -293,14 +294,14 @@ fn everything_together_is_possible_and_the_same_each_time() {
         .map(|member| member["bytes_written"].as_u64().unwrap())
         .sum();
     assert!(to_drives > 2 * jobs[1]["bytes"].as_u64().unwrap());
-    let cells: Vec<CellSpec> = (0..6)
+    let trials: Vec<TrialSpec> = (0..6)
         .map(|seed| {
-            let mut cell = cell.clone();
-            cell["seed"] = json!(seed / 2);
-            parsed(&cell)
+            let mut trial = trial.clone();
+            trial["seed"] = json!(seed / 2);
+            parsed(&trial)
         })
         .collect();
-    let [alone, two, four] = [1, 2, 4].map(|workers| cell::run_all(&cells, workers, |_, _| true));
+    let [alone, two, four] = [1, 2, 4].map(|workers| trial::run_all(&trials, workers, |_, _| true));
     assert!(alone == two && two == four);
     for (first, second) in [(0, 1), (2, 3), (4, 5)] {
         assert_eq!(alone[first], alone[second]);
@@ -310,9 +311,9 @@ fn everything_together_is_possible_and_the_same_each_time() {
 
 #[test]
 fn a_trace_shows_a_drive_below_files() {
-    let mut cell = on_a_drive(true, Some("ext4"), json!({"ios": 50}));
-    cell["trace_events_max"] = json!(1_000);
-    let result = cell::run(&parsed(&cell)).unwrap();
+    let mut trial = on_a_drive(true, Some("ext4"), json!({"ios": 50}));
+    trial["trace_events_max"] = json!(1_000);
+    let result = trial::run(&parsed(&trial)).unwrap();
     let rows = result["trace"]["rows"].as_array().unwrap();
     let done = rows.iter().filter(|row| row[1] == "complete").count();
     assert!(done >= 50, "{done}");
@@ -321,37 +322,47 @@ fn a_trace_shows_a_drive_below_files() {
 #[test]
 fn what_means_nothing_is_refused_with_the_reason() {
     let refused = |change: &dyn Fn(&mut Value)| {
-        let mut cell = on_a_drive(false, Some("ext4"), json!({"ios": 10}));
-        change(&mut cell);
-        cell::run(&parsed(&cell)).unwrap_err()
+        let mut trial = on_a_drive(false, Some("ext4"), json!({"ios": 10}));
+        change(&mut trial);
+        trial::run(&parsed(&trial)).unwrap_err()
     };
     type Change = fn(&mut Value);
-    let cases: [(Change, &str); 5] = [
+    let cases: [(Change, &str); 6] = [
         (
-            |cell| cell["phases"][0]["jobs"][0]["depth"] = json!(4),
+            |trial| trial["phases"][0]["jobs"][0]["depth"] = json!(4),
             "a call through the page cache returns when it is done",
         ),
         (
-            |cell| cell["phases"][0]["jobs"][0]["region_start_bytes"] = json!(4096),
+            |trial| trial["phases"][0]["jobs"][0]["region_start_bytes"] = json!(4096),
             "a file system decides where files lie",
         ),
         (
-            |cell| {
-                cell["phases"] = json!([{"operation": "list", "list": "0,1,R,0,8\n"}]);
-                cell["cache"] = Value::Null;
+            |trial| {
+                trial["phases"] = json!([{"operation": "list", "list": "0,1,R,0,8\n"}]);
+                trial["cache"] = Value::Null;
             },
             "a file system decides where files lie",
         ),
         (
-            |cell| {
-                cell["phases"][0]["jobs"][0]["direct"] = json!(true);
-                cell["phases"][0]["drop_caches"] = json!(true);
+            |trial| {
+                trial["phases"][0]["jobs"][0]["direct"] = json!(true);
+                trial["phases"][0]["drop_caches"] = json!(true);
             },
             "direct I/O has no cache",
         ),
         (
-            |cell| cell["host"] = json!({"cores": 4}),
+            |trial| trial["host"] = json!({"cores": 4}),
             "several cores are simulated over drives alone",
+        ),
+        (
+            |trial| {
+                trial["host"] = json!({"cores": 4});
+                trial["cache"] = Value::Null;
+                trial["files"] = Value::Null;
+                trial["phases"][0]["jobs"][0]["direct"] = json!(true);
+                trial["device"]["model"] = json!("wd2500ys");
+            },
+            "wd2500ys has one for all",
         ),
     ];
     for (change, says) in cases {

@@ -1,14 +1,14 @@
 //! Every request enters once, is taken once, is accepted once and completes once, and as many sectors go out as came in.
 
 use seekwise_device::null::Null;
-use seekwise_host::block::{BlockQueue, Event, Observer};
+use seekwise_host::block::{Bio, BlockQueue, Event, Observer, Submission};
 use seekwise_host::cache::read_ahead::{ReadAhead, ReadAheadGeneration};
 use seekwise_host::cpu::{CpuCost, Processors};
 use seekwise_host::file::{Ext4, FileSystem};
 use seekwise_host::job::stream::ALWAYS;
 use seekwise_host::job::{Gap, Pace, Pattern, Stream};
 use seekwise_host::random::Random;
-use seekwise_sched::{Priority, ProcessId, Request};
+use seekwise_sched::{Direction, Priority, ProcessId, Request};
 use seekwise_sim::assemble::files::file_engine;
 use seekwise_sim::cost::{MdCosts, StepCosts};
 use seekwise_sim::engine::Engine;
@@ -241,4 +241,39 @@ fn under_files_on_a_degraded_array_each_request_takes_each_step_once() {
         once.sectors_out
     );
     assert_eq!(outcomes[0].members[3].commands, 0);
+}
+
+/// A write that joins two waiting ones makes one request of them: write-back throttling counts it once when it is done, and the other no longer.
+#[test]
+fn requests_that_became_one_leave_room_for_further_writes() {
+    let below = Below {
+        depth: 1,
+        tags: 32,
+        throttled: 32,
+        rotational: true,
+        budget: true,
+        command_kib: None,
+    };
+    let queues = MemberQueues::of(&QueueSpec::of("mq-deadline", "6.1"), &below, None).unwrap();
+    let mut queue = queues.mq().unwrap();
+    let null = Null::new(Sectors(1 << 24), Depth(1), Nanos::from_micros(300));
+    let (mut drive, mut once, mut now) = (AttachedDrive::new(null, 1), Once::default(), Nanos(0));
+    for round in 0..50 {
+        let at = round * 1_000;
+        // The drive is busy with the first, so the others wait: two apart, then what lies between them.
+        for start in [at + 500, at, at + 16, at + 8] {
+            let process = ProcessId(1);
+            let bio = Bio::new(0, Direction::Write, Lba(start), Sectors(8), process);
+            let submitted = queue.submit(now, &bio, &mut drive, &mut once);
+            assert_eq!(submitted, Submission::Accepted, "round {round}");
+        }
+        while drive.outstanding() > 0 {
+            now = drive.next_at();
+            if let Some(tag) = drive.advance(now) {
+                queue.complete(now, tag, &mut drive, &mut once, |_| ());
+            }
+        }
+    }
+    assert_eq!((once.completed, once.merged), (2 * 50, 50));
+    assert_eq!(once.sectors_out, 4 * 8 * 50);
 }

@@ -1,7 +1,7 @@
 //! What holds in every run, whatever the scheduler, the drive and the load: counts, bytes, busy time, waiting, symmetry, no panic.
 
 use proptest::prelude::*;
-use seekwise_sim::spec::CellSpec;
+use seekwise_sim::spec::TrialSpec;
 use serde_json::{json, Value};
 
 const SCHEDULERS: [(&str, &str); 10] = [
@@ -18,8 +18,8 @@ const SCHEDULERS: [(&str, &str); 10] = [
 ];
 
 fn run(spec: &Value) -> Result<Value, String> {
-    let spec: CellSpec = serde_json::from_value(spec.clone()).map_err(|e| e.to_string())?;
-    seekwise_sim::cell::run(&spec)
+    let spec: TrialSpec = serde_json::from_value(spec.clone()).map_err(|e| e.to_string())?;
+    seekwise_sim::trial::run(&spec)
 }
 
 fn drive(choice: u8) -> Value {

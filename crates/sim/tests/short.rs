@@ -1,9 +1,9 @@
-//! Cells on files in a short form: one kind of job, the phases' differences.
+//! Trials on files in a short form: one kind of job, the phases' differences.
 
-use seekwise_sim::cell;
+use seekwise_sim::trial;
 use serde_json::{json, Value};
 
-/// The cell of a short form: `load` says what all phases share, `load.files` the file system, memory and phases.
+/// The trial of a short form: `load` says what all phases share, `load.files` the file system, memory and phases.
 pub fn spec(short: &Value) -> Value {
     let load = &short["load"];
     let files = &load["files"];
@@ -53,14 +53,14 @@ pub fn spec(short: &Value) -> Value {
     })
 }
 
-/// The figures of the phase that the short form asks for; the error is the cell's.
+/// The figures of the phase that the short form asks for; the error is the trial's.
 pub fn run(short: &Value) -> Result<Value, String> {
     whole(short).map(|mut result| result["phases"][phase_asked_for(short)].take())
 }
 
 pub fn whole(short: &Value) -> Result<Value, String> {
     let spec = serde_json::from_value(spec(short)).map_err(|error| error.to_string())?;
-    cell::run(&spec)
+    trial::run(&spec)
 }
 
 fn phase_asked_for(short: &Value) -> usize {

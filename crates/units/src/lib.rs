@@ -26,21 +26,27 @@ impl Nanos {
     /// Later than every instant of a run.
     pub const NEVER: Self = Self(u64::MAX);
 
+    /// Microseconds as nanoseconds; up to 584 years fit.
     pub const fn from_micros(us: u64) -> Self {
         Self(us * 1_000)
     }
+    /// Milliseconds as nanoseconds; up to 584 years fit.
     pub const fn from_millis(ms: u64) -> Self {
         Self(ms * 1_000_000)
     }
+    /// Seconds as nanoseconds; up to 584 years fit.
     pub const fn from_secs(s: u64) -> Self {
         Self(s * 1_000_000_000)
     }
+    /// Time since `other`; zero if `other` is later.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
+    /// Seconds, for rates and output: the last digits of a long time are lost.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
+    /// Milliseconds, for output: the last digits of a long time are lost.
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
@@ -85,9 +91,11 @@ impl Lba {
 pub struct Sectors(pub u64);
 
 impl Sectors {
+    /// Sectors of 512 bytes in `kib` KiB.
     pub const fn from_kib(kib: u64) -> Self {
         Self(kib * 2)
     }
+    /// The same length in bytes: 512 for each sector.
     pub const fn bytes(self) -> Bytes {
         Bytes(self.0 * SECTOR_BYTES)
     }
@@ -105,9 +113,11 @@ impl Add<Sectors> for Lba {
 pub struct Bytes(pub u64);
 
 impl Bytes {
+    /// Bytes in `kib` KiB (1024 bytes each).
     pub const fn from_kib(kib: u64) -> Self {
         Self(kib << 10)
     }
+    /// Bytes in `mib` MiB (2^20 bytes each).
     pub const fn from_mib(mib: u64) -> Self {
         Self(mib << 20)
     }

@@ -232,10 +232,10 @@ fn once(
 }
 
 /// Conditions and recorded MB/s, or why a line is no row.
-pub type Row = Result<(Conditions, f64), String>;
+pub type CaseRow = Result<(Conditions, f64), String>;
 
 /// Conditions and recorded MB/s of each row of a table, or why a line is no row.
-pub fn parse(text: &str) -> Result<Vec<Row>, String> {
+pub fn parse(text: &str) -> Result<Vec<CaseRow>, String> {
     const HEADER: &str =
         "kernel,target,array,queue_depth,drive,phase,scheduler,processes,mb_per_s,ms_per_op";
     let mut lines = text.lines();
@@ -330,7 +330,7 @@ struct Known(HashMap<String, Result<Vec<f64>, String>>);
 
 impl Known {
     /// The longest series of each kind among `rows`, side by side on all cores.
-    fn of(rows: &[Row], seed: u64) -> Self {
+    fn of(rows: &[CaseRow], seed: u64) -> Self {
         let mut longest: HashMap<String, Conditions> = HashMap::new();
         for (conditions, _) in rows.iter().flatten() {
             if conditions.target == "ext3 files" {

@@ -12,9 +12,10 @@ from seekwise.cli import _shown
 from seekwise.errors import NotMetError
 from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import open_tree
-from seekwise.report import terminal
+from seekwise.report.layout import print_lines
 from seekwise.settings import history, status
 from seekwise.settings.status import DeviceStatus, Value
+from seekwise.workload.study.quantity import counted
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def compare(base: Path, new: Path, fail_if: tuple[str, ...], *, as_json: bool) -
             said += [f"  {word}: {_who(value)}" for word, value in (("before", before), ("now", after)) if value]
         for line in said:
             if line:
-                terminal.print_lines([line], _shown.out(), indent="  " if line.startswith(" ") else "")
+                print_lines([line], _shown.out(), indent="  " if line.startswith(" ") else "")
             else:
                 click.echo()
     if changes and "difference" in fail_if:
@@ -100,7 +101,7 @@ def _headline(count: int, devices: int, kernels: list[str]) -> str:
     if not devices:
         return f"These captures have no drive in common ({between}): they are of two machines, or every drive was replaced."
     what = "no setting differs" if not count else f"{count} setting{'s differ' if count > 1 else ' differs'}"
-    return f"On {devices} device{'' if devices == 1 else 's'} that both captures have, {what} ({between})."
+    return f"On {counted(devices, 'device')} that both captures have, {what} ({between})."
 
 
 def _value(value: Value | None) -> str:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from seekwise.errors import SeekwiseError
 from seekwise.store import damage
-from seekwise.store.database import Run, Store
+from seekwise.store.database import IMPORTED, Run, Store
 
 if TYPE_CHECKING:
     from seekwise.report.comparison import Pairing
-    from seekwise.report.index_page import Entry
+    from seekwise.report.index_page import IndexRow
 
 JUDGED_MOST = 40
 """Newest runs whose decision and change the index tells: each takes a second or two to judge."""
@@ -30,7 +30,7 @@ def pairing(store: Store, base: Run, new: Run) -> Pairing:
     return paired.of(store, paired.after_earlier(store, base, new))
 
 
-def index(store: Store, folder: Path) -> list[Entry]:
+def index(store: Store, folder: Path) -> list[IndexRow]:
     """All runs, the newest first."""
     runs = store.runs()
     found = []
@@ -44,17 +44,17 @@ def _alike(a: Run, b: Run) -> bool:
     """Whether one may be the other's run before: the same study or `tune` on the same target."""
     if not (a.is_of_study and b.is_of_study):
         return a.is_of_study == b.is_of_study and a.target == b.target
-    return (a.study_name, a.backend, a.target) == (b.study_name, b.backend, b.target) and a.backend != "imported"
+    return (a.study_name, a.backend, a.target) == (b.study_name, b.backend, b.target) and a.backend != IMPORTED
 
 
-def _entry(store: Store, run: Run, before: Run | None, folder: Path, *, judge: bool) -> Entry:
-    from seekwise.report.index_page import Entry
+def _entry(store: Store, run: Run, before: Run | None, folder: Path, *, judge: bool) -> IndexRow:
+    from seekwise.report.index_page import IndexRow
 
     count, valid = store.count(run.run_id)
     decision, device = _decision(store, run) if judge and count else ("", run.target or "")
     since, regressions = _since(store, before, run) if judge and before is not None and valid else ("", 0)
     page = f"seekwise-{run.run_id}.html"
-    return Entry(
+    return IndexRow(
         run.run_id,
         run.created_at[:16].replace("T", " "),
         str(run.plan.get("name") or run.name),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import click
 
 from seekwise.cli import _job, _shown
+from seekwise.document import printed
 from seekwise.errors import SeekwiseError
 from seekwise.measure.kernel import user_job
 from seekwise.simulate.protocol import Options
@@ -19,7 +20,7 @@ from seekwise.workload.study.study import Study
 
 
 @dataclass(frozen=True)
-class Planned(Plan):
+class DryRun(Plan):
     """`run STUDY --dry-run --json`."""
 
     SCHEMA: ClassVar = PLAN_SCHEMA
@@ -30,7 +31,7 @@ class Planned(Plan):
 
 
 @dataclass(frozen=True)
-class Setup:
+class SetupLines:
     """`run STUDY --setup --json`: lines that build the systems of a study."""
 
     SCHEMA: ClassVar = "seekwise.setup/1"
@@ -50,7 +51,9 @@ def show(
 ) -> None:
     """Prints the plan of a study. Nothing is touched."""
     made, _ = _job.planned(study, options, seed=seed, budget_s=budget_s, until=until)
-    for path in dict.fromkeys(cell.load.job for cell in made.combinations if cell.load.job is not None):
+    for path in dict.fromkeys(
+        combination.load.job for combination in made.combinations if combination.load.job is not None
+    ):
         user_job.read(Path(path))  # what a run would refuse
     from seekwise.judge import early  # judging loads half a second of libraries
 
@@ -59,7 +62,7 @@ def show(
     with contextlib.suppress(SeekwiseError), Store.open(None, create=False) as store:
         noise = early.known_noise(made, store)
     if as_json:
-        _shown.echo_json(Planned(**vars(made), forecast=asdict(early.expected(made, noise))))
+        _shown.echo_json(DryRun(**vars(made), forecast=printed(early.expected(made, noise))))
         return
     for line in _shown.plan_text(made, noise):
         click.echo(line)
@@ -72,6 +75,6 @@ def show_setup(study: Study, *, as_json: bool) -> None:
 
     found = setup_lines.lines(study)
     if as_json:
-        _shown.echo_json(Setup(study.name, found))
+        _shown.echo_json(SetupLines(study.name, found))
     else:
         click.echo("\n".join(found))

@@ -11,17 +11,18 @@ import click
 from seekwise.cli import _output, _shown
 from seekwise.errors import UsageError
 from seekwise.store.database import Store
+from seekwise.workload.study.quantity import counted
 
 if TYPE_CHECKING:
-    from seekwise.report.fleet.rows import Summary
+    from seekwise.report.fleet.rows import FleetSums
 
 
 def import_bundles(paths: Sequence[Path], db: Path | None, as_json: bool) -> None:
     """All are checked before the first is stored. A run that is there already is left as it is."""
-    from seekwise.report.fleet import bundle, fleet_answer, rows
+    from seekwise.report.fleet import bundle, rows
     from seekwise.store import codec
 
-    summary = rows.Summary()
+    summary = rows.FleetSums()
     seen: set[str] = set()
     for number, path in enumerate(paths, start=1):
         for whole in bundle.read(path):
@@ -41,24 +42,19 @@ def import_bundles(paths: Sequence[Path], db: Path | None, as_json: bool) -> Non
                 known.add(whole.run.run_id)
                 store.add_whole(whole.run, [codec.row(record) for record in whole.records])
                 added, records = added + 1, records + len(whole.records)
-    found = fleet_answer.of(summary)
-    if as_json:
-        _shown.echo_json(found)
-        return
-    again = f"; {there} run{'' if there == 1 else 's'} already there" if there else ""
-    click.echo(
-        f"{len(paths)} bundle{'' if len(paths) == 1 else 's'}: {records} records of {added} run{'' if added == 1 else 's'} added{again}"
-    )
-    for line in fleet_answer.lines(found):
-        click.echo(line)
-    click.echo("\nnext: seekwise results --fleet")
+    if not as_json:
+        again = f"; {counted(there, 'run')} already there" if there else ""
+        click.echo(f"{counted(len(paths), 'bundle')}: {records} records of {counted(added, 'run')} added{again}")
+    _show(summary, as_json)
+    if not as_json:
+        click.echo("\nnext: seekwise results --fleet")
 
 
 def show_store(store: Store, names: Sequence[str], as_json: bool) -> None:
     """The fleet of the measured runs of a store."""
     from seekwise.report.fleet import rows
 
-    summary = rows.Summary()
+    summary = rows.FleetSums()
     for run in [store.run(name) for name in names] or store.runs():
         _take(summary, rows.of_records(store.records(run.run_id)))
     if not summary.trials:
@@ -72,7 +68,7 @@ def show_parquet(paths: Sequence[Path], as_json: bool) -> None:
     """The same of Parquet files."""
     from seekwise.report.fleet import parquet, rows
 
-    summary = rows.Summary()
+    summary = rows.FleetSums()
     # A file that is named twice counts once.
     for path in {path.resolve(): path for path in paths}.values():
         found = parquet.summary(path)
@@ -84,12 +80,12 @@ def show_parquet(paths: Sequence[Path], as_json: bool) -> None:
     _show(summary, as_json)
 
 
-def _take(summary: Summary, found) -> None:
+def _take(summary: FleetSums, found) -> None:
     for row in found:
         summary.add(row)
 
 
-def _show(summary: Summary, as_json: bool) -> None:
+def _show(summary: FleetSums, as_json: bool) -> None:
     from seekwise.report.fleet import fleet_answer
 
     found = fleet_answer.of(summary)

@@ -26,7 +26,7 @@ from seekwise.workload.study.study import Study
 
 
 @dataclass(frozen=True)
-class Recorded:
+class CollectedRun:
     """`run --json` of the collector, which measures and leaves verdicts to the whole package."""
 
     SCHEMA: ClassVar = "seekwise.recorded/1"
@@ -44,18 +44,20 @@ def planned(
     budget_s: float | None,
     until: Literal["decided", "best"] | None = None,
 ) -> tuple[Plan, Backend]:
-    """The plan of a study on what its backend finds. With `until` it has as many blocks as the last look needs."""
+    """The plan of a study on what its backend finds. With `until` it has as many repetitions as the last look needs."""
     backend = backends.get(study.backend, options)
     if until is not None:
         from seekwise.judge import early  # judging loads half a second of libraries
 
-        study = study.model_copy(update={"design": study.design.model_copy(update={"blocks": early.BLOCKS_MAX})})
+        study = study.model_copy(
+            update={"design": study.design.model_copy(update={"repetitions": early.REPETITIONS_MAX})}
+        )
     facts = backend.describe(study)
 
-    def make(study: Study, blocks: int) -> Plan:
-        return replace(plan.make(study, facts, seed=seed, blocks=blocks), until=until)
+    def make(study: Study, repetitions: int) -> Plan:
+        return replace(plan.make(study, facts, seed=seed, repetitions=repetitions), until=until)
 
-    made = make(study, study.design.blocks) if budget_s is None else budgets.fit(study, budget_s, make)
+    made = make(study, study.design.repetitions) if budget_s is None else budgets.fit(study, budget_s, make)
     return replace(made, budget_s=budget_s), backend
 
 
@@ -98,7 +100,7 @@ def _check_answered(records: Iterable[Record], study: str) -> None:
 def finish(store: Store, what: Run, made: Plan, backend: Backend, *, as_json: bool, report_folder: Path | None) -> None:
     """Runs what is left of a plan, prints what came out, and writes the report into `report_folder`."""
     run_id = what.run_id
-    with _live.watching(made.blocks, quiet=as_json) as watcher:
+    with _live.watching(made.repetitions, quiet=as_json) as watcher:
         try:
             run.carry_out(store, what, made, backend, say=watcher.say, tell=watcher.tell)
         except KeyboardInterrupt:
@@ -111,7 +113,7 @@ def finish(store: Store, what: Run, made: Plan, backend: Backend, *, as_json: bo
     if not _can_judge():
         _, valid = store.count(run_id)
         if as_json:
-            _shown.echo_json(Recorded(run_id, valid, str(store.path)))
+            _shown.echo_json(CollectedRun(run_id, valid, str(store.path)))
         else:
             click.echo(f"{valid} records of run {run_id} in {store.path}")
             click.echo(f"\nnext, where the whole package is: seekwise results {run_id} --db {store.path.name}")

@@ -23,17 +23,19 @@ if TYPE_CHECKING:
 class Watcher:
     """Takes sentences (`say`) and progress (`tell`)."""
 
-    def __init__(self, console: Console, bar: Progress | None, blocks: int) -> None:
-        self.console, self.bar, self.blocks = console, bar, blocks
+    def __init__(self, console: Console, bar: Progress | None, repetitions: int) -> None:
+        self.console, self.bar, self.repetitions = console, bar, repetitions
         self.task = bar.add_task("preparing", total=None, left="") if bar is not None else None
         self.repetition = 0
         self.repeated = 0
         self.tenths = 0
 
     def say(self, sentence: str) -> None:
+        """A line on standard error, above the progress bar; markup in it is printed as it is."""
         self.console.print(sentence, style="dim", highlight=False, markup=False, soft_wrap=True)
 
     def tell(self, told: Told) -> None:
+        """Moves the bar; where there is no bar, prints a line per repetition or per tenth. Discarded trials: three are named, then no more."""
         last = told.last
         if last is not None and not last.valid:
             self.repeated += 1
@@ -42,7 +44,7 @@ class Watcher:
             elif self.repeated == 4:
                 self.say("further discarded trials are in the records only")
         if self.bar is not None and self.task is not None:
-            doing = f"repetition {last.repetition} of {self.blocks}" if last is not None else "first trial"
+            doing = f"repetition {last.repetition} of {self.repetitions}" if last is not None else "first trial"
             if told.workers is not None:
                 doing = f"{told.workers} at once"
             left = f"{time_text(told.left_s)} left" if told.done < told.total else "done"
@@ -54,16 +56,16 @@ class Watcher:
                 self.say(f"{told.done} of {told.total} trials, {left}")
         elif last is not None and last.repetition != self.repetition:
             self.repetition = last.repetition
-            self.say(f"repetition {last.repetition} of {self.blocks}, about {time_text(told.left_s)} left")
+            self.say(f"repetition {last.repetition} of {self.repetitions}, about {time_text(told.left_s)} left")
 
 
 @contextmanager
-def watching(blocks: int, *, quiet: bool = False) -> Iterator[Watcher]:
+def watching(repetitions: int, *, quiet: bool = False) -> Iterator[Watcher]:
     """A bar with the time left on a terminal, and sentences as they come; silent with `quiet`."""
     quiet = quiet or _output.asked_quiet()
     console = _output.console(stderr=True, quiet=quiet)
     if not console.is_terminal or quiet:
-        yield Watcher(console, None, blocks)
+        yield Watcher(console, None, repetitions)
         return
     columns = (
         TextColumn("{task.description}"),
@@ -72,7 +74,7 @@ def watching(blocks: int, *, quiet: bool = False) -> Iterator[Watcher]:
         TextColumn("{task.fields[left]}"),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        yield Watcher(console, bar, blocks)
+        yield Watcher(console, bar, repetitions)
 
 
 def plain(text: str) -> Text:

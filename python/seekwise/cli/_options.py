@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -17,6 +18,7 @@ class Duration(click.ParamType):
     name = "time"
 
     def convert(self, value: object, param: click.Parameter | None, context: click.Context | None) -> float:
+        """Seconds, more than 0 and finite; anything else is a usage error (exit status 2)."""
         try:
             seconds = parse_seconds(value)
         except ValueError:
@@ -26,12 +28,33 @@ class Duration(click.ParamType):
         return seconds
 
 
+Decorator = Callable[[Callable], Callable]
+
+
+def as_json(schema: str = "") -> Decorator:
+    """`--json`; `schema` is named in its help."""
+    text = f" (schema {schema})" if schema else ""
+    return click.option("--json", "as_json", is_flag=True, help=f"Print one JSON document{text}.")
+
+
+database = click.option("--db", type=click.Path(path_type=Path, dir_okay=False), help="Results database to use.")
+budget = click.option("--budget", type=Duration(), help="Fit the plan to this time, e.g. 10m.")
+name = click.option("--name", metavar="NAME", help="Name of the run, for `seekwise compare NAME NAME`.")
+
+
+def seed(text: str, **more: Any) -> Decorator:
+    """`--seed`, of whatever `text` says."""
+    return click.option("--seed", type=click.IntRange(0, 2**63 - 1), help=text, **more)
+
+
+def captured(text: str) -> Decorator:
+    """`--root`: a captured machine in place of this one."""
+    return click.option("--root", type=click.Path(path_type=Path), default=Path("/"), metavar="TREE", help=text)
+
+
 def common(function: Callable) -> Callable:
     """`--db` and `--json`."""
-    function = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(function)
-    return click.option("--db", type=click.Path(path_type=Path, dir_okay=False), help="Results database to use.")(
-        function
-    )
+    return database(as_json()(function))
 
 
 def carried_out(function: Callable) -> Callable:
@@ -43,8 +66,8 @@ def carried_out(function: Callable) -> Callable:
             metavar="NAME",
             help="Serial or /dev/disk/by-id path of a device whose content may be lost.",
         ),
-        click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of the trial order and of every trial."),
-        click.option("--budget", type=Duration(), help="Fit the plan to this time, e.g. 10m."),
+        seed("Seed of the trial order and of every trial."),
+        budget,
     ):
         function = option(function)
     return function
@@ -56,6 +79,7 @@ class Share(click.ParamType):
     name = "share"
 
     def convert(self, value: object, param: click.Parameter | None, context: click.Context | None) -> float:
+        """A share in (0, 1]; anything else is a usage error (exit status 2)."""
         text = str(value).strip()
         try:
             share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
@@ -95,6 +119,7 @@ class NotEmpty(click.ParamType):
     name = "text"
 
     def convert(self, value: str, param: click.Parameter | None, context: click.Context | None) -> str:
+        """The text as given; blanks alone are a usage error (exit status 2)."""
         if not value.strip():
             self.fail("nothing is named", param, context)
         return value

@@ -50,22 +50,26 @@ class Guarded:
         self.reader_gone = False
 
     def write(self, text: str | bytes) -> int:
+        """Returns the characters taken, before control characters were made visible."""
         if isinstance(text, bytes):  # click's completions, as it finds no `buffer`
             text = text.decode("utf-8", "backslashreplace")
         self.write_as_it_is(safe(text))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
+        """As `io.TextIOBase.writelines`: no line ends are added."""
         for line in lines:
             self.write(line)
 
     def write_as_it_is(self, text: str) -> None:
+        """Passes escape sequences on: for text that is ours or has been made safe."""
         if not text:
             return  # click asks in this way what kind of stream this is, and swallows every answer
         with self._errors():
             self.raw.write(text)
 
     def flush(self) -> None:
+        """Raises SeekwiseError (exit status 1) where standard output takes no more; a closed pipe ends the program, unless it outlives its reader."""
         with self._errors():
             self.raw.flush()
 

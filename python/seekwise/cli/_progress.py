@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from seekwise.errors import SeekwiseError
 from seekwise.store.database import Run, Store
-from seekwise.workload.study.quantity import time_text
+from seekwise.workload.study.quantity import counted, time_text
 
 SHOWN_MOST = 14
 
@@ -22,7 +22,7 @@ class UseProgress:
 
 
 @dataclass(frozen=True)
-class Progress:
+class WatchedRun:
     """`watch --json`: one look at a run."""
 
     SCHEMA: ClassVar = "seekwise.watch/1"
@@ -48,9 +48,10 @@ class Progress:
 
     @property
     def done_text(self) -> str:
+        """`12 of 40 trials`, or periods and time where time is the bound."""
         if self.total is not None:
             return f"{self.done} of {self.total} trials"
-        return f"{self.done} period{'' if self.done == 1 else 's'} in {time_text(self.seconds)}"
+        return f"{counted(self.done, 'period')} in {time_text(self.seconds)}"
 
 
 def read(store: Store, run_id: str) -> Run:
@@ -58,7 +59,7 @@ def read(store: Store, run_id: str) -> Run:
     return next(run for run in store.runs() if run.run_id == run_id)
 
 
-def progress(store: Store, run_id: str, before: Progress | None = None) -> Progress:
+def progress(store: Store, run_id: str, before: WatchedRun | None = None) -> WatchedRun:
     """A look; with `before` only the clock goes on."""
     run = read(store, run_id)
     began = _moment(run.created_at)
@@ -87,7 +88,7 @@ def progress(store: Store, run_id: str, before: Progress | None = None) -> Progr
         standings = of_run.of(store, run).standings() if records else []
     except SeekwiseError:
         standings = []
-    return Progress(
+    return WatchedRun(
         run_id, str(run.plan.get("name") or run.name), run.backend, bool(run.ended_at), run.outcome or "running", len(records), total,
         seconds, None if run.ended_at else left, share, where, max(silent, 0.0), tuple(UseProgress(*each) for each in standings[:SHOWN_MOST]),
     )  # fmt: skip

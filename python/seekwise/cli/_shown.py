@@ -18,7 +18,7 @@ from seekwise.workload.study.quantity import bytes_text, time_text
 if TYPE_CHECKING:
     from seekwise.judge.early import Noise
     from seekwise.report.of_run import Report
-    from seekwise.workload.study.plan import Plan
+    from seekwise.workload.study.plan import Plan, SystemFacts
 
 # Drawing and judging load half a second of libraries: imported where they are used, so that `--help` and errors are prompt.
 
@@ -31,10 +31,17 @@ def out(width_most: int | None = None):
     return console
 
 
+def stack_lines(facts: SystemFacts, plan: Plan) -> tuple[str, ...]:
+    """The storage of a system, a line per device; with its name where a study has several, whose devices may be alike."""
+    if len(plan.systems) == 1 or not facts.stack:
+        return facts.stack
+    return f"{facts.name}: {facts.stack[0]}", *facts.stack[1:]
+
+
 def print_stack(plan: Plan) -> None:
     """The storage of each system, a line per device, and its warnings on standard error."""
     for facts in plan.systems:
-        for line in facts.stack:
+        for line in stack_lines(facts, plan):
             indent = " " * (len(line) - len(line.lstrip()) + 2)
             click.echo("\n".join(textwrap.wrap(line, 80, subsequent_indent=indent, break_on_hyphens=False)) or line)
         for warning in facts.warnings:
@@ -70,21 +77,21 @@ def plan_text(plan: Plan, noise: Noise | None = None) -> list[str]:
 
     lines = [f"study {plan.study}, backend {plan.backend}, seed {plan.seed}"]
     for facts in plan.systems:
-        lines += ["", *(facts.stack or (f"system {facts.name}: {facts.target}",))]
+        lines += ["", *(stack_lines(facts, plan) or (f"system {facts.name}: {facts.target}",))]
         lines += [f"warning: {warning}" for warning in facts.warnings]
     names = ", ".join(setting.label for setting in plan.settings)
     lines += ["", f"settings ({len(plan.settings)}): {names}", f"workloads ({len(plan.combinations)}):"]
-    lines += [f"  {cell.key}  {_load_text(cell)}" for cell in plan.combinations]
-    lines += ["", f"order: {plan.blocks} repetitions, {len(plan.trials)} trials, reference {plan.reference}"]
-    for block in range(1, plan.blocks + 1):
-        trials = [trial for trial in plan.trials if trial.repetition == block]
-        if block > 2 and block < plan.blocks:
-            if block == 3:
+    lines += [f"  {combination.key}  {_load_text(combination)}" for combination in plan.combinations]
+    lines += ["", f"order: {plan.repetitions} repetitions, {len(plan.trials)} trials, reference {plan.reference}"]
+    for repetition in range(1, plan.repetitions + 1):
+        trials = [trial for trial in plan.trials if trial.repetition == repetition]
+        if repetition > 2 and repetition < plan.repetitions:
+            if repetition == 3:
                 lines.append("  …")
             continue
         shown = [_trial_text(plan, trial) for trial in trials[:8]]
         more = f" … {len(trials) - 8} more" if len(trials) > 8 else ""
-        lines.append(f"  repetition {block}: {' | '.join(shown)}{more}")
+        lines.append(f"  repetition {repetition}: {' | '.join(shown)}{more}")
     lines += ["", "changed, and restored afterwards:" if plan.touched else "changed: no setting"]
     lines += [
         f"  /sys/block/{touch.device}/{touch.attribute}  now {touch.now or 'absent'}, will be {', '.join(touch.values)}"
@@ -96,8 +103,8 @@ def plan_text(plan: Plan, noise: Noise | None = None) -> list[str]:
     return lines
 
 
-def _load_text(cell) -> str:
-    load = cell.load
+def _load_text(combination) -> str:
+    load = combination.load
     if load.job is not None:
         return f"fio job {load.job}"
     phases = ", ".join(phase.operation for phase in load.phases)
@@ -107,8 +114,8 @@ def _load_text(cell) -> str:
 
 
 def _trial_text(plan: Plan, trial) -> str:
-    cell = plan.combinations[trial.combination].key.removeprefix(
+    combination = plan.combinations[trial.combination].key.removeprefix(
         f"system={plan.combinations[trial.combination].system} "
     )
     sentinel = " (drift check)" if trial.role == "sentinel" else ""
-    return f"{plan.settings[trial.setting].label}{sentinel} {cell}"
+    return f"{plan.settings[trial.setting].label}{sentinel} {combination}"

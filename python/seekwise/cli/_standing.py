@@ -16,7 +16,7 @@ from rich.text import Text
 
 from seekwise.cli import _output
 from seekwise.judge.decision.verdicts import Judged
-from seekwise.measure.live.session import Watch
+from seekwise.measure.live.session import RunListener
 from seekwise.workload.live_plan import LivePlan
 from seekwise.workload.study.quantity import time_text
 
@@ -69,25 +69,23 @@ class _Screen:
         return f"; so far {metric_name(first)}: {values}; best: {best_text(first)}"
 
     def _table(self) -> Table:
-        from seekwise.report.tune_answer import best_text, metric_name
+        from seekwise.report.layout import plain_table
+        from seekwise.report.metric_words import metric_name
+        from seekwise.report.tune_answer import best_text
 
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        table.add_column("So far")
-        table.add_column("Best")
-        for each in self.judged:
-            table.add_row(Text(f"{each.use}: {metric_name(each)}"), Text(best_text(each)))
-        return table
+        rows = ((f"{each.use}: {metric_name(each)}", best_text(each)) for each in self.judged)
+        return plain_table(("So far", "Best"), rows)
 
 
 @contextmanager
-def watching(plan: LivePlan, *, quiet: bool = False) -> Iterator[Watch]:
+def watching(plan: LivePlan, *, quiet: bool = False) -> Iterator[RunListener]:
     """The screen of a run on standard error; gone when the run ends."""
     quiet = quiet or _output.asked_quiet()
     console = _output.console(stderr=True, quiet=quiet)
     if quiet or not console.is_terminal:
         screen = _Screen(console, None, plan)
-        yield Watch(screen.say, screen.laying_out, screen.measuring, screen.standing)
+        yield RunListener(screen.say, screen.laying_out, screen.measuring, screen.standing)
         return
     with Live(console=console, refresh_per_second=REFRESHES_PER_S, transient=True) as live:
         screen = _Screen(console, live, plan)
-        yield Watch(screen.say, screen.laying_out, screen.measuring, screen.standing)
+        yield RunListener(screen.say, screen.laying_out, screen.measuring, screen.standing)

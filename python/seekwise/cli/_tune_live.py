@@ -16,8 +16,8 @@ from seekwise.cli import _standing, tune
 from seekwise.control import child
 from seekwise.control.switching import switching
 from seekwise.errors import MissingError, UsageError
-from seekwise.measure.live import execute, latencies, own, passive, planning
-from seekwise.measure.live.session import Watch
+from seekwise.measure.live import latencies, own, passive, planning
+from seekwise.measure.live.session import RunListener
 from seekwise.store.database import Run, Store
 from seekwise.workload.live_plan import LivePlan
 from seekwise.workload.study.quantity import time_text
@@ -88,6 +88,7 @@ def _carry_out(request: Request, store: Store, run: Run, plan: LivePlan, target,
     store.add_run(run)
     try:
         with (
+            store.ending(run.run_id),
             child.watched(),
             prepared_target.exclusively(target),
             switching([each.changes for each in plan.candidates]) as switch,
@@ -97,19 +98,16 @@ def _carry_out(request: Request, store: Store, run: Run, plan: LivePlan, target,
                 _own(request, store, run, plan, switch, deadline, watch)
             else:
                 _under_load(store, run, plan, switch, deadline, guard, watch)
-    except BaseException as error:
-        store.end_run(run.run_id, execute.ending(error))
-        if isinstance(error, own.CommandFailed):
-            for line in error.last_lines:
-                click.echo(f"  | {line}", err=True)
+    except own.CommandFailed as error:
+        for line in error.last_lines:
+            click.echo(f"  | {line}", err=True)
         raise
-    store.end_run(run.run_id, "complete")
 
 
 def _own(
-    request: Request, store: Store, run: Run, plan: LivePlan, switch: switching, deadline: float, watch: Watch
+    request: Request, store: Store, run: Run, plan: LivePlan, switch: switching, deadline: float, watch: RunListener
 ) -> None:
-    found = own.Found()
+    found = own.CommandResult()
     command = command_of(request)
     own.measure(plan, run.run_id, switch, command, deadline, found, watch, store.add)
     notes = (*plan.notes, *own.about_cold(command, found.evicted), *found.said)
@@ -130,9 +128,9 @@ def command_of(request: Request) -> own.Command:
 
 
 def _under_load(
-    store: Store, run: Run, plan: LivePlan, switch: switching, deadline: float, guard: float | None, watch: Watch
+    store: Store, run: Run, plan: LivePlan, switch: switching, deadline: float, guard: float | None, watch: RunListener
 ) -> None:
-    found = passive.Found()
+    found = passive.LiveLoadResult()
 
     def tell(label: str, left_s: float) -> None:
         watch.measuring(plan.uses[0].title, label, left_s)

@@ -49,7 +49,7 @@ def answer(request: Request, on: ModuleType = simulated) -> None:
     with Store.open(request.db) as store:
         if not request.as_json:
             tune.print_stack(plan)
-        with progress(on.DOING, quiet=request.as_json) as tell:
+        with store.ending(run.run_id), progress(on.DOING, quiet=request.as_json) as tell:
             on.carry_out(store, run, plan, model, _output.progress, tell)
         tune.show(store, run.run_id, as_json=request.as_json, began_s=request.began_s)
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import click
 
 from seekwise.cli import _output, _shown
-from seekwise.report.insights.means import number
-from seekwise.report.insights.sensitivity import WHY_NONE, Effect, Sensitivity, moved
+from seekwise.report.insights.sensitivity import WHY_NONE, ParameterEffect, Sensitivity, moved
+from seekwise.report.number_text import three
 from seekwise.workload.study.quantity import time_text
 from seekwise.workload.study.study import Study
 
@@ -39,7 +39,7 @@ class Varied:
     """One parameter and what depends on it."""
 
     parameter: dict[str, Any]
-    effect: Effect
+    effect: ParameterEffect
     values: list[float]
     left_out: list[dict[str, Any]]
     conclusions: list[dict[str, Any]]
@@ -70,13 +70,13 @@ def show(each: Sensitivity) -> None:
     """One parameter."""
     parameter = each.variation.parameter
     stated = (
-        f"stated {number(parameter.low)} to {number(parameter.high)}" if parameter.is_uncertain else "no range stated"
+        f"stated {three(parameter.low)} to {three(parameter.high)}" if parameter.is_uncertain else "no range stated"
     )
-    tried = ", ".join(number(value) for value in each.variation.values if value not in each.left_out)
-    click.echo(f"{parameter.key}: {number(parameter.value)} {parameter.unit} ({stated}); tried {tried}")
+    tried = ", ".join(three(value) for value in each.variation.values if value not in each.left_out)
+    click.echo(f"{parameter.key}: {three(parameter.value)} {parameter.unit} ({stated}); tried {tried}")
     for value, reason in each.left_out.items():
-        click.echo(f"  left out {number(value)}: {reason}")
-    if each.effect is not Effect.SOME:
+        click.echo(f"  left out {three(value)}: {reason}")
+    if each.effect is not ParameterEffect.SOME:
         click.echo(f"  no effect: {WHY_NONE[each.effect]}\n")
         return
     total = len(each.conclusions[parameter.value])
@@ -91,7 +91,7 @@ def show(each: Sensitivity) -> None:
         if flips:
             click.echo(f"  {len(flips)} of {total} conclusions flip{where}:")
         for flip in flips:
-            changed = ", ".join(f"{outcome} at {number(value)}" for value, outcome in flip.changed.items())
+            changed = ", ".join(f"{outcome} at {three(value)}" for value, outcome in flip.changed.items())
             click.echo(f"    {flip.conclusion}: {flip.usual}, but {changed}")
     if by_chance:
         click.echo(f"  {by_chance} more change, as they do with another seed: they hang on chance")

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from seekwise.judge.percentiles import percentile_ns
 from seekwise.measure import whatif
-from seekwise.measure.whatif import Asked, members
+from seekwise.measure.whatif import CandidateStorage, members
 from seekwise.report.predicted import WhatIfRow, as_good, sentence, time_word
-from seekwise.trace.load import FOREGROUND, Group, Load, recorded_percentile_ns
+from seekwise.store.percentiles import percentile_ns
+from seekwise.trace.load import FOREGROUND, Group, TracedLoad, recorded_percentile_ns
 
 ROWS_SHOWN = 8
 GROUPS_SHOWN = 3
@@ -98,7 +98,7 @@ class WhatIf:
 def table(
     order: Sequence[WhatIfRow],
     found: dict[tuple[str, str], WhatIfRow],
-    load: Load,
+    load: TracedLoad,
     opened: dict[tuple[str, str], WhatIfRow] | None,
 ) -> list[str]:
     """Foreground first, then each group of programs where there are several; at most 80 columns."""
@@ -134,7 +134,7 @@ def _lines(name: str, row: WhatIfRow, width: int, more: str = "") -> list[str]:
     return [figures, *rest]
 
 
-def _recorded(load: Load, width: int) -> str:
+def _recorded(load: TracedLoad, width: int) -> str:
     groups = front(load)
     half, tail = recorded_percentile_ns(groups, 50), recorded_percentile_ns(groups, 99)
     first = min((group.first_ns for group in groups), default=0)
@@ -146,12 +146,12 @@ def _recorded(load: Load, width: int) -> str:
     )
 
 
-def front(load: Load) -> list[Group]:
+def front(load: TracedLoad) -> list[Group]:
     """Groups of programs that somebody waits for."""
     return [load.groups[number] for number in members(load.groups, FOREGROUND)]
 
 
-def dependence_words(load: Load) -> str:
+def dependence_words(load: TracedLoad) -> str:
     """How the requests come, in one line: what hangs on the storage and what does not."""
     total = max(sum(sum(group.hows.values()) for group in load.groups), 1)
     of = {
@@ -159,7 +159,7 @@ def dependence_words(load: Load) -> str:
         for how in ("replies", "slots", "admitted", "open")
     }
     closed = of["replies"] + of["slots"] + of["admitted"]
-    return f"{closed:.0%} of the requests wait for earlier ones, here as in the recording; {of['open']:.0%} come at their times"
+    return f"{100 * closed:.0f} % of the requests wait for earlier ones, here as in the recording; {100 * of['open']:.0f} % come at their times"
 
 
 def seconds(value: float) -> str:
@@ -174,8 +174,8 @@ def _number(value: float) -> str:
 def document(
     played: Any,
     trace: Any,
-    load: Load,
-    settings: Sequence[Asked],
+    load: TracedLoad,
+    settings: Sequence[CandidateStorage],
     order: Sequence[WhatIfRow],
     found: dict[tuple[str, str], WhatIfRow],
     opened: dict[tuple[str, str], WhatIfRow] | None,
@@ -221,7 +221,9 @@ def document(
     )
 
 
-def assumption_lines(load: Load, settings: Sequence[Asked], seeds: Sequence[int], best: str, threads: int) -> list[str]:
+def assumption_lines(
+    load: TracedLoad, settings: Sequence[CandidateStorage], seeds: Sequence[int], best: str, threads: int
+) -> list[str]:
     """Whether the answer stays with the other assumption about programs that the recording does not decide."""
     unsure = [each for each in load.programs if not each.shape.is_sure and each.shape.how != "open"]
     if len(settings) < 2 or not unsure:

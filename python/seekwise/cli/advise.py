@@ -10,10 +10,11 @@ import click
 
 from seekwise.cli import _options, _shown
 from seekwise.judge import workloads
-from seekwise.judge.workloads import Workload
+from seekwise.judge.workloads import OperationMix
 from seekwise.linux.resolve import resolve_path
 from seekwise.linux.stack import read_stack
-from seekwise.report import of_run, terminal
+from seekwise.report import of_run
+from seekwise.report.layout import print_lines
 from seekwise.settings import drive_class
 from seekwise.store.database import Store
 
@@ -24,7 +25,7 @@ class Workloads:
 
     SCHEMA: ClassVar = "seekwise.workloads/1"
 
-    workloads: list[Workload]
+    workloads: list[OperationMix]
 
 
 @click.command("advise")
@@ -72,7 +73,7 @@ def _class(target: str, as_json: bool) -> None:
     said = [
         line for each in drives.values() for line in (drive_class.sentence(each, target), *drive_class.lock_caps(each))
     ]
-    terminal.print_lines(list(dict.fromkeys(said)), _shown.out())
+    print_lines(list(dict.fromkeys(said)), _shown.out())
 
 
 def _list(as_json: bool) -> None:

@@ -94,8 +94,8 @@ class Apply:
 )
 @click.option("--controller-tool", is_flag=True, help="Run the RAID controller's own tool where it alone can set it.")
 @click.option("--dry-run", is_flag=True, help="Check and print, change nothing.")
-@click.option("--db", type=click.Path(path_type=Path, dir_okay=False), help="Results database to use.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@_options.database
+@_options.as_json()
 def command(
     run: str | None,
     targets: tuple[str, ...],
@@ -189,7 +189,7 @@ def _set(what: Asked, files: list[forms.File], dry_run: bool, stack: Stack) -> a
     except SettingRefused as error:
         device = stack.devices.get(error.refusal.device)
         if error.refusal.attribute == "device/queue_depth" and device is not None and device.queue_depth is not None:
-            error.hint = ncq.why_refused(device, stack)
+            error.hint = ncq.why_refused(device)
         raise
 
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 import click
 
 from seekwise import _core
+from seekwise.cli import _options
 from seekwise.cli._shown import echo_json
 from seekwise.errors import UsageError
 
@@ -50,8 +51,8 @@ class Bench:
 @click.command()
 @click.argument("cases", nargs=-1, metavar="[CASE]...")
 @click.option("--ios", type=click.IntRange(1, 10**10), help="Operations to simulate in each case.")
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="Seed of the addresses.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@_options.seed("Seed of the addresses.", default=1, show_default=True)
+@_options.as_json()
 def command(cases: tuple[str, ...], ios: int | None, seed: int, as_json: bool) -> None:
     """Measure the speed of the simulator on this machine.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from seekwise.cli import _output
+from seekwise.cli import _options, _output
 from seekwise.document import printed
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.files import write_product
@@ -17,7 +17,7 @@ from seekwise.linux.stack import read_stack
 @click.command()
 @click.argument("device", type=click.Path(path_type=Path))
 @click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the document to this file too.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@_options.as_json()
 def command(device: Path, output: Path | None, as_json: bool) -> None:
     """Measure the properties of a drive.
 
@@ -25,13 +25,13 @@ def command(device: Path, output: Path | None, as_json: bool) -> None:
     show is listed as not seen.
     """
     from seekwise.measure.probe import characterize
-    from seekwise.measure.probe.drives import BlockDevice
+    from seekwise.measure.probe.drives import ProbedDevice
 
     if not device.exists():
         raise UsageError(f"{device}: there is no such device", "`seekwise devices` lists the devices")
     if not device.is_block_device():
         raise UsageError(f"{device}: is no block device", "`seekwise devices` lists the devices")
-    drive = BlockDevice(device)
+    drive = ProbedDevice(device)
     try:
         found = characterize.characterize(drive, lambda what: _output.progress(f"measuring: {what}"))
     finally:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.table import Table
 
 from seekwise.cli import _options, _shown
 from seekwise.errors import NotMetError, RefusedError, UsageError
@@ -94,20 +93,22 @@ def _is_capture(path: Path) -> bool:
     return (path / "sys").is_dir() or (path.is_file() and path.name.endswith((".tar.gz", ".tgz")))
 
 
-def _show_raid_kind(array: comparing.Side, unit: comparing.Side, as_json: bool) -> None:
+def _show_raid_kind(array: comparing.ComparedRun, unit: comparing.ComparedRun, as_json: bool) -> None:
     """Runs on other devices, which is the point; the loads must be the same."""
     from seekwise.judge import compare as comparing
-    from seekwise.judge.raid_kind import Pair, raid_kind
+    from seekwise.judge.raid_kind import MatchedOperation, raid_kind
     from seekwise.report import paired
 
     paired.check((array, unit), same_devices=False)
     changes = comparing.compare(array, unit).changes
-    rates = {(c.combination, c.setting): c.verdict.ratio for c in changes if c.verdict.metric == "rate"}
-    # A judged cell begins with its operation.
+    throughputs = {(c.combination, c.setting): c.verdict.ratio for c in changes if c.verdict.metric == "rate"}
+    # A judged combination begins with its operation.
     pairs = [
-        Pair(combination_key.parse(c.combination)[0], c.verdict.ratio, rates[c.combination, c.setting])
+        MatchedOperation(
+            combination_key.parse(c.combination)[0], c.verdict.ratio, throughputs[c.combination, c.setting]
+        )
         for c in changes
-        if c.verdict.metric == "cpu_efficiency" and (c.combination, c.setting) in rates
+        if c.verdict.metric == "cpu_efficiency" and (c.combination, c.setting) in throughputs
     ]
     found = raid_kind(pairs)
     if found is None:
@@ -121,48 +122,46 @@ def _show_raid_kind(array: comparing.Side, unit: comparing.Side, as_json: bool) 
         click.echo(f"the controller of run {unit.run_id} {found.sentence}")
 
 
-UNITS = {"rate": (1e6, "MB/s"), "access_time": (1e6, "ms"), "p99": (1e6, "ms"), "cpu_efficiency": (1.0, "MB/CPU s")}
-
-
-def _show_pairs(pairs: Sequence[comparing.Pair]) -> None:
+def _show_pairs(pairs: Sequence[comparing.ValuePair]) -> None:
     """For each combination, the two values and how far apart they are."""
+    from seekwise.report.comparison import VALUE_UNITS
+    from seekwise.report.layout import plain_table
+
     for metric in dict.fromkeys(pair.metric for pair in pairs):
-        scale, unit = UNITS.get(metric, (1.0, ""))
+        scale, unit = VALUE_UNITS.get(metric, (1.0, ""))
         click.echo()
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for title in (metric, "Setting", f"First, {unit}", "Second", "Difference"):
-            table.add_column(title)
-        for pair in (each for each in pairs if each.metric == metric):
-            table.add_row(
+        rows = (
+            [
                 pair.combination,
                 pair.setting,
                 f"{pair.base / scale:.4g}",
                 f"{pair.new / scale:.4g}",
                 f"{100 * (pair.new / pair.base - 1):+.1f} %",
-            )
-        _shown.out().print(table)
+            ]
+            for pair in pairs
+            if pair.metric == metric
+        )
+        _shown.out().print(plain_table((metric, "Setting", f"First, {unit}", "Second", "Difference"), rows))
 
 
 def _show_agreement(found: Pairing, everything: bool) -> None:
-    from seekwise.report import terminal
+    from seekwise.report.layout import plain_table, print_lines
 
     base, new = found.document.base, found.document.new
-    terminal.print_lines([found.headline], _shown.out())
+    print_lines([found.headline], _shown.out())
     click.echo(f"\nrun {new.run_id} is {new.provenance}, run {base.run_id} {base.provenance}\n")
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("Metric", "Values", "Median error", "p90", "Worst", "Same best", "Worst at"):
-        table.add_column(title)
-    for row in found.agreement:
-        table.add_row(
+    rows = (
+        [
             row.metric,
-            str(row.cells),
-            f"{100 * row.median_error:.1f} %",
-            f"{100 * row.p90_error:.1f} %",
-            f"{100 * row.worst_error:.1f} %",
+            row.combinations,
+            *(f"{100 * error:.1f} %" for error in (row.median_error, row.p90_error, row.worst_error)),
             f"{row.same_best} of {row.same_best_of}",
             row.worst_place,
-        )
-    _shown.out().print(table)
+        ]
+        for row in found.agreement
+    )
+    heads = ("Metric", "Values", "Median error", "p90", "Worst", "Same best", "Worst at")
+    _shown.out().print(plain_table(heads, rows))
     click.echo(
         "\nSame best: of the combinations whose settings differ by 5 % or more, those in which the second run's best setting\n"
         "is the first run's, or less than 5 % behind it there"

@@ -8,7 +8,7 @@ from typing import ClassVar
 import click
 
 from seekwise import config, suggestion
-from seekwise.cli import _shown
+from seekwise.cli import _options, _shown
 from seekwise.errors import UsageError
 
 
@@ -23,7 +23,7 @@ class Config:
 
 
 @click.group("config", invoke_without_command=True)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@_options.as_json()
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> None:
     """Show, set or remove your defaults.

@@ -12,7 +12,7 @@ from seekwise.workload.study import starters
 
 
 @click.command("demo")
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of the order and of every trial.")
+@_options.seed("Seed of the order and of every trial.")
 @_options.common
 def command(seed: int | None, db: Path | None, as_json: bool) -> None:
     """Simulate the schedulers of 2008 on a disk of 2008.

@@ -21,6 +21,7 @@ class Size(click.ParamType):
     name = "size"
 
     def convert(self, value: object, param: click.Parameter | None, context: click.Context | None) -> int:
+        """Bytes, at least 1 MiB; less, or text that is no size, is a usage error (exit status 2)."""
         from seekwise.workload.study.quantity import SIZE_FORM, parse_bytes
 
         try:
@@ -60,11 +61,9 @@ class Size(click.ParamType):
     show_default=True,
     help="How the first half of the trials is spread: Sobol sequence or Latin hypercube.",
 )
-@click.option(
-    "--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="Seed of the whole search."
-)
+@_options.seed("Seed of the whole search.", default=1, show_default=True)
 @_options.spread
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@_options.as_json()
 def command(
     drive: str,
     drives: str,
@@ -88,7 +87,7 @@ def command(
     in stages, not tried one by one.
     """
     from seekwise.cli import _shown, _spread
-    from seekwise.measure.cluster import cells, where
+    from seekwise.measure.cluster import specs, where
     from seekwise.measure.live import simulated
     from seekwise.settings.design import array_answer, search
     from seekwise.settings.design import space as spaces
@@ -106,7 +105,7 @@ def command(
     )
     smallest = min(array.capacity_bytes for array in arrays)
     reads_ahead = any(job.uses_read_ahead and not simulated.is_direct(job) for use in chosen for job in use.job)
-    with cells.simulating(place, [("drive", model.name)], _output.progress) as simulate:
+    with specs.simulating(place, [("drive", model.name)], _output.progress) as simulate:
         sweep = search.Sweep(
             model=model,
             space=spaces.space_of(model, arrays, reads_ahead=reads_ahead),

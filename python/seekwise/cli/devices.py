@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import click
 
-from seekwise.cli import _output, _shown
+from seekwise.cli import _options, _output, _shown
 from seekwise.linux import kernel_log
 from seekwise.linux.document import devices_document
 from seekwise.linux.resolve import resolve_path
@@ -30,14 +30,8 @@ class Ncq:
 
 @click.command()
 @click.argument("path", required=False, metavar="[PATH|DEVICE]")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document (schema seekwise.devices/1).")
-@click.option(
-    "--root",
-    type=click.Path(path_type=Path),
-    default=Path("/"),
-    metavar="TREE",
-    help="Read a captured machine: the archive of `seekwise capture`, or the folder it unpacks to.",
-)
+@_options.as_json("seekwise.devices/1")
+@_options.captured("Read a captured machine: the archive of `seekwise capture`, or the folder it unpacks to.")
 @click.option(
     "--ncq",
     "boot",

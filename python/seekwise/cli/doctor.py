@@ -11,10 +11,11 @@ from typing import ClassVar
 
 import click
 
-from seekwise.cli import _options, _shown
+from seekwise.cli import _options, _output, _shown
 from seekwise.errors import Exit, UsageError
 from seekwise.linux.tree import open_tree
-from seekwise.settings.doctor import CHECKS, Finding, examine, gather
+from seekwise.settings.doctor import CHECKS, DoctorFinding, examine, gather
+from seekwise.workload.study.quantity import time_text
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Doctor:
     SCHEMA: ClassVar = "seekwise.doctor/1"
 
     checks: list[str]
-    findings: tuple[Finding, ...]
+    findings: tuple[DoctorFinding, ...]
     not_examined: list[str]
 
 
@@ -37,19 +38,8 @@ class Doctor:
     show_default=True,
     help="How long to look at counters; with DEVICE, at its requests.",
 )
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print one JSON document (schema seekwise.doctor/1; with DEVICE seekwise.request-times/1).",
-)
-@click.option(
-    "--root",
-    type=click.Path(path_type=Path),
-    default=Path("/"),
-    metavar="TREE",
-    help="Examine a captured machine instead.",
-)
+@_options.as_json("seekwise.doctor/1; with DEVICE seekwise.request-times/1")
+@_options.captured("Examine a captured machine instead.")
 def command(device: str | None, watch: float, as_json: bool, root: Path) -> None:
     """Find storage problems, and print commands that fix them.
 
@@ -67,7 +57,10 @@ def command(device: str | None, watch: float, as_json: bool, root: Path) -> None
 
         _request_times.watch(device, watch, as_json=as_json)
         return
-    machine = gather.machine(open_tree(root), watch)
+    tree = open_tree(root)
+    if tree.live:
+        _output.progress(f"watching the drives' counters for {time_text(watch)}")
+    machine = gather.machine(tree, watch)
     found = examine(machine)
     unseen = _not_examined(machine.tree.live)
     if as_json:
@@ -90,7 +83,7 @@ def _not_examined(live: bool) -> list[str]:
     return []
 
 
-def _print(found: tuple[Finding, ...]) -> None:
+def _print(found: tuple[DoctorFinding, ...]) -> None:
     width = min(_shown.out().width, 80)
     for finding in found:
         _paragraph(f"{finding.severity.upper()}  {finding.text}", width, "", "       "[: len(finding.severity) + 2])

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from seekwise import _core
+from seekwise.cli import _options
 from seekwise.control import nbd
 from seekwise.errors import RefusedError, SeekwiseError, UsageError
 from seekwise.files import read_text
@@ -28,6 +29,7 @@ class Assignment(click.ParamType):
     name = "key=number"
 
     def convert(self, value: str, param: click.Parameter | None, context: click.Context | None) -> tuple[str, float]:
+        """(parameter, value); a value that is no finite number is a usage error (exit status 2)."""
         key, equals, number = value.partition("=")
         try:
             if not math.isfinite(float(number)):
@@ -86,12 +88,7 @@ class Assignment(click.ParamType):
     show_default="measured at the start",
     help="Transport time between client and drive; each answer is sent earlier by this.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**63 - 1),
-    default=0,
-    help="Seed of the platter positions at the start and of random faults.",
-)
+@_options.seed("Seed of the platter positions at the start and of random faults.", default=0)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document when ready, one at the end.")
 def command(
     model: str,

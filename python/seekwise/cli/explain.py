@@ -9,16 +9,18 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from seekwise.cli import _options
 from seekwise.cli._shown import echo_json, out
 from seekwise.report.explain import explain, with_own_figures, words
-from seekwise.report.explain.explanation import Explanation, Fact, Parameter, Tunable
+from seekwise.report.explain.explanation import Explanation, Fact, ModelParameter, Tunable
+from seekwise.report.layout import plain_table
 
 WIDTH = 100
 
 
 @click.command(context_settings={"ignore_unknown_options": True})  # `explain --seed` asks for a word
 @click.argument("word", required=False, nargs=-1)
-@click.option("--json", "as_json", is_flag=True, help="One JSON document (schema seekwise.explain/1).")
+@_options.as_json("seekwise.explain/1")
 def command(word: tuple[str, ...], as_json: bool) -> None:
     """Explain WORD: a scheduler, setting, metric or term.
 
@@ -62,7 +64,7 @@ def show(console: Console, explanation: Explanation) -> None:
 
 
 def _facts(rows: Sequence[Fact]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     for name in ("fact", "value", "source"):
         table.add_column(name, overflow="fold")
     for row in rows:
@@ -70,8 +72,8 @@ def _facts(rows: Sequence[Fact]) -> Table:
     return table
 
 
-def _parameters(rows: Sequence[Parameter]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+def _parameters(rows: Sequence[ModelParameter]) -> Table:
+    table = plain_table()
     for name in ("parameter", "value", "unit", "range", "confidence"):
         table.add_column(name, justify="right" if name == "value" else "left", no_wrap=name != "unit")
     table.add_column("source", overflow="fold")
@@ -82,7 +84,7 @@ def _parameters(rows: Sequence[Parameter]) -> Table:
 
 
 def _tunables(rows: Sequence[Tunable]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     kernels = sorted(
         {kernel for row in rows for kernel in row.defaults}, key=lambda name: [int(n) for n in name.split(".")]
     )

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import click
 
+from seekwise.cli import _options
 from seekwise.errors import UsageError
 from seekwise.store import damage, export
 from seekwise.store.database import Run, Store
+from seekwise.workload.study.quantity import counted
 
 
 @click.command("export")
@@ -24,7 +26,7 @@ from seekwise.store.database import Run, Store
     type=click.Path(path_type=Path, dir_okay=False),
     help="File of --bundle or --parquet; default: HOST.bundle or seekwise.parquet.",
 )
-@click.option("--db", type=click.Path(path_type=Path, dir_okay=False), help="Results database to use.")
+@_options.database
 def command(
     names: tuple[str, ...], form: str | None, bundle: bool, parquet: bool, output: Path | None, db: Path | None
 ) -> None:
@@ -72,7 +74,7 @@ def _to_file(store: Store, names: tuple[str, ...], bundle: bool, output: Path | 
         parquet.arrow()
         path = output or Path("seekwise.parquet")
         count = parquet.write(path, (store.records(run.run_id) for run in runs))
-        click.echo(f"{count} rows of {len(runs)} run{'' if len(runs) == 1 else 's'}: {path}")
+        click.echo(f"{count} rows of {counted(len(runs), 'run')}: {path}")
         click.echo(f"\nnext: seekwise results {path}")
         return
     from seekwise.report.fleet import bundle as bundles
@@ -80,7 +82,7 @@ def _to_file(store: Store, names: tuple[str, ...], bundle: bool, output: Path | 
     host = platform.node() or "host"
     path = output or Path(f"{_output.safe_line(host).replace('/', '_')}{bundles.SUFFIX}")
     count_runs, count = bundles.write(path, host, ((run, store.records(run.run_id)) for run in runs))
-    click.echo(f"{count} records of {count_runs} run{'' if count_runs == 1 else 's'}: {path}")
+    click.echo(f"{count} records of {counted(count_runs, 'run')}: {path}")
     click.echo(f"\nnext: seekwise import {path}")
 
 

@@ -12,6 +12,7 @@ import click
 from seekwise.cli import _fleet, _options
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.files import make_folders, write_product
+from seekwise.workload.study.quantity import counted
 
 FORMAT_NAMES = (
     "gnome-disks",
@@ -95,7 +96,7 @@ def command(
     for path in files:
         if path.is_dir() and (found := sorted(path.glob(f"*{BUNDLE}"))):
             raise UsageError(
-                f"{path} is a folder, with {len(found)} bundle{'' if len(found) == 1 else 's'} in it",
+                f"{path} is a folder, with {counted(len(found), 'bundle')} in it",
                 hint=f"name the files: seekwise import {path}/*{BUNDLE}",
             )
     bundles = [path for path in files if path.suffix == BUNDLE or _begins_as_bundle(path)]

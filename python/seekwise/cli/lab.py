@@ -19,8 +19,8 @@ from seekwise.workload.study import starters
 @click.option(
     "--guests", type=click.IntRange(1, 64), help="Virtual machines at once; by default one per idle processor."
 )
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of the order and of every trial.")
-@click.option("--budget", type=_options.Duration(), help="Fit the plan to this time, e.g. 10m.")
+@_options.seed("Seed of the order and of every trial.")
+@_options.budget
 @_options.common
 def command(
     study: str | None,

@@ -60,12 +60,14 @@ class Commands(click.Group):
     """Loads `seekwise.cli.NAME` when NAME is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of the modules in this folder, sorted, as they are typed: `_` becomes `-`."""
         names = (entry.removesuffix(".py") for entry in os.listdir(HERE) if entry.endswith(".py"))
         # `import_.py` is `import`: a word of Python cannot be a module's name.
         shown = (name.rstrip("_").replace("_", "-") for name in names if not name.startswith("_"))
         return sorted(name for name in shown if name not in NOT_COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Imports the module of this command alone; None for an unknown name."""
         if name not in self.list_commands(ctx):
             return None
         module = name.replace("-", "_") + ("_" if keyword.iskeyword(name) else "")

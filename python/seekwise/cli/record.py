@@ -11,13 +11,15 @@ from typing import ClassVar
 
 import click
 
-from seekwise.cli import _output, _shown
+from seekwise.cli import _options, _output, _shown
 from seekwise.errors import MissingError, UsageError
-from seekwise.workload.study.quantity import parse_seconds
+from seekwise.workload.study.quantity import time_text
+
+SECONDS_MOST = 86_400
 
 
 @dataclass(frozen=True)
-class Recording:
+class TraceRecording:
     """`record DEVICE --json`."""
 
     SCHEMA: ClassVar = "seekwise.recording/1"
@@ -35,7 +37,12 @@ class Recording:
 @click.command()
 @click.argument("target", metavar="DEVICE|MOUNT")
 @click.option(
-    "--for", "duration", default="1m", show_default=True, help="How long, e.g. 30s, 10m; Ctrl-C ends it earlier."
+    "--for",
+    "seconds",
+    type=_options.Duration(),
+    default="1m",
+    show_default=True,
+    help="How long, at most 24h, e.g. 30s, 10m; Ctrl-C ends it earlier.",
 )
 @click.option(
     "--output", type=click.Path(path_type=Path, dir_okay=False), help="Trace file; default: ./DEVICE-TIME.swt."
@@ -43,8 +50,8 @@ class Recording:
 @click.option(
     "--anonymise", is_flag=True, help="No names of processes or devices; offsets relative to the first one used."
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
-def command(target: str, duration: str, output: Path | None, anonymise: bool, as_json: bool) -> None:
+@_options.as_json()
+def command(target: str, seconds: float, output: Path | None, anonymise: bool, as_json: bool) -> None:
     """Record the requests to DEVICE, or the device under MOUNT.
 
     Uses the kernel's block trace events; needs root. While it runs, only the kernel's trace pages are moved into memory, at most
@@ -52,25 +59,21 @@ def command(target: str, duration: str, output: Path | None, anonymise: bool, as
     """
     from seekwise.trace.record import recorder
 
-    try:
-        seconds = parse_seconds(duration)
-    except ValueError as error:
-        raise UsageError(f"`--for {duration}`: {error}") from None
-    if not 0 < seconds <= 86_400:
-        raise UsageError(f"`--for {duration}` is not a time between 0 s and one day")
+    if seconds > SECONDS_MOST:
+        raise UsageError(f"--for {time_text(seconds)} is more than 24 h", "record in parts, or use `--for 24h`")
     if os.geteuid() != 0:
         raise MissingError("recording needs root: only root may read the kernel's trace events", "run it with sudo")
     device = recorder.device_of(_name(target))
     out = output or Path(f"{device.name}-{time.strftime('%Y%m%d-%H%M%S')}.swt")
     if not out.parent.is_dir():
-        raise UsageError(f"the folder {out.parent} does not exist")
-    _output.progress(f"recording {device.name} for {duration}; Ctrl-C ends it earlier")
+        raise UsageError(f"the folder {out.parent} does not exist", "create it, or choose another with `--output`")
+    _output.progress(f"recording {device.name} for {time_text(seconds)}; Ctrl-C ends it earlier")
     taken = recorder.record(device, seconds, out, anonymise=anonymise, tell=_output.progress)
     share = taken.cpu_seconds / max(taken.seconds, 1e-9) / (os.cpu_count() or 1)
     if as_json:
         shown = "" if anonymise else device.name
         _shown.echo_json(
-            Recording(
+            TraceRecording(
                 out,
                 shown,
                 round(taken.seconds, 3),
@@ -81,7 +84,9 @@ def command(target: str, duration: str, output: Path | None, anonymise: bool, as
             )
         )
         return
-    click.echo(f"{taken.requests:,} requests in {taken.seconds:.1f} s; recording took {share:.2%} of the processors")
+    click.echo(
+        f"{taken.requests:,} requests in {taken.seconds:.1f} s; recording took {100 * share:.2f} % of the processors"
+    )
     for sentence in taken.notes.sentences:
         click.echo(sentence)
     if taken.dropped:

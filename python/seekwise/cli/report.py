@@ -16,7 +16,7 @@ from seekwise.store.database import Run, Store
 
 
 @dataclass(frozen=True)
-class Report:
+class WrittenReport:
     """`report --json`: the files that were written."""
 
     SCHEMA: ClassVar = "seekwise.report/1"
@@ -79,7 +79,7 @@ def command(
             _index(store, output, markdown=markdown, tell=tell)
             return
         chosen = [store.run(name) for name in names]
-        if len(chosen) > 1 and not (merge or _are_parts(store, chosen)):
+        if len(chosen) > 1 and not (merge or _are_parts(chosen)):
             _comparison(store, chosen, output, markdown=markdown, tell=tell, pictures=pictures)
             return
         style = _options.style(mean, acceptable)
@@ -101,7 +101,7 @@ def _refuse_contradictions(
         raise UsageError("a run is named twice", hint="each run counts once")
 
 
-def _are_parts(store: Store, runs: list[Run]) -> bool:
+def _are_parts(runs: list[Run]) -> bool:
     """Runs of one study and backend that share no system: made after rebuilding an array or changing a card."""
     if len({(run.study_name, run.backend) for run in runs}) > 1:
         return False
@@ -141,7 +141,7 @@ class Tell:
         opened = self.in_browser and _browser.show(path.absolute())
         if self.as_json:
             written = [each.absolute() for each in pictures]
-            _shown.echo_json(Report(run_id, list(runs) or [run_id], path.absolute(), written, opened))
+            _shown.echo_json(WrittenReport(run_id, list(runs) or [run_id], path.absolute(), written, opened))
             return
         for picture in pictures:
             click.echo(picture)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import ClassVar
 
 import click
-from rich.table import Table
 
 from seekwise.cli import _fleet, _options, _shown
 from seekwise.errors import UsageError
@@ -15,7 +14,7 @@ from seekwise.store.database import Store
 
 
 @dataclass(frozen=True)
-class Run:
+class ListedRun:
     """A run in the results database."""
 
     run_id: str
@@ -29,12 +28,12 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Runs:
+class RunList:
     """`results --json`: the runs in the results database."""
 
     SCHEMA: ClassVar = "seekwise.runs/1"
 
-    runs: list[Run]
+    runs: list[ListedRun]
 
 
 @click.command("results")
@@ -93,16 +92,23 @@ def _list(store: Store, as_json: bool) -> None:
     rows = [(each, *store.count(each.run_id)) for each in runs]
     if as_json:
         listed = [
-            Run(each.run_id, each.created_at, each.name, each.backend, each.target, count, valid, each.outcome)
+            ListedRun(each.run_id, each.created_at, each.name, each.backend, each.target, count, valid, each.outcome)
             for each, count, valid in rows
         ]
-        _shown.echo_json(Runs(listed))
+        _shown.echo_json(RunList(listed))
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("Run", "Study", "Backend", "Target", "Records", "Outcome"):
-        table.add_column(title)
-    for each, count, valid in rows:
-        records = f"{count}" if count == valid else f"{count} ({count - valid} invalid)"
-        table.add_row(each.run_id, each.name, each.backend, each.target or "", records, each.outcome or "unfinished")
-    _shown.out().print(table)
+    from seekwise.report.layout import plain_table
+
+    shown = (
+        [
+            each.run_id,
+            each.name,
+            each.backend,
+            each.target or "",
+            f"{count}" if count == valid else f"{count} ({count - valid} invalid)",
+            each.outcome or "unfinished",
+        ]
+        for each, count, valid in rows
+    )
+    _shown.out().print(plain_table(("Run", "Study", "Backend", "Target", "Records", "Outcome"), shown))
     click.echo("\nnext: seekwise results last")

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import click
 
-from seekwise.cli import _shown
+from seekwise.cli import _options, _shown
 from seekwise.control import recovery
 from seekwise.control.journal import Journal
 from seekwise.errors import SeekwiseError
@@ -49,7 +49,7 @@ class Revert:
 
 @click.command()
 @click.option("--dry-run", is_flag=True, help="Show what would be restored; change nothing.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@_options.as_json()
 def command(dry_run: bool, as_json: bool) -> None:
     """Restore what a killed run or `seekwise apply` changed."""
     journal = Journal()

@@ -41,7 +41,7 @@ from seekwise.workload.study.study import Study
     help="Show which conclusions depend on a model parameter (simulated), over LOW..HIGH or its stated range; `all`: every parameter that states one. `cores=1,4,10` and `processes=…` vary the machine and the load.",
 )
 @_options.spread
-@click.option("--name", metavar="NAME", help="Name of the run, for `seekwise compare NAME NAME`.")
+@_options.name
 @click.option("--dry-run", is_flag=True, help="Show what the run would do; touch nothing.")
 @click.option(
     "--setup",
@@ -181,6 +181,7 @@ def _vary_study(
         )
     if budget is not None or until is not None:
         raise UsageError(
-            "`--vary` runs the study at each value and gives no verdicts, so it takes no `--budget` and no `--until`"
+            "`--vary` runs the study at each value and gives no verdicts, so it takes no `--budget` and no `--until`",
+            hint="leave them out; `--system NAME` makes the study smaller",
         )
     _vary.carry_out(study, words, backends.get("simulated", options), seed=seed, as_json=as_json)

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import click
 
-from seekwise.cli import _shown
+from seekwise.cli import _options, _shown
 from seekwise.errors import Exit
-from seekwise.linux.block_device import Stack
 from seekwise.linux.describe import identity
 from seekwise.linux.resolve import resolve_path
 from seekwise.linux.stack import read_stack
@@ -20,24 +19,19 @@ from seekwise.linux.tree import open_tree
 from seekwise.settings import controllers, guard_log, status
 from seekwise.settings.history import Application
 from seekwise.settings.status import DeviceStatus, Status, Value
+from seekwise.workload.study.quantity import counted
 
 
 @click.command("status")
 @click.argument("path", required=False, metavar="[PATH|DEVICE]")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document (schema seekwise.status/1).")
+@_options.as_json("seekwise.status/1")
 @click.option(
     "--prometheus",
     "as_metrics",
     is_flag=True,
     help="Print metrics for node_exporter's textfile collector, the last verdict of `tune` among them.",
 )
-@click.option(
-    "--root",
-    type=click.Path(path_type=Path),
-    default=Path("/"),
-    metavar="TREE",
-    help="Read a captured machine instead.",
-)
+@_options.captured("Read a captured machine instead.")
 def command(path: str | None, as_json: bool, as_metrics: bool, root: Path) -> None:
     """Show each setting, who set it, and drift.
 
@@ -54,7 +48,7 @@ def command(path: str | None, as_json: bool, as_metrics: bool, root: Path) -> No
         only = frozenset({device.name for device in resolved.chain()} | drives)
     found = status.read(tree, stack, only)
     if tree.live:
-        units = _controllers(stack)
+        units = controllers.states(stack)
         devices = tuple(replace(each, controller=units.get(each.name)) for each in found.devices)
         found = replace(found, devices=devices, guards=guard_log.read())
     if as_metrics:
@@ -68,12 +62,6 @@ def command(path: str | None, as_json: bool, as_metrics: bool, root: Path) -> No
         _print(found)
     if found.drift:
         raise SystemExit(int(Exit.NOT_MET))
-
-
-def _controllers(stack: Stack) -> dict[str, controllers.State]:
-    """What the tools of RAID controllers say of their units, where they are installed."""
-    read = {name: controllers.read(unit) for name, unit in controllers.units(stack).items()}
-    return {name: state for name, state in read.items() if state is not None}
 
 
 def _print(found: Status) -> None:
@@ -160,8 +148,7 @@ def _age(then: str) -> str:
     seconds = (datetime.now(UTC) - moment).total_seconds()
     for unit, length in (("day", 86400), ("hour", 3600), ("minute", 60)):
         if seconds >= length:
-            count = int(seconds // length)
-            return f"{count} {unit}{'s' if count != 1 else ''}"
+            return counted(int(seconds // length), unit)
     return "less than a minute"
 
 

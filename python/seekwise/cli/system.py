@@ -11,13 +11,13 @@ from typing import ClassVar
 
 import click
 
-from seekwise.cli import _shown
+from seekwise.cli import _options, _shown
 from seekwise.control.state import SYSTEM_STATE
 from seekwise.settings.system import completions, install, manager, manual, restore, units
 
 
 @dataclass(frozen=True)
-class System:
+class SystemInstall:
     """`system install --json` (`installed`) and `system uninstall --json` (`notes`)."""
 
     SCHEMA: ClassVar = "seekwise.system/1"
@@ -38,13 +38,12 @@ root_option = click.option(
     metavar="FOLDER",
     help="Install below this folder, for a package.",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
 @command.command("install")
 @click.option("--weekly-status", is_flag=True, help="Also look for drift once a week (systemd timer).")
 @root_option
-@json_option
+@_options.as_json()
 def install_command(weekly_status: bool, root: Path, as_json: bool) -> None:
     """Install man pages, completions and the restore unit.
 
@@ -58,7 +57,7 @@ def install_command(weekly_status: bool, root: Path, as_json: bool) -> None:
     }
     files |= completions.files(cli)
     files |= units.files(_called(), str(SYSTEM_STATE), weekly_status)
-    planned = install.Planned(files, units.enabled_links(weekly_status))
+    planned = install.InstallPlan(files, units.enabled_links(weekly_status))
     install.check(planned, root)
     if install.read_list(root) is not None:
         # An older installation is replaced; it may have had a timer that this one does not want.
@@ -66,7 +65,7 @@ def install_command(weekly_status: bool, root: Path, as_json: bool) -> None:
     written = install.install(planned, root)
     note = manager.after_install(root, weekly_status)
     if as_json:
-        _shown.echo_json(System([f"/{path}" for path in written]))
+        _shown.echo_json(SystemInstall([f"/{path}" for path in written]))
         return
     pages = sum("/man/" in path for path in written)
     click.echo(f"{pages} man pages, completions for bash, zsh and fish, {units.RESTORE}")
@@ -79,12 +78,12 @@ def install_command(weekly_status: bool, root: Path, as_json: bool) -> None:
 
 @command.command("uninstall")
 @root_option
-@json_option
+@_options.as_json()
 def uninstall_command(root: Path, as_json: bool) -> None:
     """Remove what `install` wrote, and nothing else."""
     said = _remove(root)
     if as_json:
-        _shown.echo_json(System(notes=said))
+        _shown.echo_json(SystemInstall(notes=said))
         return
     click.echo("\n".join(said) if said else "removed")
 

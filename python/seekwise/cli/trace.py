@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from seekwise.cli import _options
 from seekwise.cli._shown import echo_json
 from seekwise.errors import SeekwiseError
 
@@ -18,7 +19,7 @@ def command() -> None:
 @command.command()
 @click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
 @click.option("--page", type=click.Path(path_type=Path, dir_okay=False), help="Write the charts to this HTML file.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@_options.as_json()
 def show(path: Path, page: Path | None, as_json: bool) -> None:
     """Summarise one trace.
 
@@ -34,7 +35,10 @@ def show(path: Path, page: Path | None, as_json: bool) -> None:
     notes, chunks = open_trace(path)
     found = summary.of(chunks)
     if not found.requests:
-        raise SeekwiseError(f"{path}: holds no requests")
+        raise SeekwiseError(
+            f"{path}: holds no requests",
+            hint="a recording that was cut off, or of an idle device; record again under load",
+        )
     again, chunks = open_trace(path)
     processes = depend.understand(chunks, again)
     if as_json:

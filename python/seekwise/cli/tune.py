@@ -41,13 +41,13 @@ LAB = "lab:"
 @click.option("--cold", is_flag=True, help="With -- COMMAND: before each run, drop the files below PATH from memory.")
 @click.option("--guard", metavar="3x", help="With --live: end a period whose latency exceeds this factor.")
 @click.option("--self-check", is_flag=True, help="Also compare the setting in force with itself.")
-@click.option("--name", metavar="NAME", help="Name of the run, for `seekwise compare NAME NAME`.")
+@_options.name
 @click.option("--threshold", metavar="SHARE", type=_options.Share(), help="Losses up to this count as equal (5%).")
 @click.option(
     "--budget", type=_options.Duration(), help="Time for everything, e.g. 90s: 2m by default, 5m with --also."
 )
 @click.option("--kernel", metavar="VERSION", help="With model:NAME and lab:NAME: the Linux version (6.1).")
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of the order in which settings run.")
+@_options.seed("Seed of the order in which settings run.")
 @click.option("--destroy", multiple=True, metavar="NAME", help="Serial or by-id path of an empty device to write to.")
 @_options.common
 @click.argument("command_line", nargs=-1, metavar="[-- COMMAND …]")

@@ -18,13 +18,14 @@ from seekwise.workload.study.quantity import time_text
 QUIET_S = 2.0
 
 
-class Watch:
+class VerifyProgress:
     """Tells on standard error how far the simulated runs are, once they take longer than a moment."""
 
     def __init__(self) -> None:
         self.began = self.told = monotonic()
 
     def __call__(self, done: int, of: int) -> None:
+        """After each run: a line every 2 s at most, none after the last run."""
         now = monotonic()
         if now - self.told >= QUIET_S and done < of:
             from seekwise.cli import _output
@@ -38,9 +39,11 @@ class Kinds(click.Group):
     """A subcommand per module in `seekwise.lab.validate`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of the modules that check something, in alphabetical order."""
         return frame.kinds()
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """None for a name that is no check."""
         return _command(name) if name in frame.kinds() else None
 
 
@@ -50,9 +53,18 @@ def _refuse_what_is_no_file(path: Path) -> None:
         try:
             kind = each.stat().st_mode
         except OSError:
-            continue  # a link that leads nowhere; a file that is not there is said later
+            # A table that is gone, of which other parts are there, is not foretold; anything else is a slip of the pen.
+            if each == path and not any(part.name.startswith(f"{path.stem}.") for part in _siblings(path)):
+                raise UsageError(
+                    f"{path}: there is no such file or folder", "name files, or folders that are searched for them"
+                ) from None
+            continue  # a link that leads nowhere
         if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
             raise UsageError(f"{each} is no ordinary file", "name files, or folders that are searched for them")
+
+
+def _siblings(path: Path) -> list[Path]:
+    return list(path.parent.iterdir()) if path.parent.is_dir() else []
 
 
 def _command(kind: str) -> click.Command:
@@ -61,7 +73,7 @@ def _command(kind: str) -> click.Command:
     def run(paths: tuple[str, ...], as_json: bool, **options: Any) -> int:
         for path in paths:
             _refuse_what_is_no_file(Path(path))
-        report = module.verify([Path(path) for path in paths], {**options, "tell": Watch()})
+        report = module.verify([Path(path) for path in paths], {**options, "tell": VerifyProgress()})
         if as_json:
             click.echo(json.dumps(report.document(), ensure_ascii=False, indent=1))
         else:
@@ -72,7 +84,7 @@ def _command(kind: str) -> click.Command:
         click.Argument(
             ["paths"], nargs=-1, required=getattr(module, "REQUIRES_FILES", True), metavar="[FILE|FOLDER]..."
         ),
-        click.Option(["as_json", "--json"], is_flag=True, help="One JSON document on standard output."),
+        click.Option(["as_json", "--json"], is_flag=True, help="Print one JSON document."),
         *getattr(module, "OPTIONS", ()),
     ]
     return click.Command(

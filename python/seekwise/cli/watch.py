@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from seekwise.cli import _options, _output, _shown
-from seekwise.cli._progress import Progress, progress, read
+from seekwise.cli._progress import WatchedRun, progress, read
 from seekwise.store.database import Store
 from seekwise.workload.study.quantity import time_text
 
@@ -65,7 +65,7 @@ def _in_lines(store: Store, run_id: str, *, once: bool) -> None:
             time.sleep(WAIT_S)
 
 
-def _line(now: Progress) -> str:
+def _line(now: WatchedRun) -> str:
     parts = [f"run {now.run_id}", now.done_text]
     parts += [f"last: {now.last}"] if now.last else []
     parts += [now.outcome] if now.ended else [f"about {time_text(now.left_s)} left"] if now.left_s is not None else []
@@ -90,11 +90,12 @@ def _on_screen(store: Store, run_id: str, console) -> None:
     click.echo(f"\nnext: seekwise report {run_id}")
 
 
-def _picture(now: Progress):
+def _picture(now: WatchedRun):
     from rich.console import Group
     from rich.progress_bar import ProgressBar
-    from rich.table import Table
     from rich.text import Text
+
+    from seekwise.report.layout import plain_table
 
     parts: list = [Text(f"{now.name} ({now.run_id}), {now.backend}", style="bold"), Text(_line(now))]
     if not now.ended and now.share is not None:
@@ -102,10 +103,6 @@ def _picture(now: Progress):
     if not now.ended and now.silent_s > SILENT_S:
         parts.append(Text(f"no record for {time_text(now.silent_s)}: the run may have been killed", style="yellow"))
     if now.standings:
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        table.add_column("Use")
-        table.add_column("Standing so far")
-        for each in now.standings:
-            table.add_row(Text(each.where), Text(each.standing))
-        parts += [Text(""), table]
+        rows = ((each.where, each.standing) for each in now.standings)
+        parts += [Text(""), plain_table(("Use", "Standing so far"), rows)]
     return Group(*parts)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,11 +13,12 @@ import click
 from seekwise import temporary
 from seekwise.cli import _options, _output
 from seekwise.errors import UsageError
+from seekwise.report.layout import wrapped
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from seekwise.measure.whatif import Asked
+    from seekwise.measure.whatif import CandidateStorage
     from seekwise.trace.columns import Notes
 
 REQUESTS_REPEATED = 3_000_000
@@ -38,7 +38,7 @@ SEED = 1
     "--open", "replay_open", is_flag=True, help="Also replay every request at its recorded time, for comparison."
 )
 @click.option("--repeats", type=click.IntRange(1, 20), help="Runs of each setting; by default 3, for long traces 1.")
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=SEED, help="Seed of the drives' positions.")
+@_options.seed("Seed of the drives' positions.", default=SEED)
 @_options.common
 def command(
     trace: Path,
@@ -79,7 +79,7 @@ def _play(
     trace: Path,
     notes: Notes,
     chunks: Iterator[np.ndarray],
-    settings: list[Asked],
+    settings: list[CandidateStorage],
     replay_open: bool,
     repeats: int | None,
     seed: int,
@@ -131,7 +131,7 @@ def _play(
 
 
 def _paragraph(text: str) -> None:
-    click.echo(textwrap.fill(text, 80, subsequent_indent="  ", break_on_hyphens=False))
+    click.echo("\n".join(wrapped(text, 80, then="  ")))
 
 
 def _told(done: int, of: int) -> None:

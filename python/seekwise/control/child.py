@@ -19,8 +19,9 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
-from seekwise.control import interrupt
+from seekwise.control import interrupt, process
 from seekwise.control.journal import Entry, Journal
 from seekwise.errors import MissingError, SeekwiseError
 
@@ -42,7 +43,7 @@ class Completed:
     stderr: str
 
 
-class Load:
+class ChildProgram:
     """A running program. `pid` is the program's own, as seen from here."""
 
     def __init__(
@@ -71,6 +72,7 @@ class Load:
         return self.returncode
 
     def poll(self) -> int | None:
+        """Exit status (minus the number of a signal), or None while it runs; does not block."""
         return self.wait(0)
 
     def wait_until_started(self) -> None:
@@ -150,13 +152,13 @@ def started(
     cwd: str | os.PathLike[str] | None = None,
     env: Mapping[str, str] | None = None,
     cgroup_files: Sequence[Path] = (),
-) -> Iterator[Load]:
+) -> Iterator[ChildProgram]:
     """Starts a program; everything it started is dead when the block is left.
 
     `cgroup_files`: `cgroup.procs` files that the program joins before it runs.
     """
     with interrupt.stoppable():
-        load: Load | None = None
+        load: ChildProgram | None = None
         try:
             with interrupt.held():
                 load = _start([os.fspath(word) for word in argv], stdin, stdout, stderr, cwd, env, cgroup_files)
@@ -174,7 +176,7 @@ def watched() -> Iterator[None]:
         yield
 
 
-def _start(argv, stdin, stdout, stderr, cwd, env, cgroup_files) -> Load:
+def _start(argv, stdin, stdout, stderr, cwd, env, cgroup_files) -> ChildProgram:
     mark = secrets.token_hex(8)
     # Where the kernel cannot promise that workers die with the supervisor, the next start looks for them.
     entry = None if _may_have_namespace() else Journal().open("child", [{"mark": mark, "program": argv[0]}])
@@ -212,7 +214,7 @@ def _start(argv, stdin, stdout, stderr, cwd, env, cgroup_files) -> Load:
     finally:
         os.close(lifeline_read)
         os.close(report_write)
-    return Load(argv[0], mark, entry, supervisor, lifeline_write, report_read)
+    return ChildProgram(argv[0], mark, entry, supervisor, lifeline_write, report_read)
 
 
 def run(
@@ -224,10 +226,8 @@ def run(
     cgroup_files: Sequence[Path] = (),
 ) -> Completed:
     """Runs a program to its end and returns what it wrote; after `timeout_s` it is killed and an error raised."""
-    import tempfile
-
-    # Files, not pipes: a program that writes much cannot block, and orphans cannot hold a pipe open.
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+    # Files, not pipes: a program that writes much cannot block, and orphans cannot hold a pipe open. In memory: a kill leaves none.
+    with _in_memory("out") as out, _in_memory("err") as err:
         with started(argv, stdout=out, stderr=err, cwd=cwd, env=env, cgroup_files=cgroup_files) as load:
             status = load.wait(timeout_s)
             if status is None:
@@ -241,12 +241,16 @@ def run(
     return Completed(status, *texts)
 
 
+def _in_memory(name: str) -> IO[bytes]:
+    return os.fdopen(os.memfd_create(f"seekwise-{name}", os.MFD_CLOEXEC), "w+b")
+
+
 def kill_marked(mark: str) -> int:
     """Kills every process that carries this mark; returns how many there were."""
     wanted = f"{MARK}={mark}".encode()
     killed = 0
     for _ in range(100):
-        found = [pid for pid in _pids() if wanted in _environment(pid)]
+        found = [pid for pid in process.pids() if pid != os.getpid() and wanted in _environment(pid)]
         if not found:
             return killed
         for pid in found:
@@ -264,10 +268,6 @@ def _may_have_namespace() -> bool:
     return bool(int(effective, 16) >> 21 & 1)
 
 
-def _pids() -> list[int]:
-    return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()]
-
-
 def _environment(pid: int) -> list[bytes]:
     """Empty for a process that is gone, a kernel thread, or one that may not be read.
 
@@ -279,7 +279,7 @@ def _environment(pid: int) -> list[bytes]:
     while True:
         try:
             data = Path(f"/proc/{pid}/environ").read_bytes()
-            fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+            _, fields = process.stat(pid)
         except OSError:
             return []
         state, flags, start, end = fields[0], int(fields[6]), int(fields[47]), int(fields[48])

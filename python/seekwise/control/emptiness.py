@@ -67,14 +67,17 @@ class EmptyProof:
 
     @property
     def used_bytes(self) -> int:
+        """The most that any load may have written, counted from `test_offset_bytes`: what is zeroed at the end."""
         return max(self._used, default=0)
 
     @property
     def test_offset_bytes(self) -> int:
+        """The first MiB stays untouched: signatures and partition tables lie there."""
         return signatures.WINDOW_BYTES
 
     @property
     def test_size_bytes(self) -> int:
+        """All but the first and the last MiB."""
         return self.size_bytes - 2 * signatures.WINDOW_BYTES
 
 

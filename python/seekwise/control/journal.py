@@ -146,6 +146,7 @@ class Journal:
         return None
 
     def is_open(self, entry: Entry) -> bool:
+        """Whether its file is still there, that is, whether old values wait to be restored."""
         return os.path.lexists(self._path(entry.id))
 
     def is_pending(self, entry: Entry) -> bool:

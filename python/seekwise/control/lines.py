@@ -32,12 +32,12 @@ WBT_DEFAULTS_USEC = ("75000", "2000")
 
 
 @dataclass(frozen=True)
-class Lines:
+class ShellLines:
     set: tuple[str, ...]
     undo: tuple[str, ...]
 
 
-def shell_lines(wanted: Changes, old: Changes, *, sudo: bool | None = None, root: Path = Path("/")) -> Lines:
+def shell_lines(wanted: Changes, old: Changes, *, sudo: bool | None = None, root: Path = Path("/")) -> ShellLines:
     """`old`: values as they are (or were) before; more than is wanted does no harm. `sudo` None: unless this is root."""
     with_sudo = os.geteuid() != 0 if sudo is None else sudo
     wanted = normalised(wanted)
@@ -58,7 +58,7 @@ def shell_lines(wanted: Changes, old: Changes, *, sudo: bool | None = None, root
         for name in sorted(before, key=attributes.order):
             if (name in values or _is_moved(name, before, values)) and attributes.in_force(name, before):
                 undo_lines.append(_line(device, name, before[name], with_sudo, root))
-    return Lines(tuple(set_lines), tuple(undo_lines))
+    return ShellLines(tuple(set_lines), tuple(undo_lines))
 
 
 def _is_setting(name: str) -> bool:

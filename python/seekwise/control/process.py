@@ -26,6 +26,7 @@ class ProcessIdentity:
 
     @property
     def of_this_boot(self) -> bool:
+        """False: the process ended with an earlier boot, whatever has its pid now."""
         return self.boot_id == boot_id()
 
 
@@ -73,12 +74,21 @@ def this_process() -> ProcessIdentity:
     return ProcessIdentity(pid, _state_and_start(pid)[1] or 0, boot_id())
 
 
+def pids(root: Path = Path("/")) -> list[int]:
+    """Of all processes; each may end at any moment."""
+    return [int(name) for name in os.listdir(root / "proc") if name.isdigit()]
+
+
+def stat(pid: int, root: Path = Path("/")) -> tuple[str, list[str]]:
+    """The name in /proc/PID/stat, and the fields after it: proc(5)'s third is the first. OSError once the process has ended."""
+    # Anybody may give a process a name that is no UTF-8, and that holds spaces and parentheses.
+    before, _, after = (root / f"proc/{pid}/stat").read_text(errors="replace").rpartition(")")
+    return before.partition("(")[2], after.split()
+
+
 def _state_and_start(pid: int) -> tuple[str, int | None]:
     try:
-        # Anybody may give a process a name that is no UTF-8.
-        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+        _, fields = stat(pid)
     except OSError:
         return "", None
-    # The name in parentheses may itself hold spaces and parentheses: count fields after the last one.
-    fields = text[text.rindex(")") + 2 :].split()
     return fields[0], int(fields[19])

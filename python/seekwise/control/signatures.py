@@ -116,6 +116,7 @@ class Windows:
 
     @property
     def all_zero(self) -> bool:
+        """Of the two windows alone; nothing in between was read."""
         return not any(self.first) and not any(self.last)
 
 

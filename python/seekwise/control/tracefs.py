@@ -58,6 +58,7 @@ class Instance:
     events: tuple[str, ...] = EVENTS
 
     def cpus(self) -> list[Path]:
+        """Folders `per_cpu/cpuN`, by number, with one ring buffer each."""
         return sorted((self.path / "per_cpu").glob("cpu*"), key=lambda path: int(path.name[3:]))
 
     def formats(self) -> dict[str, str]:
@@ -74,9 +75,11 @@ class Instance:
         return total
 
     def start(self) -> None:
+        """Events of the selected devices enter the buffers from now on."""
         (self.path / "tracing_on").write_text("1")
 
     def stop(self) -> None:
+        """What is in the buffers stays and can still be read."""
         (self.path / "tracing_on").write_text("0")
 
 

@@ -14,34 +14,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from seekwise.judge.candidates import Candidates, by_cell
 from seekwise.judge.decision.observed import judge_observations, verdicts
-from seekwise.judge.observation import Metric, Observation, Verdict, Word
+from seekwise.judge.observation import Observation, Verdict
 from seekwise.judge.observe import observations
 from seekwise.judge.records import judge_records, remarks
-from seekwise.judge.rule import CONTROL_SUFFIX, RULE_VERSION
-from seekwise.judge.tables import WinnerTable, winner_tables
+from seekwise.judge.rule import RULE_VERSION
 
 
 def judge(observations: Sequence[Observation]) -> list[Verdict]:
-    """The verdict of every pair of settings in every cell by every metric."""
+    """The verdict of every pair of settings in every combination by every metric."""
     return verdicts(judge_observations(observations))
 
 
 __all__ = [
-    "CONTROL_SUFFIX",
     "RULE_VERSION",
-    "Candidates",
-    "Metric",
     "Observation",
     "Verdict",
-    "WinnerTable",
-    "Word",
-    "by_cell",
     "judge",
     "judge_observations",
     "judge_records",
     "observations",
     "remarks",
-    "winner_tables",
 ]

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from seekwise.linux.buses import BUS_BYTES_PER_S, FASTEST
+from seekwise.store import operations
 from seekwise.store.record import Phase, Record
 from seekwise.workload.study.uses import Use
 
@@ -109,13 +110,13 @@ def _over_the_load(where: str, mine: Sequence[Record], use: Use) -> Iterator[str
 
 
 def _of_phase(record: Record, phase: Phase) -> Iterator[str]:
-    where = f"{record.setting}, {_name(phase)}"
+    where = f"{record.setting}, {operations.name(phase.operation).lower()}"
     # What programs got can come from memory; of our own runs it is known what the device moved.
     moved = phase.bytes if record.conditions.get("imported") else phase.device_bytes or 0
-    rate = moved / phase.elapsed_s if phase.elapsed_s > 0 else 0.0
-    if (limit := _bus(record)) and rate > limit[0]:
+    throughput = moved / phase.elapsed_s if phase.elapsed_s > 0 else 0.0
+    if (limit := _bus(record)) and throughput > limit[0]:
         yield (
-            f"not believable: {where} has {rate / 1e6:,.0f} MB/s, above what the bus carries ({limit[1]}: "
+            f"not believable: {where} has {throughput / 1e6:,.0f} MB/s, above what the bus carries ({limit[1]}: "
             f"{limit[0] / 1e6:,.0f} MB/s); memory answered, or the file counts something else"
         )
     depth = _depth(record)
@@ -140,10 +141,6 @@ def _of_phase(record: Record, phase: Phase) -> Iterator[str]:
 def _count(number: float) -> str:
     """Three digits, and no exponent."""
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
-
-
-def _name(phase: Phase) -> str:
-    return str(phase.operation).replace("seq_", "sequential ").replace("rand_", "random ")
 
 
 def _bus(record: Record) -> tuple[float, str] | None:
@@ -171,8 +168,8 @@ def _stood_still(phase: Phase) -> float:
     if not phase.windows or phase.elapsed_s <= 0:
         return 0.0
     longest = run = 0
-    for rate, _ in phase.windows:
-        run = run + 1 if rate <= 0 else 0
+    for throughput, _ in phase.windows:
+        run = run + 1 if throughput <= 0 else 0
         longest = max(longest, run)
     return longest * phase.elapsed_s / len(phase.windows)
 
@@ -201,7 +198,7 @@ def _powers_of_two(records: Sequence[Record]) -> list[str]:
         ):
             if len(values) >= 2 and all(_is_power(each, 8.0) for each in values):
                 said.append(
-                    f"{setting}, {_name(phases[0])}: exactly {round(values[0]):,} {word} in every repeat, a power of two; "
+                    f"{setting}, {operations.name(phases[0].operation).lower()}: exactly {round(values[0]):,} {word} in every repeat, a power of two; "
                     "a limit was measured (`rate`, `rate_iops`, a control group, a cloud volume), not the drive"
                 )
                 break

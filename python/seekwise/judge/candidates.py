@@ -1,7 +1,7 @@
-"""More than two candidates in one cell: which are not beaten by the best, and which form groups.
+"""More than two candidates in one combination: which are not beaten by the best, and which form groups.
 
-Works on the verdicts of one cell and metric. A pair counts as decided when its verdict is *clear* and its p stands Holm's
-correction over all pairs of the cell: the best is chosen after looking, so every pair was in play.
+Works on the verdicts of one combination and metric. A pair counts as decided when its verdict is *clear* and its p stands Holm's
+correction over all pairs of the combination: the best is chosen after looking, so every pair was in play.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from seekwise.judge.families import holm
 from seekwise.judge.naming import pieces
 from seekwise.judge.observation import Verdict
 from seekwise.judge.rule import LEVEL, more_is_better
+from seekwise.workload.study.quantity import counted
 
 GROUPS_MOST = 4
 """So many groups a cell of a table can carry."""
 
 
 @dataclass(frozen=True)
-class Candidates:
-    """The candidates of one cell by one metric, best estimate first."""
+class Ranking:
+    """The candidates of one combination by one metric, best estimate first."""
 
     table: str
     combination: str
@@ -46,7 +47,7 @@ class Candidates:
             return ""
         named = [" + ".join(pieces(group, self.order)) for group in self.groups[:GROUPS_MOST]]
         rest = len(self.groups) - len(named)
-        return " against ".join(named) + (f" against {rest} more group{'' if rest == 1 else 's'}" if rest else "")
+        return " against ".join(named) + (f" against {counted(rest, 'more group')}" if rest else "")
 
     @property
     def text(self) -> str:
@@ -56,8 +57,8 @@ class Candidates:
         return " / ".join(pieces(self.best, self.order)) if len(self.best) < len(self.order) else "undecided"
 
 
-def candidates(verdicts: Sequence[Verdict], *, level: float = LEVEL) -> Candidates:
-    """From all verdicts of one cell and metric."""
+def candidates(verdicts: Sequence[Verdict], *, level: float = LEVEL) -> Ranking:
+    """From all verdicts of one combination and metric."""
     first = verdicts[0]
     names = list(dict.fromkeys(name for v in verdicts for name in (v.setting_a, v.setting_b)))
     adjusted = holm([math.nan if v.p_value is None else v.p_value for v in verdicts])
@@ -78,7 +79,7 @@ def candidates(verdicts: Sequence[Verdict], *, level: float = LEVEL) -> Candidat
         if cut == len(order) or all((better, worse) in beaten_by for better in order[:cut] for worse in order[cut:]):
             groups.append(tuple(order[start:cut]))
             start = cut
-    return Candidates(
+    return Ranking(
         table=first.table,
         combination=first.combination,
         metric=first.metric,
@@ -89,8 +90,8 @@ def candidates(verdicts: Sequence[Verdict], *, level: float = LEVEL) -> Candidat
     )
 
 
-def by_cell(verdicts: Sequence[Verdict], *, level: float = LEVEL) -> list[Candidates]:
-    """Candidates of every (table, cell, metric), in order of first appearance."""
+def by_combination(verdicts: Sequence[Verdict], *, level: float = LEVEL) -> list[Ranking]:
+    """Candidates of every (table, combination, metric), in order of first appearance."""
     families: dict[tuple[str, str, str], list[Verdict]] = {}
     for v in verdicts:
         families.setdefault((v.table, v.combination, v.metric), []).append(v)

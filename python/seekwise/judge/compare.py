@@ -1,10 +1,10 @@
 """Two runs of the same work on the same storage: what changed from one to the other.
 
-        base ──┐   same device, same load,          a cell × setting of the base against the same of the new run,
-        new  ──┴─  same cells and settings    →     judged by the one rule; first block with first block, and so on
+        base ──┐   same device, same load,                  a combination × setting of the base against the same of the new run,
+        new  ──┴─  same combinations and settings    →     judged by the one rule; first repetition with first repetition, and so on
 
-Blocks of two runs shared no hour and no temperature, so a difference is shown to exist, not what made it: only settings that
-met in one block are compared fairly. The report says so. What does not compare is refused with every reason.
+Repetitions of two runs shared no hour and no temperature, so a difference is shown to exist, not what made it: only settings that
+met in one repetition are compared fairly. The report says so. What does not compare is refused with every reason.
 
 Runs of different backends (the same drives measured, virtual, simulated) are not before and after: for them `agreement` says
 how far the one predicts the other.
@@ -20,27 +20,27 @@ from typing import Any, ClassVar
 import numpy as np
 
 from seekwise.judge.decision.observed import judge_observations, verdicts
-from seekwise.judge.decision.runs import DIFFERENCES, PAIRS_LEAST, UNCONFIRMED
+from seekwise.judge.decision.runs import together
 from seekwise.judge.observation import Observation, Verdict
-from seekwise.judge.observe import cell_of, observations, values
-from seekwise.judge.percentiles import merged, percentile_ns
+from seekwise.judge.observe import combination_of, observations, values
 from seekwise.judge.quantiles import QuantileRatio, quantile_ratios
 from seekwise.judge.records import is_exact
 from seekwise.judge.rule import ALPHA, CONTROL_SUFFIX, more_is_better
+from seekwise.store.percentiles import merged
 from seekwise.store.record import Record
 
 GAP_SHARE = 0.05
-"""Cells whose best and worst setting are closer than this do not count for "the same best setting"."""
+"""Combinations whose best and worst setting are closer than this do not count for "the same best setting"."""
 
 
 @dataclass(frozen=True)
-class Side:
+class ComparedRun:
     """One run, as far as comparing needs it."""
 
     run_id: str
     records: Sequence[Record]
     loads: Mapping[str, Mapping[str, Any]]
-    """By cell: everything that defines the work, as plain data."""
+    """By combination: everything that defines the work, as plain data."""
     devices: tuple[str, ...]
     """What the work ran on, most specific name first known: model and serial, or drive model; empty when not known."""
     facts: Mapping[str, str] = field(default_factory=dict)
@@ -48,19 +48,18 @@ class Side:
 
     @property
     def provenance(self) -> str:
+        """measured, virtual or simulated; `measured` for a run without records."""
         return self.records[0].provenance if self.records else "measured"
 
     @property
     def compared(self) -> list[Record]:
         """Records that compete: no drift check, no second label of the A/A check."""
-        return [
-            r for r in self.records if r.conditions.get("role") != "sentinel" and not r.setting.endswith(CONTROL_SUFFIX)
-        ]
+        return [r for r in self.records if r.role != "sentinel" and not r.setting.endswith(CONTROL_SUFFIX)]
 
 
 @dataclass(frozen=True)
 class Change:
-    """One cell and setting by one metric, new against base: a ratio above 1 is a higher value in the new run."""
+    """One combination and setting by one metric, new against base: a ratio above 1 is a higher value in the new run."""
 
     combination: str
     setting: str
@@ -75,16 +74,17 @@ class Comparison:
     new: str
     changes: tuple[Change, ...]
     quantiles: Mapping[tuple[str, str, str], Sequence[QuantileRatio]]
-    """By cell, setting and operation: access time of the new run over the base, quantile by quantile."""
+    """By combination, setting and operation: access time of the new run over the base, quantile by quantile."""
     notes: tuple[str, ...]
     pairs: int = 1
     """Pairs of runs that it rests on; `base` and `new` are the newest."""
 
     def count(self, outcome: str) -> int:
+        """Changes with this outcome, e.g. `regression`."""
         return sum(change.outcome == outcome for change in self.changes)
 
 
-def reasons_against(base: Side, new: Side, *, same_devices: bool = True) -> list[str]:
+def reasons_against(base: ComparedRun, new: ComparedRun, *, same_devices: bool = True) -> list[str]:
     """Why two runs do not compare; empty if they do. `same_devices` False: other devices are what is compared."""
     found = []
     for side in (base, new):
@@ -97,17 +97,17 @@ def reasons_against(base: Side, new: Side, *, same_devices: bool = True) -> list
     shared = base.loads.keys() & new.loads.keys()
     if not shared:
         found.append("the runs have no combination of workload and configuration in common")
-    for cell in sorted(shared):
-        a, b = base.loads[cell], new.loads[cell]
+    for combination in sorted(shared):
+        a, b = base.loads[combination], new.loads[combination]
         for name in sorted(a.keys() | b.keys()):
             if a.get(name) != b.get(name):
-                found.append(f"different load in {cell}: {name} {a.get(name)} against {b.get(name)}")
+                found.append(f"different load in {combination}: {name} {a.get(name)} against {b.get(name)}")
     if shared and not {r.setting for r in base.compared} & {r.setting for r in new.compared}:
         found.append("no setting in common")
     return found
 
 
-def notes(base: Side, new: Side) -> list[str]:
+def notes(base: ComparedRun, new: ComparedRun) -> list[str]:
     """Differences that do not forbid comparing but must be said."""
     said = ["the runs were not interleaved: something else may have changed between them"]
     for name in sorted(base.facts.keys() | new.facts.keys()):
@@ -122,29 +122,25 @@ def notes(base: Side, new: Side) -> list[str]:
     return said
 
 
-def compare(base: Side, new: Side, *, alpha: float = ALPHA) -> Comparison:
-    """Judges every cell and setting that both runs have."""
+def compare(base: ComparedRun, new: ComparedRun, *, alpha: float = ALPHA) -> Comparison:
+    """Judges every combination and setting that both runs have."""
     sides = {"base": base, "new": new}
     made: list[Observation] = []
     places: dict[str, tuple[str, str]] = {}
     for label, side in sides.items():
         of_side = observations(side.compared)
-        for o, block in zip(of_side, _block_ranks(of_side), strict=True):
-            cell = f"{o.combination} [{o.setting}]"
-            places[cell] = (o.combination, o.setting)
-            made.append(Observation("compare", cell, block, label, o.metric, o.value))
-    # Base first, whatever the order of cells: ratios are then base / new in every verdict.
+        for o, repetition in zip(of_side, _repetition_ranks(of_side), strict=True):
+            combination = f"{o.combination} [{o.setting}]"
+            places[combination] = (o.combination, o.setting)
+            made.append(Observation("compare", combination, repetition, label, o.metric, o.value))
+    # Base first, whatever the order of combinations: ratios are then base / new in every verdict.
     found = verdicts(judge_observations(made, alpha=alpha, exact=is_exact([*base.records, *new.records])))
-    changes = [Change(*places[v.combination], _turned(v), _outcome(v)) for v in found]
+    changes = [Change(*places[v.combination], v if v.setting_a == "new" else v.turned(), _outcome(v)) for v in found]
     return Comparison(base.run_id, new.run_id, tuple(changes), _quantiles(base, new), tuple(notes(base, new)))
 
 
 def over_pairs(found: Sequence[Comparison], *, needs_confirmation: bool) -> Comparison:
-    """One comparison of those of one or more pairs of runs, oldest first: ratio as a geometric mean, the widest interval, all else of the newest.
-
-    What differs from run to run whatever is set is not in the noise of one run. So a difference is a regression or an improvement where all of
-    at least `PAIRS_LEAST` pairs show it (one, without `needs_confirmation`), and `unconfirmed` where some do.
-    """
+    """One comparison of those of one or more pairs of runs, oldest first: ratio as a geometric mean, the widest interval, all else of the newest."""
     newest = found[-1]
     changes = []
     for change in newest.changes:
@@ -155,21 +151,14 @@ def over_pairs(found: Sequence[Comparison], *, needs_confirmation: bool) -> Comp
             for each in one.changes
             if (each.combination, each.setting, each.verdict.metric) == place
         ]
-        outcomes = {each.outcome for each in same}
-        if len(outcomes) == 1:
-            lone = needs_confirmation and len(same) < PAIRS_LEAST and change.outcome in DIFFERENCES
-            outcome = UNCONFIRMED if lone else change.outcome
-        elif outcomes & DIFFERENCES:
-            outcome = UNCONFIRMED
-        else:
-            outcome = "undecided" if "undecided" in outcomes else "small"
+        outcome = together([each.outcome for each in same], needs_confirmation=needs_confirmation)
         changes.append(replace(change, outcome=outcome, verdict=_together([each.verdict for each in same])))
     return replace(newest, changes=tuple(changes), pairs=len(found))
 
 
 def _together(verdicts: Sequence[Verdict]) -> Verdict:
     """The newest with the ratio of all."""
-    known = [v for v in verdicts if all(math.isfinite(x) and x > 0 for x in (v.ratio, v.ratio_low, v.ratio_high))]
+    known = [v for v in verdicts if all(math.isfinite(x) and x > 0 for x in v.interval)]
     if len(known) < 2:
         return verdicts[-1]
     ratio = math.exp(sum(math.log(v.ratio) for v in known) / len(known))
@@ -177,27 +166,10 @@ def _together(verdicts: Sequence[Verdict]) -> Verdict:
     return replace(verdicts[-1], ratio=ratio, ratio_low=low, ratio_high=high)
 
 
-def _block_ranks(rows: Sequence[Observation]) -> list[int]:
-    """Blocks counted from 0 in each run, so that first meets first."""
-    rank = {block: i for i, block in enumerate(sorted({o.repetition for o in rows}))}
+def _repetition_ranks(rows: Sequence[Observation]) -> list[int]:
+    """Repetitions counted from 0 in each run, so that first meets first."""
+    rank = {repetition: i for i, repetition in enumerate(sorted({o.repetition for o in rows}))}
     return [rank[o.repetition] for o in rows]
-
-
-def _turned(v: Verdict) -> Verdict:
-    """The verdict with `new` as setting a: ratio = new / base."""
-    if v.setting_a == "new":
-        return v
-    inverse = [1 / x if x and math.isfinite(x) else math.nan for x in (v.ratio, v.ratio_high, v.ratio_low)]
-    return Verdict(
-        **{
-            **v.__dict__,
-            "setting_a": "new",
-            "setting_b": "base",
-            "ratio": inverse[0],
-            "ratio_low": inverse[1],
-            "ratio_high": inverse[2],
-        }
-    )
 
 
 def _outcome(v: Verdict) -> str:
@@ -206,15 +178,15 @@ def _outcome(v: Verdict) -> str:
     return v.word
 
 
-def _quantiles(base: Side, new: Side) -> dict[tuple[str, str, str], Sequence[QuantileRatio]]:
-    def histograms(side: Side) -> dict[tuple[str, str, str], dict[int, dict[int, int]]]:
-        ranks = {block: i for i, block in enumerate(sorted({r.repetition for r in side.compared}))}
+def _quantiles(base: ComparedRun, new: ComparedRun) -> dict[tuple[str, str, str], Sequence[QuantileRatio]]:
+    def histograms(side: ComparedRun) -> dict[tuple[str, str, str], dict[int, dict[int, int]]]:
+        ranks = {repetition: i for i, repetition in enumerate(sorted({r.repetition for r in side.compared}))}
         found: dict[tuple[str, str, str], dict[int, dict[int, int]]] = {}
         for record in side.compared:
             for phase in record.phases if record.valid else ():
                 runs = found.setdefault((record.combination, record.setting, phase.operation), {})
-                block = ranks[record.repetition]
-                runs[block] = merged([runs.get(block, {}), phase.latency_bins])
+                repetition = ranks[record.repetition]
+                runs[repetition] = merged([runs.get(repetition, {}), phase.latency_bins])
         return found
 
     before, after = histograms(base), histograms(new)
@@ -229,7 +201,7 @@ P99_OPERATIONS_MIN = 200
 
 
 @dataclass(frozen=True)
-class Pair:
+class ValuePair:
     """Two values of one combination and setting: means over the repetitions, in bytes/s, ns, or MB per CPU second."""
 
     SHOWN: ClassVar = ("error",)
@@ -249,10 +221,12 @@ class Pair:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How well one run predicts another, over all cells and settings that both have, by metric."""
+    """How well one run predicts another, over all combinations and settings that both have, by metric."""
+
+    NAMES: ClassVar = {"combinations": "cells"}
 
     metric: str
-    cells: int
+    combinations: int
     """Combinations compared."""
     median_error: float
     """Median of |ratio − 1| as a share, on the log scale turned back: 0.03 is 3 %."""
@@ -260,34 +234,34 @@ class Agreement:
     worst_error: float
     worst_place: str
     same_best: int
-    """Cells in which the new run's best setting is the base's best, or less than 5 % behind it there …"""
+    """Combinations in which the new run's best setting is the base's best, or less than 5 % behind it there …"""
     same_best_of: int
     """… of those in which the base's best and worst setting are at least 5 % apart."""
 
 
-def pairs(base: Side, new: Side) -> list[Pair]:
+def pairs(base: ComparedRun, new: ComparedRun) -> list[ValuePair]:
     """Everything that both runs have."""
     a, b = (_means(side) for side in (base, new))
     order = {metric: number for number, metric in enumerate(AGREE_METRICS)}
-    found = [Pair(*key, value, b[key]) for key, value in a.items() if key in b]
+    found = [ValuePair(*key, value, b[key]) for key, value in a.items() if key in b]
     return sorted(found, key=lambda pair: (order.get(pair.metric, len(order)), pair.combination, pair.setting))
 
 
-def agreement(found: Sequence[Pair]) -> list[Agreement]:
-    """Means over blocks compared; no test, because a model is not expected to be equal but to be near."""
+def agreement(found: Sequence[ValuePair]) -> list[Agreement]:
+    """Means over repetitions compared; no test, because a model is not expected to be equal but to be near."""
     return [
         _agreement(metric, [p for p in found if p.metric == metric])
         for metric in dict.fromkeys(p.metric for p in found)
     ]
 
 
-def _agreement(metric: str, found: list[Pair]) -> Agreement:
+def _agreement(metric: str, found: list[ValuePair]) -> Agreement:
     errors = np.array([abs(math.log(pair.new / pair.base)) for pair in found])
     worst = found[int(errors.argmax())]
     better = (lambda value: value) if more_is_better(metric) else (lambda value: -value)
     same = of = 0
-    for cell in dict.fromkeys(pair.combination for pair in found):
-        there = [pair for pair in found if pair.combination == cell]
+    for combination in dict.fromkeys(pair.combination for pair in found):
+        there = [pair for pair in found if pair.combination == combination]
         best, worst_there = (pick(there, key=lambda p: better(p.base)).base for pick in (max, min))
         if abs(math.log(best / worst_there)) < math.log1p(GAP_SHARE):
             continue
@@ -306,17 +280,15 @@ def _agreement(metric: str, found: list[Pair]) -> Agreement:
     )
 
 
-def _means(side: Side) -> dict[tuple[str, str, str], float]:
-    """Mean over blocks (geometric) by (metric, cell, setting)."""
+def _means(side: ComparedRun) -> dict[tuple[str, str, str], float]:
+    """Mean over repetitions (geometric) by (metric, combination, setting)."""
     logs: dict[tuple[str, str, str], list[float]] = {}
     for record in side.compared if side.records else ():
         for phase in record.phases if record.valid else ():
             found = values(phase)
-            if sum(phase.latency_bins.values()) >= P99_OPERATIONS_MIN:
-                found["p99"] = float(percentile_ns(phase.latency_bins, 99) or 0)
-            elif "99" in phase.reported_percentiles_ns and phase.ios >= P99_OPERATIONS_MIN:
-                found["p99"] = float(phase.reported_percentiles_ns["99"])
+            if p99_ns := phase.percentile_ns(99, P99_OPERATIONS_MIN):
+                found["p99"] = float(p99_ns)
             for metric, value in found.items():
                 if value > 0:
-                    logs.setdefault((metric, cell_of(record, phase), record.setting), []).append(math.log(value))
+                    logs.setdefault((metric, combination_of(record, phase), record.setting), []).append(math.log(value))
     return {key: math.exp(sum(each) / len(each)) for key, each in logs.items()}

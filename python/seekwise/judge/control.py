@@ -1,7 +1,7 @@
 """The A/A control: one setting under two labels. Whatever is found between them is false.
 
 Every study carries one. It says how large a difference chance alone produces here (and so raises the threshold of a win), and
-the share of cells in which the rule names a winner between a setting and itself is printed beside the results.
+the share of combinations in which the rule names a winner between a setting and itself is printed beside the results.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ class ControlReport:
 
     @property
     def wins_false_share(self) -> float:
+        """Share of all comparisons, undecided ones included; 0 without any."""
         return self.wins_false / self.comparisons if self.comparisons else 0.0
 
     @property

@@ -1,10 +1,12 @@
-"""Drift: what the reference cell did at both ends of each block.
+"""Drift: what the reference combination did at both ends of each repetition.
 
-        block 1: S … … … S   block 2: S … … … S   …        S = drift check: the reference setting in one cell, always the same
+        repetition 1: S … … … S   repetition 2: S … … … S   …
 
-Candidates are compared inside their block, so slow drift does not choose a winner. It is said nevertheless, because it says
+S is a drift check: the reference setting in one combination, always the same.
+
+Candidates are compared inside their repetition, so slow drift does not choose a winner. It is said nevertheless, because it says
 whether the machine was itself: ln value against the drift check's place in the run, a straight line, and the change from the first
-to the last drift check with its 95 % interval (least squares; drift checks of one cell and operation).
+to the last drift check with its 95 % interval (least squares; drift checks of one combination and operation).
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from seekwise.judge.observe import cell_of, values
+from seekwise.judge.observe import combination_of, values
 from seekwise.judge.rule import threshold_log
 from seekwise.store.record import Record
 
@@ -25,7 +27,7 @@ SENTINELS_MIN = 4
 
 @dataclass(frozen=True)
 class Drift:
-    """Change from the first to the last drift check of one cell by one metric."""
+    """Change from the first to the last drift check of one combination by one metric."""
 
     combination: str
     metric: str
@@ -38,17 +40,19 @@ class Drift:
 
 
 def drifts(records: Sequence[Record], metrics: Sequence[str] = ("rate", "access_time")) -> list[Drift]:
-    """Of every cell that has drift checks; `records` may hold anything else as well."""
+    """Of every combination that has drift checks; `records` may hold anything else as well."""
     series: dict[tuple[str, str], list[tuple[int, float]]] = {}
     for record in records:
-        if record.conditions.get("role") != "sentinel" or not record.valid:
+        if record.role != "sentinel" or not record.valid:
             continue
         for phase in record.phases:
             for metric, value in values(phase).items():
                 if metric in metrics and value > 0:
-                    series.setdefault((cell_of(record, phase), metric), []).append((record.trial, math.log(value)))
+                    series.setdefault((combination_of(record, phase), metric), []).append(
+                        (record.trial, math.log(value))
+                    )
     found = []
-    for (cell, metric), points in series.items():
+    for (combination, metric), points in series.items():
         if len(points) < SENTINELS_MIN:
             continue
         places, logs = zip(*sorted(points), strict=True)
@@ -60,6 +64,14 @@ def drifts(records: Sequence[Record], metrics: Sequence[str] = ("rate", "access_
         change = float(slope) * span
         shown = abs(change) > half and abs(change) >= threshold_log(metric)
         found.append(
-            Drift(cell, metric, math.exp(change), math.exp(change - half), math.exp(change + half), len(points), shown)
+            Drift(
+                combination,
+                metric,
+                math.exp(change),
+                math.exp(change - half),
+                math.exp(change + half),
+                len(points),
+                shown,
+            )
         )
     return found

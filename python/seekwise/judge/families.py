@@ -1,4 +1,4 @@
-"""Many comparisons at once: false discovery rate over a table, family-wise error inside a cell.
+"""Many comparisons at once: false discovery rate over a table, family-wise error inside a combination.
 
 A table without any difference is the hard case: there Benjamini-Hochberg at level α shows a winner in at most α of the
 tables. With many true differences it is wasteful, because it still corrects for all m hypotheses although only m0 of them

@@ -1,11 +1,11 @@
-"""Observations as a grid: every usable value of one metric of one table by cell, block and setting.
+"""Observations as a grid: every usable value of one metric of one table by combination, repetition and setting.
 
-        y = ln(value) = setting + block + error                 one cell
+        y = ln(value) = setting + repetition + error                 one combination
 
-A block holds every setting once, so the difference of two settings within a block is free of the block's own luck (drift,
-a full file system, a warm room). Several observations of one setting in one block count as one, their mean.
+A repetition holds every setting once, so the difference of two settings within a repetition is free of the repetition's own luck (drift,
+a full file system, a warm room). Several observations of one setting in one repetition count as one, their mean.
 
-What cannot be used is left out and counted: values that are not finite, or not above zero (they have no logarithm). A block
+What cannot be used is left out and counted: values that are not finite, or not above zero (they have no logarithm). A repetition
 in which one of the two settings is missing says nothing about that pair.
 """
 
@@ -23,70 +23,73 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Grid:
-    """All usable values of one metric of one table: `log_values[cell, block, setting]`, NaN where there is none."""
+class ValueGrid:
+    """All usable values of one metric of one table: `log_values[combination, repetition, setting]`, NaN where there is none."""
 
     table: str
     metric: str
-    cells: tuple[str, ...]
-    blocks: tuple[int, ...]
+    combinations: tuple[str, ...]
+    repetitions: tuple[int, ...]
     settings: tuple[str, ...]
     log_values: Array
     asked: NDArray[np.bool_]
-    """[cell, setting]: the setting was observed in this cell at least once, usable or not."""
+    """[combination, setting]: the setting was observed in this combination at least once, usable or not."""
     unusable: NDArray[np.int64]
-    """[cell, setting]: observations without a logarithm."""
+    """[combination, setting]: observations without a logarithm."""
 
     def setting_index(self, setting: str) -> int:
+        """Its place on the third axis; ValueError for an unknown setting."""
         return self.settings.index(setting)
 
 
-def grids(observations: Iterable[Observation]) -> list[Grid]:
-    """Observations by table and metric; every order is the order of first appearance, blocks ascending."""
+def grids(observations: Iterable[Observation]) -> list[ValueGrid]:
+    """Observations by table and metric; every order is the order of first appearance, repetitions ascending."""
     rows: dict[tuple[str, str], list[Observation]] = {}
     for observation in observations:
         rows.setdefault((observation.table, observation.metric), []).append(observation)
     return [_grid(table, metric, members) for (table, metric), members in rows.items()]
 
 
-def _grid(table: str, metric: str, rows: list[Observation]) -> Grid:
-    cells = {name: i for i, name in enumerate(dict.fromkeys(row.combination for row in rows))}
+def _grid(table: str, metric: str, rows: list[Observation]) -> ValueGrid:
+    combinations = {name: i for i, name in enumerate(dict.fromkeys(row.combination for row in rows))}
     settings = {name: i for i, name in enumerate(dict.fromkeys(row.setting for row in rows))}
-    blocks = {number: i for i, number in enumerate(sorted({row.repetition for row in rows}))}
+    repetitions = {number: i for i, number in enumerate(sorted({row.repetition for row in rows}))}
     at = (
-        np.array([cells[row.combination] for row in rows]),
-        np.array([blocks[row.repetition] for row in rows]),
+        np.array([combinations[row.combination] for row in rows]),
+        np.array([repetitions[row.repetition] for row in rows]),
         np.array([settings[row.setting] for row in rows]),
     )
     values = np.array([row.value for row in rows], dtype=float)
     usable = np.isfinite(values) & (values > 0)
     logs = np.log(np.where(usable, values, 1.0))
-    total = np.zeros((len(cells), len(blocks), len(settings)))
+    total = np.zeros((len(combinations), len(repetitions), len(settings)))
     count = np.zeros_like(total)
     np.add.at(total, at, np.where(usable, logs, 0.0))
     np.add.at(count, at, usable)
-    asked = np.zeros((len(cells), len(settings)), dtype=bool)
+    asked = np.zeros((len(combinations), len(settings)), dtype=bool)
     asked[at[0], at[2]] = True
-    unusable = np.zeros((len(cells), len(settings)), dtype=np.int64)
+    unusable = np.zeros((len(combinations), len(settings)), dtype=np.int64)
     np.add.at(unusable, (at[0], at[2]), ~usable)
     with np.errstate(invalid="ignore"):
         log_values = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-    return Grid(table, metric, tuple(cells), tuple(blocks), tuple(settings), log_values, asked, unusable)
+    return ValueGrid(
+        table, metric, tuple(combinations), tuple(repetitions), tuple(settings), log_values, asked, unusable
+    )
 
 
 def fit(values: Array) -> tuple[Array, int]:
-    """Residuals of setting + block in one cell (NaN where nothing was observed), and the degrees of freedom left."""
+    """Residuals of setting + repetition in one combination (NaN where nothing was observed), and the degrees of freedom left."""
     present = ~np.isnan(values)
     if present.all() and values.size:
         errors = values - values.mean(axis=0) - values.mean(axis=1, keepdims=True) + values.mean()
         return errors, (values.shape[0] - 1) * (values.shape[1] - 1)
-    block, setting = np.nonzero(present)
-    design = np.zeros((len(block), sum(values.shape)))
-    design[np.arange(len(block)), block] = 1
-    design[np.arange(len(block)), values.shape[0] + setting] = 1
+    repetition, setting = np.nonzero(present)
+    design = np.zeros((len(repetition), sum(values.shape)))
+    design[np.arange(len(repetition)), repetition] = 1
+    design[np.arange(len(repetition)), values.shape[0] + setting] = 1
     errors = np.full(values.shape, np.nan)
-    if not len(block):
+    if not len(repetition):
         return errors, 0
     solution, _, rank, _ = np.linalg.lstsq(design, values[present], rcond=None)
     errors[present] = values[present] - design @ solution
-    return errors, len(block) - int(rank)
+    return errors, len(repetition) - int(rank)

@@ -1,18 +1,18 @@
-"""Variance borrowed from the other cells: the moderated t test.
+"""Variance borrowed from the other combinations: the moderated t test.
 
-Three blocks give each cell two degrees of freedom: too few to know its noise. A table has many cells with noise of the same
+Three repetitions give each combination two degrees of freedom: too few to know its noise. A table has many combinations with noise of the same
 kind, so the variance of each is drawn towards what is typical for the table, as far as the table itself shows that its
-cells resemble each other.
+combinations resemble each other.
 
-Modelled:      s² of a cell | σ² ~ σ² χ²(df)/df, and 1/σ² ~ χ²(d0)/(d0 s0²) over the cells; then s²/s0² ~ F(df, d0), the
+Modelled:      s² of a combination | σ² ~ σ² χ²(df)/df, and 1/σ² ~ χ²(d0)/(d0 s0²) over the combinations; then s²/s0² ~ F(df, d0), the
                posterior variance is (d0 s0² + df s²)/(d0 + df), and the moderated t has d0 + df degrees of freedom
                (Smyth 2004, "Linear models and empirical Bayes methods for assessing differential expression in microarray
                experiments", sections 3 to 6).
-Differs:       Smyth puts one estimate in place of (d0, s0²). From a few dozen cells with two degrees of freedom each that
+Differs:       Smyth puts one estimate in place of (d0, s0²). From a few dozen combinations with two degrees of freedom each that
                estimate is often too sure, and too many "winners" follow (measured: 10 null tables in 100 instead of 5 with
-               60 cells at 3 blocks). Here every (d0, s0²) of a grid keeps the weight that its likelihood gives it, and p
-               is the weighted mean: certainty about the noise is used only as far as the cells support it.
-Not modelled:  noise that depends on the mean; cells that borrow only from their like.
+               60 combinations at 3 repetitions). Here every (d0, s0²) of a grid keeps the weight that its likelihood gives it, and p
+               is the weighted mean: certainty about the noise is used only as far as the combinations support it.
+Not modelled:  noise that depends on the mean; combinations that borrow only from their like.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from scipy import special
 Array = NDArray[np.float64]
 
 D0_GRID = np.array([0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 20.0])
-"""Prior degrees of freedom that are thought possible: 0.5 is cells that have little in common, 20 almost equal noise.
-Not beyond: cells of real storage differ, and a handful that resemble each other by chance must not hide that."""
+"""Prior degrees of freedom that are thought possible: 0.5 is combinations that have little in common, 20 almost equal noise.
+Not beyond: combinations of real storage differ, and a handful that resemble each other by chance must not hide that."""
 S0_STEPS = np.linspace(-2.0, 2.0, 5)
 """s0² is tried at these standard errors around its estimate for each d0."""
 WEIGHT_MIN = 3e-3
@@ -36,7 +36,7 @@ WEIGHT_MIN = 3e-3
 
 @dataclass(frozen=True)
 class Prior:
-    """What a table says about the variance of a cell before the cell itself is asked: weighted points (d0, s0²)."""
+    """What a table says about the variance of a combination before the combination itself is asked: weighted points (d0, s0²)."""
 
     d0: Array
     s0_squared: Array
@@ -49,12 +49,8 @@ class Prior:
 
     @property
     def d0_mean(self) -> float:
+        """Degrees of freedom that the prior adds, averaged by weight."""
         return float(self.d0 @ self.weight)
-
-    @property
-    def s0_squared_median(self) -> float:
-        """The typical variance of one block's difference: weighted geometric mean of s0²."""
-        return float(np.exp(np.log(self.s0_squared) @ self.weight)) if len(self.d0) else float("nan")
 
     def squeeze(self, s_squared: Array, df: Array) -> tuple[Array, Array]:
         """Posterior variance and degrees of freedom of each row, averaged over the points; for intervals and planning."""
@@ -77,7 +73,7 @@ NO_PRIOR = Prior(np.zeros(0), np.zeros(0), np.zeros(0))
 
 
 def fit_prior(s_squared: Array, df: Array) -> Prior:
-    """What the variances of a table's cells say about each other. Variances of zero (rounded numbers) say nothing here."""
+    """What the variances of a table's combinations say about each other. Variances of zero (rounded numbers) say nothing here."""
     usable = (s_squared > 0) & (df > 0) & np.isfinite(s_squared)
     if usable.sum() < 2:
         return NO_PRIOR

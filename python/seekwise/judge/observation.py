@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
-
-Metric = Literal["rate", "access_time", "cpu_efficiency", "p99"]
-"""rate: bytes/s (more is better) · access_time: mean ns (less) · cpu_efficiency: MB per system-CPU second (more) · p99: ns (less)."""
 
 Word = Literal["clear", "small", "tie", "undecided"]
 
@@ -22,24 +21,25 @@ class Observation:
     repetition: int
     setting: str
     metric: str
+    """rate: bytes/s (more is better) · access_time: mean ns (less) · cpu_efficiency: MB per system-CPU second (more) · p99: ns (less)."""
     value: float
 
 
-BLOCKS_MANY = 100
-"""Above this a forecast of blocks is not a number to plan with."""
+REPETITIONS_MANY = 100
+"""Above this a forecast of repetitions is not a number to plan with."""
 
 
-def repetitions_text(blocks: int) -> str:
+def repetitions_text(repetitions: int) -> str:
     """`about 12 more repetitions`, or `over 100 more repetitions` of a forecast that only says many."""
-    many = f"over {BLOCKS_MANY}" if blocks > BLOCKS_MANY else f"about {blocks}"
-    return f"{many} more repetition{'' if blocks == 1 else 's'}"
+    many = f"over {REPETITIONS_MANY}" if repetitions > REPETITIONS_MANY else f"about {repetitions}"
+    return f"{many} more repetition{'' if repetitions == 1 else 's'}"
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A against B in one cell by one metric."""
+    """A against B in one combination by one metric."""
 
-    NAMES: ClassVar = {"combination": "cell"}
+    NAMES: ClassVar = {"combination": "cell", "repetitions": "blocks", "repetitions_more": "blocks_more"}
 
     table: str
     combination: str
@@ -59,16 +59,16 @@ class Verdict:
     """95 % interval of the ratio."""
     q_value: float | None
     """Corrected for all comparisons of the study."""
-    blocks: int
+    repetitions: int
     """Repetitions with both settings."""
-    blocks_more: int | None
-    """How many more blocks would probably decide; None when decided. A guess above `BLOCKS_MANY` only says many."""
+    repetitions_more: int | None
+    """How many more repetitions would probably decide; None when decided. A guess above `REPETITIONS_MANY` only says many."""
     rule_version: str
     reason: str = ""
     unsteady: tuple[str, ...] = ()
     """Which of the two did not reach a steady state, where that keeps the verdict from being decided."""
     p_value: float | None = None
-    """Two-sided, before any correction for many comparisons; None below the least number of blocks."""
+    """Two-sided, before any correction for many comparisons; None below the least number of repetitions."""
 
     @property
     def loser(self) -> str | None:
@@ -76,3 +76,23 @@ class Verdict:
         if self.winner is None:
             return None
         return self.setting_b if self.winner == self.setting_a else self.setting_a
+
+    @property
+    def interval(self) -> tuple[float, float, float]:
+        """(estimate, low, high) of the ratio."""
+        return self.ratio, self.ratio_low, self.ratio_high
+
+    def turned(self) -> Verdict:
+        """The same with b as the first setting: ratios are b / a."""
+        ratio, low, high = (1 / each if each else math.inf for each in (self.ratio, self.ratio_high, self.ratio_low))
+        return replace(
+            self, setting_a=self.setting_b, setting_b=self.setting_a, ratio=ratio, ratio_low=low, ratio_high=high
+        )
+
+
+def interval_of(verdicts: Sequence[Verdict], setting: str, other: str) -> tuple[float, float, float] | None:
+    """(estimate, low, high) of `setting` / `other`; None where no verdict is of the two."""
+    found = next((v for v in verdicts if {v.setting_a, v.setting_b} == {setting, other}), None)
+    if found is None:
+        return None
+    return (found if found.setting_a == setting else found.turned()).interval

@@ -1,9 +1,9 @@
 """Records become observations: which numbers of a trial are judged, and in which family.
 
 - table: one run. Everything that a reader sees side by side shares one error rate and lends each other its noise.
-- cell:  operation, then the record's own cell: `seq_read disk=vda threads=8`.
-- An operation with several thread counts also gets one cell without them (`seq_read disk=vda`): the geometric mean over
-  the thread counts, block by block. That is the row of the articles' winner table.
+- combination: operation, then the record's own combination: `seq_read disk=vda threads=8`.
+- An operation with several thread counts also gets one combination without them (`seq_read disk=vda`): the geometric mean over
+  the thread counts, repetition by repetition. That is the row of the articles' winner table.
 
 Only valid trials are observed. A value that a trial cannot give (no CPU second seen, too few operations for p99) is absent,
 not zero.
@@ -15,7 +15,6 @@ import math
 from collections.abc import Iterable, Sequence
 
 from seekwise.judge.observation import Observation
-from seekwise.judge.percentiles import percentile_is_supported, percentile_ns
 from seekwise.store.record import Phase, Record
 from seekwise.workload.study import combination_key
 
@@ -33,27 +32,16 @@ def values(phase: Phase) -> dict[str, float]:
     efficiency = phase.cpu_efficiency
     if efficiency is not None:
         found["cpu_efficiency"] = efficiency
-    operations = sum(phase.latency_bins.values())
-    if percentile_is_supported(operations, 99):
-        p99_ns = percentile_ns(phase.latency_bins, 99)
-        if p99_ns is not None:
-            found["p99"] = float(p99_ns)
-    elif "99" in phase.reported_percentiles_ns and percentile_is_supported(phase.ios, 99):
-        found["p99"] = float(phase.reported_percentiles_ns["99"])
+    p99_ns = phase.percentile_ns(99)
+    if p99_ns is not None:
+        found["p99"] = float(p99_ns)
     return found
 
 
 def observations(records: Iterable[Record], *, over_threads: bool = True) -> list[Observation]:
     """Everything that valid records say; with `over_threads` also per operation over all thread counts."""
     made = [
-        Observation(
-            record.run_id,
-            f"{phase.operation} {record.combination}".rstrip(),
-            record.repetition,
-            record.setting,
-            metric,
-            value,
-        )
+        Observation(record.run_id, combination_of(record, phase), record.repetition, record.setting, metric, value)
         for record in records
         if record.valid
         for phase in record.phases
@@ -63,7 +51,7 @@ def observations(records: Iterable[Record], *, over_threads: bool = True) -> lis
 
 
 def pooled_over_threads(single: Sequence[Observation], factor: str = POOLED_FACTOR) -> list[Observation]:
-    """Geometric mean over the thread counts of a cell; a block counts only if it has every thread count."""
+    """Geometric mean over the thread counts of a combination; a repetition counts only if it has every thread count."""
     members: dict[tuple[str, str, str], set[str]] = {}
     logs: dict[tuple[str, str, str, int, str], dict[str, list[float]]] = {}
     for o in single:
@@ -75,15 +63,15 @@ def pooled_over_threads(single: Sequence[Observation], factor: str = POOLED_FACT
             row = logs.setdefault((o.table, whole, o.metric, o.repetition, o.setting), {})
             row.setdefault(o.combination, []).append(math.log(o.value))
     made = []
-    for (table, whole, metric, block, setting), by_cell in logs.items():
-        cells = members[table, whole, metric]
-        if len(cells) < 2 or by_cell.keys() != cells:
+    for (table, whole, metric, repetition, setting), by_combination in logs.items():
+        combinations = members[table, whole, metric]
+        if len(combinations) < 2 or by_combination.keys() != combinations:
             continue
-        mean = sum(sum(rows) / len(rows) for rows in by_cell.values()) / len(cells)
-        made.append(Observation(table, whole, block, setting, metric, math.exp(mean)))
+        mean = sum(sum(rows) / len(rows) for rows in by_combination.values()) / len(combinations)
+        made.append(Observation(table, whole, repetition, setting, metric, math.exp(mean)))
     return made
 
 
-def cell_of(record: Record, phase: Phase) -> str:
-    """The cell that a phase of a record belongs to, as observations name it."""
+def combination_of(record: Record, phase: Phase) -> str:
+    """The combination that a phase of a record belongs to, as observations name it."""
     return f"{phase.operation} {record.combination}".rstrip()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from seekwise.control.lines import Lines, shell_lines
+from seekwise.control.lines import ShellLines, shell_lines
 from seekwise.errors import UsageError
 from seekwise.judge import believable, study_outcome
 from seekwise.judge.decision import effort
@@ -64,11 +64,11 @@ class LiveOutcome:
         return self.found.stated if self.plan.group is not None else self.found.choice
 
     @property
-    def lines(self) -> Lines:
+    def lines(self) -> ShellLines:
         """Shell lines that set and undo the choice; none when nothing changes."""
         choice = self.choice
         if choice is None or not choice.changes or self.plan.provenance != "measured":
-            return Lines((), ())
+            return ShellLines((), ())
         candidate = next(each for each in self.plan.candidates if each.label == choice.setting)
         return shell_lines(candidate.changes, self.plan.current)
 

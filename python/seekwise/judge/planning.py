@@ -1,8 +1,8 @@
-"""Before the run: how many blocks and minutes it takes to decide.
+"""Before the run: how many repetitions and minutes it takes to decide.
 
-Answers "about 12 minutes to decide 95 % of the cells at 5 %": with noise as assumed (from an A/A control or earlier runs of the
-same storage where there are any), after how many blocks a difference of 5 % is found, or its absence shown, in 95 % of the cells.
-Noise differs from cell to cell as in `moderate.py`; the noisy cells set the price.
+Answers "about 12 minutes to decide 95 % of the combinations at 5 %": with noise as assumed (from an A/A control or earlier runs of the
+same storage where there are any), after how many repetitions a difference of 5 % is found, or its absence shown, in 95 % of the combinations.
+Noise differs from combination to combination as in `moderate.py`; the noisy ones decide how long it takes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import special
@@ -22,16 +23,18 @@ NOISE_SD_DEFAULT = 0.03
 """Standard deviation of ln value when nothing is known: what the literature's studies of disks and SSDs centre on
 (Maricq et al., OSDI 2018, report coefficients of variation from below 1 % to above 10 %)."""
 D0_DEFAULT = 10.0
-"""How alike the cells' noise is thought to be (prior degrees of freedom)."""
-BLOCKS_MAX = 200
+"""How alike the combinations' noise is thought to be (prior degrees of freedom)."""
+REPETITIONS_MAX = 200
 
 
 @dataclass(frozen=True)
 class Forecast:
     """What a study will probably need."""
 
-    blocks: int
-    """Blocks after which the wanted share of the cells is decided; `BLOCKS_MAX` means that or more."""
+    NAMES: ClassVar = {"repetitions": "blocks"}
+
+    repetitions: int
+    """Repetitions after which the wanted share of the combinations is decided; `REPETITIONS_MAX` means that or more."""
     minutes: float
     share: float
     difference_share: float
@@ -42,16 +45,16 @@ class Forecast:
     @property
     def text(self) -> str:
         """As printed by `run --dry-run`."""
-        more = "more than " if self.blocks >= BLOCKS_MAX else "about "
+        more = "more than " if self.repetitions >= REPETITIONS_MAX else "about "
         return (
-            f"{more}{_minutes_text(self.minutes)} ({self.blocks} repetitions) to decide {100 * self.share:.0f} % of the combinations "
+            f"{more}{_minutes_text(self.minutes)} ({self.repetitions} repetitions) to decide {100 * self.share:.0f} % of the combinations "
             f"to within {100 * self.difference_share:g} %, if the noise is {100 * self.noise_sd:.2g} % ({self.noise_from})"
         )
 
 
 def forecast(
     *,
-    cells: int,
+    combinations: int,
     settings: int,
     trial_seconds: float,
     noise_sd: float = NOISE_SD_DEFAULT,
@@ -59,14 +62,14 @@ def forecast(
     difference_share: float = 0.05,
     share: float = 0.95,
 ) -> Forecast:
-    """For `cells` cells of `settings` settings each; `noise_sd` on the log scale, of one trial."""
+    """For so many `combinations`, of `settings` settings each; `noise_sd` on the log scale, of one trial."""
     needed = next(
-        (n for n in range(ROUNDS_MIN, BLOCKS_MAX) if decided_share(n, noise_sd, difference_share) >= share),
-        BLOCKS_MAX,
+        (n for n in range(ROUNDS_MIN, REPETITIONS_MAX) if decided_share(n, noise_sd, difference_share) >= share),
+        REPETITIONS_MAX,
     )
     return Forecast(
-        blocks=needed,
-        minutes=needed * cells * settings * trial_seconds / 60,
+        repetitions=needed,
+        minutes=needed * combinations * settings * trial_seconds / 60,
         share=share,
         difference_share=difference_share,
         noise_sd=noise_sd,
@@ -86,17 +89,17 @@ def _chi2_quantile(share: np.ndarray | float) -> np.ndarray:
     return 2 * special.gammaincinv(D0_DEFAULT / 2, share)
 
 
-def decided_share(blocks: int, noise_sd: float, difference_share: float) -> float:
-    """Share of cells in which a difference of this size is shown, or no difference is shown to be smaller.
+def decided_share(repetitions: int, noise_sd: float, difference_share: float) -> float:
+    """Share of combinations in which a difference of this size is shown, or no difference is shown to be smaller.
 
-    The lower of the two powers, averaged over the noise of the cells.
+    The lower of the two powers, averaged over the noise of the combinations.
     """
     delta = math.log1p(difference_share)
-    # Cells' standard deviations at 199 equal shares of their distribution.
+    # Combinations' standard deviations at 199 equal shares of their distribution.
     at = (np.arange(199) + 0.5) / 199
     sd = noise_sd * math.sqrt(2) * np.sqrt(_chi2_quantile(0.5) / _chi2_quantile(at))
-    df = blocks - 1 + D0_DEFAULT
-    se = sd / math.sqrt(blocks)
+    df = repetitions - 1 + D0_DEFAULT
+    se = sd / math.sqrt(repetitions)
     # Half of the table decided: two-stage correction leaves about the level itself for half of the hypotheses.
     shown = special.stdtr(df, delta / se - special.stdtrit(df, 1 - LEVEL / 2))
     equal = np.clip(2 * special.stdtr(df, delta / se - special.stdtrit(df, 1 - ALPHA)) - 1, 0, 1)
@@ -104,7 +107,7 @@ def decided_share(blocks: int, noise_sd: float, difference_share: float) -> floa
 
 
 def noise_sd(observations: Sequence[Observation], metric: str = "rate") -> float | None:
-    """Typical noise of one trial in earlier observations: root of the median residual variance over cells; None if unknown."""
+    """Typical noise of one trial in earlier observations: root of the median residual variance over combinations; None if unknown."""
     variances = []
     for grid in grids(o for o in observations if o.metric == metric):
         for values in grid.log_values:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from seekwise.judge.published_rule import METRICS, RULE, decide
+from seekwise.store.operations import PURE_OPERATIONS
 from seekwise.store.record import Phase, Record
 from seekwise.workload.study.quantity import parse_bytes, size_word
 from seekwise.workload.study.shown import RESERVED, SUCCESSORS, TABLE_METRICS, Block, Grid, Metric, Side, Table
@@ -65,6 +66,7 @@ class PrintedTable:
 
     @property
     def cells(self) -> list[Cell]:
+        """The winners of all parts of the table, row by row, left to right."""
         return [cell for block in self.blocks for row in block.rows.values() for cell in row]
 
     @property
@@ -173,7 +175,7 @@ def repeats(
     """One value per repeat; A/A checks and drift checks left out."""
     found: dict[Place, list[float]] = defaultdict(list)
     for record in records:
-        if not record.valid or record.conditions.get("role", "candidate") != "candidate":
+        if not record.valid or record.role != "candidate":
             continue
         given = record.factors
         for phase in record.phases:
@@ -239,7 +241,7 @@ def _table(table: Table, known: dict, errors: dict, style: Style) -> PrintedTabl
 
 def _block(block: Block, known: dict, errors: dict, style: Style) -> PrintedBlock:
     rows: dict[str, list[Cell]] = {}
-    for operation in ("seq_read", "seq_write", "rand_read", "rand_write"):
+    for operation in PURE_OPERATIONS:
         text = block.text.get(operation, [""] * len(TABLE_METRICS))
         row = [
             _cell(block.sides, operation, metric, word, known[metric], errors[metric], style)

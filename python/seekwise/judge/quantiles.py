@@ -1,10 +1,10 @@
 """Whole distributions compared: how much later is each quantile of B than of A, with intervals.
 
 A mean can hide what a tail shows. For each probability the quantile of every run is taken from its merged histogram; the
-difference of the two settings, as a ratio, is averaged over blocks (on the log scale), and its interval comes from drawing
-blocks with replacement (block bootstrap: a block is drawn with everything in it, so what its trials share stays together).
+difference of the two settings, as a ratio, is averaged over repetitions (on the log scale), and its interval comes from drawing
+repetitions with replacement (block bootstrap: a repetition is drawn with everything in it, so what its trials share stays together).
 
-With three blocks there are only ten different draws, and a bootstrap interval is too narrow; it is widened by
+With three repetitions there are only ten different draws, and a bootstrap interval is too narrow; it is widened by
 sqrt(n / (n − 1)) and by Student's over the normal quantile, which makes it right on average for normal errors.
 Quantiles are given only where N (1 − p) and N p reach 20 operations in every run.
 """
@@ -14,11 +14,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import special
 
-from seekwise.judge.percentiles import TAIL_OPERATIONS_MIN, percentile_is_supported, percentile_ns
+from seekwise.store.percentiles import is_supported, percentile_ns
 
 PERCENTS = (1.0, 5.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99)
 DRAWS = 2000
@@ -28,12 +29,14 @@ DRAWS = 2000
 class QuantileRatio:
     """One quantile of A over the same of B."""
 
+    NAMES: ClassVar = {"repetitions": "blocks"}
+
     percent: float
     ratio: float
     ratio_low: float
     ratio_high: float
-    """95 % interval; equal to nothing (NaN) below two blocks."""
-    blocks: int
+    """95 % interval; equal to nothing (NaN) below two repetitions."""
+    repetitions: int
 
 
 def quantile_ratios(
@@ -44,24 +47,24 @@ def quantile_ratios(
     seed: int = 1,
     draws: int = DRAWS,
 ) -> list[QuantileRatio]:
-    """`runs[block]` is one run's histogram {upper bound in ns: count}. Only blocks that both have are compared."""
-    blocks = sorted(runs_a.keys() & runs_b.keys())
-    operations = min((sum(runs[b].values()) for runs in (runs_a, runs_b) for b in blocks), default=0)
+    """`runs[repetition]` is one run's histogram {upper bound in ns: count}. Only repetitions that both have are compared."""
+    repetitions = sorted(runs_a.keys() & runs_b.keys())
+    operations = min((sum(runs[b].values()) for runs in (runs_a, runs_b) for b in repetitions), default=0)
     found = []
     for percent in percents:
-        if not blocks or not _is_supported(operations, percent):
+        if not repetitions or not is_supported(operations, percent):
             continue
-        logs = np.array([math.log(_quantile(runs_a[b], percent) / _quantile(runs_b[b], percent)) for b in blocks])
+        logs = np.array([math.log(_quantile(runs_a[b], percent) / _quantile(runs_b[b], percent)) for b in repetitions])
         low, high = block_bootstrap(logs, seed=seed, draws=draws)
         mean = float(logs.mean())
-        found.append(QuantileRatio(percent, math.exp(mean), math.exp(low), math.exp(high), len(blocks)))
+        found.append(QuantileRatio(percent, math.exp(mean), math.exp(low), math.exp(high), len(repetitions)))
     return found
 
 
 def block_bootstrap(
     values: np.ndarray, *, seed: int = 1, draws: int = DRAWS, level: float = 0.95
 ) -> tuple[float, float]:
-    """Interval of the mean of one value per block; NaN below two blocks."""
+    """Interval of the mean of one value per repetition; NaN below two repetitions."""
     n = len(values)
     if n < 2:
         return math.nan, math.nan
@@ -71,10 +74,6 @@ def block_bootstrap(
     widen = math.sqrt(n / (n - 1)) * float(special.stdtrit(n - 1, (1 + level) / 2) / special.ndtri((1 + level) / 2))
     centre = float(values.mean())
     return centre + widen * (float(low) - centre), centre + widen * (float(high) - centre)
-
-
-def _is_supported(operations: int, percent: float) -> bool:
-    return percentile_is_supported(operations, percent) and operations * percent / 100 >= TAIL_OPERATIONS_MIN
 
 
 def _quantile(histogram: Mapping[int, int], percent: float) -> int:

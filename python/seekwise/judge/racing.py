@@ -1,9 +1,9 @@
 """Racing: which setting is best, with a third of the trials that trying everything would take.
 
-When only the best is asked for, it is wasteful to learn exactly how bad the bad ones are. After every block the candidates
+When only the best is asked for, it is wasteful to learn exactly how bad the bad ones are. After every repetition the candidates
 are ranked by their mean so far and the worst are left out; the freed trials go to those that are close to each other.
 
-        trials per block:   k   0.63 k   0.40 k   0.25 k   …        in all: at most a third of k × blocks_max
+        trials per repetition:   k   0.63 k   0.40 k   0.25 k   …        in all: at most a third of k × repetitions_max
 
 What this costs is bounded by what it confuses: a good candidate falls out early only if others were about as good within the
 noise. (Sequential halving: Karnin, Koren & Somekh 2013, "Almost optimal exploration in multi-armed bandits".)
@@ -35,15 +35,15 @@ REGRET_SHARE = 0.02
 
 
 @lru_cache(maxsize=256)
-def schedule(candidates: int, blocks_max: int, share_max: float = TRIALS_SHARE_MAX) -> tuple[int, ...]:
-    """How many candidates run in each block: falling geometrically, in all at most `share_max` of the full factorial."""
-    budget = math.floor(candidates * blocks_max * share_max + 1e-9)
+def schedule(candidates: int, repetitions_max: int, share_max: float = TRIALS_SHARE_MAX) -> tuple[int, ...]:
+    """How many candidates run in each repetition: falling geometrically, in all at most `share_max` of the full factorial."""
+    budget = math.floor(candidates * repetitions_max * share_max + 1e-9)
     best: tuple[int, ...] = (candidates,)
     for ratio in np.arange(0.30, 1.0, 0.005):
         plan: list[int] = []
-        for block in range(blocks_max):
-            running = max(1, round(candidates * ratio**block))
-            if running == 1 and block:
+        for repetition in range(repetitions_max):
+            running = max(1, round(candidates * ratio**repetition))
+            if running == 1 and repetition:
                 break
             plan.append(running)
         if sum(plan) <= budget and sum(plan) >= sum(best):
@@ -53,16 +53,16 @@ def schedule(candidates: int, blocks_max: int, share_max: float = TRIALS_SHARE_M
 
 @dataclass(frozen=True)
 class Race:
-    """State of a race over one group of cells by one metric."""
+    """State of a race over one group of combinations by one metric."""
 
     order: tuple[str, ...]
     """Best mean first; those still running before those left out."""
     running: tuple[str, ...]
-    """Who takes part in the next block; empty when the race is over."""
+    """Who takes part in the next repetition; empty when the race is over."""
     dropped: tuple[str, ...]
     leader: str
     trials: int
-    """Blocks run so far, summed over candidates (each block of a candidate is one trial per cell)."""
+    """Repetitions run so far, summed over candidates (each repetition of a candidate is one trial per combination)."""
     over: bool
     why: str
 
@@ -70,39 +70,39 @@ class Race:
 def race(
     observations: Sequence[Observation],
     *,
-    blocks_max: int = 8,
+    repetitions_max: int = 8,
     share_max: float = TRIALS_SHARE_MAX,
     regret: float = REGRET_SHARE,
 ) -> Race:
-    """Where a race stands. `observations`: one metric; several cells count as one, by their geometric mean."""
+    """Where a race stands. `observations`: one metric; several combinations count as one, by their geometric mean."""
     (grid,) = grids(observations)
     sign = 1.0 if more_is_better(grid.metric) else -1.0
-    # A candidate's block counts when all cells have it: mean over cells. NaN otherwise.
+    # A candidate's repetition counts when all combinations have it: mean over combinations. NaN otherwise.
     scores = sign * grid.log_values.mean(axis=0)
-    return race_scores(scores, grid.settings, blocks_max, share_max, regret)
+    return race_scores(scores, grid.settings, repetitions_max, share_max, regret)
 
 
 def race_scores(
     scores: Array,
     names: Sequence[str],
-    blocks_max: int = 8,
+    repetitions_max: int = 8,
     share_max: float = TRIALS_SHARE_MAX,
     regret: float = REGRET_SHARE,
 ) -> Race:
-    """`scores[block, candidate]`, higher is better; NaN where a candidate did not run."""
+    """`scores[repetition, candidate]`, higher is better; NaN where a candidate did not run."""
     ran = ~np.isnan(scores)
-    blocks_of = ran.sum(axis=0)
-    done = int(blocks_of.max(initial=0))
+    repetitions_of = ran.sum(axis=0)
+    done = int(repetitions_of.max(initial=0))
     if done == 0:
         return Race(tuple(names), tuple(names), (), names[0], 0, False, "nothing has run")
-    plan = schedule(len(names), blocks_max, share_max)
-    running = [i for i in range(len(names)) if blocks_of[i] == done]
-    # Means over the blocks in which all that still run took part: common luck of a block cancels.
+    plan = schedule(len(names), repetitions_max, share_max)
+    running = [i for i in range(len(names)) if repetitions_of[i] == done]
+    # Means over the repetitions in which all that still run took part: common luck of a repetition cancels.
     mean = {i: float(np.mean(scores[ran[:, i], i])) for i in running}
     ranked = sorted(running, key=lambda i: -mean[i])
     gone = sorted(
         (i for i in range(len(names)) if i not in mean),
-        key=lambda i: (-blocks_of[i], -np.nanmean(scores[:, i])) if blocks_of[i] else (0, 0.0),
+        key=lambda i: (-repetitions_of[i], -np.nanmean(scores[:, i])) if repetitions_of[i] else (0, 0.0),
     )
     keep_count = plan[done] if done < len(plan) else 1
     keep = ranked[:keep_count]

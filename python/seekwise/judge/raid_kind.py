@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from seekwise.store import operations
+
 Kind = Literal["hardware", "fake", "undecided"]
 
 HARDWARE_FROM = 1.25
@@ -21,7 +23,7 @@ FAKE_UP_TO = 1.10
 
 
 @dataclass(frozen=True)
-class Pair:
+class MatchedOperation:
     """One place that both were measured at."""
 
     operation: str
@@ -48,9 +50,8 @@ class RaidKind:
 
     @property
     def sentence(self) -> str:
-        where = " and ".join(
-            name.replace("seq_", "sequential ").replace("rand_", "random ") for name in self.operations
-        )
+        """Predicate of a sentence about the controller, with both ratios."""
+        where = " and ".join(operations.name(each).lower() for each in self.operations)
         numbers = (
             f"{self.efficiency:.2f} times md's data per system-CPU second at {self.rate:.2f} times its rate ({where})"
         )
@@ -62,7 +63,7 @@ class RaidKind:
         return f"hardware or fake RAID is not decided: {numbers}"
 
 
-def raid_kind(pairs: Sequence[Pair]) -> RaidKind | None:
+def raid_kind(pairs: Sequence[MatchedOperation]) -> RaidKind | None:
     """None where nothing can be compared."""
     usable = [pair for pair in pairs if _positive(pair.efficiency) and _positive(pair.rate)]
     writes = [pair for pair in usable if pair.operation.endswith("write")]
@@ -75,8 +76,8 @@ def raid_kind(pairs: Sequence[Pair]) -> RaidKind | None:
         kind = "hardware"
     elif efficiency <= FAKE_UP_TO:
         kind = "fake"
-    operations = tuple(dict.fromkeys(pair.operation for pair in counted))
-    return RaidKind(kind, efficiency, _geometric_mean([pair.rate for pair in counted]), operations)
+    names = tuple(dict.fromkeys(pair.operation for pair in counted))
+    return RaidKind(kind, efficiency, _geometric_mean([pair.rate for pair in counted]), names)
 
 
 def _positive(value: float) -> bool:

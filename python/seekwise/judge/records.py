@@ -36,7 +36,7 @@ def is_exact(records: Sequence[Record]) -> bool:
 
 def competing(records: Sequence[Record]) -> list[Record]:
     """Without the drift checks."""
-    return [record for record in records if record.conditions.get("role") != "sentinel"]
+    return [record for record in records if record.role != "sentinel"]
 
 
 def remarks(records: Sequence[Record]) -> list[str]:
@@ -49,7 +49,7 @@ def remarks(records: Sequence[Record]) -> list[str]:
     ]
     compared = competing(records)
     if restless := unsteady(compared):
-        named = ", ".join(f"{setting} in {cell}" for cell, setting in list(restless)[:NAMED_MAX])
+        named = ", ".join(f"{setting} in {combination}" for combination, setting in list(restless)[:NAMED_MAX])
         said.append(f"not steady, so never a winner: {named}{_more(len(restless))}")
     # In a simulator values agree to a hair, and what stands apart of them by less than counts is nothing to look for.
     flagged = [
@@ -85,7 +85,7 @@ def invalid_note(records: list[Record]) -> str | None:
 
 def exact_note(judged: Sequence[Judged]) -> list[str]:
     """Why so few repetitions decide; nothing where there are enough, or where something was measured."""
-    is_alone = any(each.exact and len(each.standings) > 1 for each in judged)
+    is_alone = any(each.conditions.exact and len(each.standings) > 1 for each in judged)
     if not is_alone or max(each.rounds for each in judged) >= ROUNDS_MIN:
         return []
     return ["A deterministic simulation gives the same numbers every time, so they decide without statistics"]

@@ -26,8 +26,8 @@ ROUNDS_MIN = 3
 INTERVAL_LEVEL = 0.95
 """Of the intervals that are shown."""
 POWER_TARGET = 0.80
-"""`blocks_more` is the number of repetitions that would decide with this probability."""
-BLOCKS_MORE_MAX = 997
+"""`repetitions_more` is the number of repetitions that would decide with this probability."""
+REPETITIONS_MORE_MAX = 997
 """Larger answers mean "not in this life" and are cut here."""
 NOISE_FACTOR = 2.0
 """A win must exceed this many standard deviations of the A/A check's difference of means."""

@@ -5,7 +5,7 @@
 
 The rule of SNIA's Solid State Storage Performance Test Specification (as implemented in cloudharmony/block-storage,
 BlockStorageTest.php; the standard's text itself was not at hand): five windows, at most 25 tried. Rate and access time must both
-hold, in each phase for itself, so reads and writes are separate where a study separates them. What came before is warm-up and kept as data. A cell that never becomes steady is
+hold, in each phase for itself, so reads and writes are separate where a study separates them. What came before is warm-up and kept as data. A combination that never becomes steady is
 shown, struck out, and never wins.
 """
 
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seekwise.judge.observe import POOLED_FACTOR, cell_of
+from seekwise.judge.observe import POOLED_FACTOR, combination_of
 from seekwise.store.record import Phase, Record
 from seekwise.workload.study import combination_key
 
@@ -75,7 +75,7 @@ def steadiness(*series: Sequence[float]) -> Steadiness:
 
 def phase_steadiness(windows: Sequence[tuple[float, float]]) -> Steadiness:
     """Of one phase of a record: (rate, mean access time) per window."""
-    return steadiness([rate for rate, _ in windows], [access for _, access in windows])
+    return steadiness([throughput for throughput, _ in windows], [access for _, access in windows])
 
 
 def regrouped(phase: Phase) -> list[tuple[float, float]]:
@@ -90,15 +90,15 @@ def regrouped(phase: Phase) -> list[tuple[float, float]]:
     made = []
     for first in range(0, len(phase.windows) - joined + 1, joined):
         part = phase.windows[first : first + joined]
-        rates = [rate for rate, _ in part]
-        total = sum(rates)
-        access = sum(rate * latency for rate, latency in part) / total if total > 0 else math.nan
+        throughputs = [throughput for throughput, _ in part]
+        total = sum(throughputs)
+        access = sum(throughput * latency for throughput, latency in part) / total if total > 0 else math.nan
         made.append((total / len(part), access))
     return made
 
 
 def unsteady(records: Iterable[Record]) -> dict[tuple[str, str], str]:
-    """{(cell as observed, setting): reason} for `judge`: what may not win. One unsteady trial is enough.
+    """{(combination as observed, setting): reason} for `judge`: what may not win. One unsteady trial is enough.
 
     Trials shorter than five windows say nothing: they have no steady state to show, and a study that wants one asks for
     longer trials. An unsteady thread count also spoils the mean over thread counts.
@@ -111,7 +111,7 @@ def unsteady(records: Iterable[Record]) -> dict[tuple[str, str], str]:
                 continue
             state = phase_steadiness(windows)
             if not state.steady or state.left_again:
-                cell = cell_of(record, phase)
-                for name in (cell, combination_key.without(cell, POOLED_FACTOR)):
+                combination = combination_of(record, phase)
+                for name in (combination, combination_key.without(combination, POOLED_FACTOR)):
                     found.setdefault((name, record.setting), state.reason)
     return found

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from seekwise.control.lines import Lines, shell_lines
+from seekwise.control.lines import ShellLines, shell_lines
 from seekwise.errors import UsageError
-from seekwise.judge import tables
 from seekwise.judge.decision.choose import Choice
 from seekwise.judge.decision.observed import METRICS
 from seekwise.judge.decision.observed import verdicts as pair_verdicts
@@ -17,6 +16,7 @@ from seekwise.judge.decision.verdicts import Judged
 from seekwise.judge.observation import Verdict
 from seekwise.judge.observe import POOLED_FACTOR
 from seekwise.judge.records import competing, judge_records
+from seekwise.store import operations
 from seekwise.store.database import Run
 from seekwise.store.record import Record
 from seekwise.workload.study import combination_key, parse
@@ -73,7 +73,9 @@ class StudyOutcome:
             self.plan,
             systems=(facts,),
             reference=facts.scheduler if facts.scheduler in labels else self.plan.reference,
-            combinations=tuple(cell for cell in self.plan.combinations if cell.system == facts.name),
+            combinations=tuple(
+                combination for combination in self.plan.combinations if combination.system == facts.name
+            ),
         )
         return replace(self, plan=plan, records=[r for r in self.compared if r.factors.get("system") == facts.name])
 
@@ -109,17 +111,19 @@ def merged(parts: Sequence[StudyOutcome]) -> StudyOutcome:
     first = parts[0]
     records: list[Record] = []
     plans = [each.plan for each in parts]
-    blocks = 0
+    repetitions = 0
     for each in parts:
         # Repetitions of different runs are different: nothing was interleaved between them.
-        records += [replace(record, repetition=record.repetition + blocks) for record in each.records]
-        blocks += max((record.repetition for record in each.records), default=0)
+        records += [replace(record, repetition=record.repetition + repetitions) for record in each.records]
+        repetitions += max((record.repetition for record in each.records), default=0)
     plan = replace(
         plans[0],
-        blocks=sum(each.blocks for each in plans),
+        repetitions=sum(each.repetitions for each in plans),
         systems=tuple({facts.name: facts for each in plans for facts in each.systems}.values()),
         settings=tuple({setting.label: setting for each in plans for setting in each.settings}.values()),
-        combinations=tuple({cell.key: cell for each in plans for cell in each.combinations}.values()),
+        combinations=tuple(
+            {combination.key: combination for each in plans for combination in each.combinations}.values()
+        ),
         touched=tuple(dict.fromkeys(touch for each in plans for touch in each.touched)),
         notes=(
             *dict.fromkeys(note for each in plans for note in each.notes),
@@ -133,7 +137,10 @@ def merged(parts: Sequence[StudyOutcome]) -> StudyOutcome:
 def decided(judged: Sequence[Judged], plan: Plan) -> Decided:
     """The choice of a study with one system: its combinations are the uses."""
     labels = [setting.label for setting in plan.settings if not setting.control]
-    uses = [replace(each, use=cell_name(each.use, plan), title=cell_name(each.use, plan)) for each in _deciding(judged)]
+    uses = [
+        replace(each, use=combination_name(each.use, plan), title=combination_name(each.use, plan))
+        for each in _deciding(judged)
+    ]
     return made(uses, plan.reference, labels)
 
 
@@ -142,16 +149,25 @@ def _deciding(judged: Sequence[Judged]) -> list[Judged]:
 
     Access times count only where no throughput is known, as a closed loop's access time is its throughput read the other way round.
     """
-    cells = {each.use for each in judged}
-    pooled = {
-        whole for cell in cells if (whole := combination_key.without(cell, POOLED_FACTOR)) != cell and whole in cells
-    }
+    pooled = set(_pooled(judged).values())
     found = [
         each for each in judged
         if each.metric in METRICS and (each.use in pooled or combination_key.without(each.use, POOLED_FACTOR) not in pooled)
     ]  # fmt: skip
     rated = {each.use for each in found if each.metric == "rate"}
     return [each for each in found if each.metric != "access_time" or each.use not in rated]
+
+
+def _pooled(judged: Sequence[Judged]) -> dict[str, str]:
+    """{combination of one thread count: the one over all of them, which stands for it}."""
+    combinations = {each.use for each in judged}
+    whole = {each: combination_key.without(each, POOLED_FACTOR) for each in combinations}
+    return {each: over_all for each, over_all in whole.items() if over_all != each and over_all in combinations}
+
+
+def pooled_threads(judged: Sequence[Judged]) -> list[int]:
+    """Thread counts over which the values of an answer are means; empty where each value is of one count."""
+    return sorted({int(combination_key.parse(each)[1][POOLED_FACTOR]) for each in _pooled(judged)})
 
 
 def recommended(choice: Choice | None, plan: Plan) -> Setting | None:
@@ -192,18 +208,18 @@ def wanted(setting: Setting, plan: Plan) -> dict[str, dict[str, str]]:
     return found
 
 
-def lines(setting: Setting, plan: Plan) -> Lines:
+def lines(setting: Setting, plan: Plan) -> ShellLines:
     """Shell lines that set and undo a setting on every device it touches."""
     if plan.backend != "kernel":
-        return Lines((), ())
+        return ShellLines((), ())
     before = {device: values for facts in plan.systems for device, values in facts.current.items()}
     return shell_lines(wanted(setting, plan), before)
 
 
-def cell_name(cell: str, plan: Plan, *, pooled: bool = False) -> str:
+def combination_name(combination: str, plan: Plan, *, pooled: bool = False) -> str:
     """`rand_read system=vda threads=8` as `random read, 8 threads`."""
-    operation, conditions = combination_key.parse(cell)
-    name = dict(tables.OPERATIONS).get(operation, operation).lower()
+    operation, conditions = combination_key.parse(combination)
+    name = operations.name(operation).lower()
     where = condition_text(conditions, plan, pooled=pooled)
     return f"{name}, {where}" if where else name
 
@@ -215,12 +231,12 @@ def condition_text(conditions: Mapping[str, str], plan: Plan, *, pooled: bool = 
         if name == "system" and len(plan.systems) == 1:
             continue
         parts.append(f"{value} thread{'' if value == '1' else 's'}" if name == "threads" else f"{name} {value}")
-    has_threads = any("threads" in combination_key.parse(cell.key)[1] for cell in plan.combinations)
+    has_threads = any("threads" in combination_key.parse(combination.key)[1] for combination in plan.combinations)
     if (
         pooled
         and has_threads
         and "threads" not in conditions
-        and len({cell.load.threads for cell in plan.combinations}) > 1
+        and len({combination.load.threads for combination in plan.combinations}) > 1
     ):
         parts.append("all threads")
     return ", ".join(parts)

@@ -1,7 +1,6 @@
-"""The winner table in the shape of the articles: a row per operation, a column per metric, the winner or `=` or `?`.
+"""The winner table in the shape of the articles: a row per combination, by metric the winner, `=` or `undecided`.
 
-Data only; terminal and page draw it. A cell whose operation has several thread counts shows the verdict over all of them
-(see `observe.py`); rows of single thread counts follow it when asked for.
+Data only; terminal and page draw it. An operation with several thread counts has a row over all of them (see `observe.py`) and one for each.
 """
 
 from __future__ import annotations
@@ -10,116 +9,59 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from seekwise.judge.candidates import Candidates, by_cell
-from seekwise.judge.observation import Verdict
-from seekwise.judge.observe import POOLED_FACTOR
+from seekwise.judge.candidates import Ranking, candidates
+from seekwise.judge.observation import Verdict, interval_of
 from seekwise.workload.study import combination_key
 
-COLUMNS: tuple[tuple[str, str], ...] = (
-    ("rate", "Rate"),
-    ("access_time", "Access time"),
-    ("cpu_efficiency", "CPU efficiency"),
-)
-"""Metrics of the articles' tables, in their order. `p99` is judged as well and can be asked for."""
-
-OPERATIONS: tuple[tuple[str, str], ...] = (
-    ("seq_read", "Sequential read"),
-    ("seq_write", "Sequential write"),
-    ("rand_read", "Random read"),
-    ("rand_write", "Random write"),
-    ("mixed", "Mixed"),
-)
+METRICS = ("rate", "access_time", "cpu_efficiency")
+"""Of the articles' tables, in their order."""
 
 
 @dataclass(frozen=True)
-class WinnerCell:
-    """One entry: what is printed, and what stands behind it."""
+class Winner:
+    """One entry: who wins, and what stands behind it."""
 
-    text: str
-    """`deadline`, `deadline / noop`, `=` or `?`; empty when the metric was not measured."""
-    candidates: Candidates | None
+    candidates: Ranking
     verdicts: tuple[Verdict, ...]
-    margin: tuple[float, float, float] | None
-    """Ratio of the best to the runner-up outside the winning set (or of the two, when not decided), with its 95 % interval."""
-    blocks_more: int | None
-    """Blocks that would probably decide what is still open here."""
+
+    @property
+    def margin(self) -> tuple[float, float, float] | None:
+        """Ratio of the best to the runner-up outside the winning set (or of the two, when not decided), with its 95 % interval."""
+        order = self.candidates.order
+        rivals = [name for name in order if name not in self.candidates.best] or list(order[1:])
+        found = interval_of(self.verdicts, order[0], rivals[0])
+        return found if found is not None and all(map(math.isfinite, found)) else None
+
+    @property
+    def repetitions_more(self) -> int | None:
+        """Repetitions that would probably decide what is still open here; None where nothing is."""
+        more = [v.repetitions_more for v in self.verdicts if v.repetitions_more is not None]
+        return max(more) if more and not self.candidates.decided else None
 
 
 @dataclass(frozen=True)
-class WinnerRow:
+class CombinationWinners:
     """One operation under one set of conditions."""
 
     operation: str
-    title: str
     conditions: Mapping[str, str]
     """The rest of the combination's key: {disk: vda, threads: 8}."""
-    cells: dict[str, WinnerCell]
-    """By metric."""
+    cells: dict[str, Winner]
+    """By metric, of those that were measured."""
 
 
-@dataclass(frozen=True)
-class WinnerTable:
-    table: str
-    columns: tuple[tuple[str, str], ...]
-    """(metric, title)."""
-    rows: tuple[WinnerRow, ...]
-    rule_version: str
-
-
-def winner_tables(
-    verdicts: Sequence[Verdict],
-    *,
-    columns: Sequence[tuple[str, str]] = COLUMNS,
-    single_threads: bool = False,
-) -> list[WinnerTable]:
-    """A table per run. Without `single_threads`, cells that a row over all thread counts covers are left out."""
-    cells: dict[str, dict[str, dict[str, list[Verdict]]]] = {}
+def winner_tables(verdicts: Sequence[Verdict]) -> list[list[CombinationWinners]]:
+    """A table per run."""
+    tables: dict[str, dict[str, dict[str, list[Verdict]]]] = {}
     for v in verdicts:
-        cells.setdefault(v.table, {}).setdefault(v.combination, {}).setdefault(v.metric, []).append(v)
-    made = []
-    for table, by_name in cells.items():
-        shown = [
-            name
-            for name in by_name
-            if single_threads
-            or combination_key.without(name, POOLED_FACTOR) == name
-            or combination_key.without(name, POOLED_FACTOR) not in by_name
-        ]
-        rows = [_row(name, by_name[name], columns) for name in shown]
-        known = [operation for operation, _ in OPERATIONS]
-        rows.sort(
-            key=lambda row: (
-                tuple(row.conditions.items()),
-                known.index(row.operation) if row.operation in known else len(known),
-            )
-        )
-        version = next(v.rule_version for v in verdicts if v.table == table)
-        made.append(WinnerTable(table, tuple(columns), tuple(rows), version))
-    return made
+        if v.metric in METRICS:
+            tables.setdefault(v.table, {}).setdefault(v.combination, {}).setdefault(v.metric, []).append(v)
+    return [[_row(name, by_metric) for name, by_metric in rows.items()] for rows in tables.values()]
 
 
-def _row(cell: str, by_metric: dict[str, list[Verdict]], columns: Sequence[tuple[str, str]]) -> WinnerRow:
-    operation, conditions = combination_key.parse(cell)
-    title = dict(OPERATIONS).get(operation, operation)
-    entries = {metric: _entry(by_metric.get(metric, [])) for metric, _ in columns}
-    return WinnerRow(operation, title, conditions, entries)
-
-
-def _entry(verdicts: list[Verdict]) -> WinnerCell:
-    if not verdicts:
-        return WinnerCell("", None, (), None, None)
-    (found,) = by_cell(verdicts)
-    more = [v.blocks_more for v in verdicts if v.blocks_more is not None]
-    rivals = [name for name in found.order if name not in found.best] or list(found.order[1:])
-    margin = _ratio(verdicts, found.order[0], rivals[0])
-    return WinnerCell(found.text, found, tuple(verdicts), margin, max(more) if more and not found.decided else None)
-
-
-def _ratio(verdicts: Sequence[Verdict], first: str, second: str) -> tuple[float, float, float] | None:
-    for v in verdicts:
-        if (v.setting_a, v.setting_b) == (first, second):
-            return v.ratio, v.ratio_low, v.ratio_high
-        if (v.setting_b, v.setting_a) == (first, second) and v.ratio > 0:
-            high = 1 / v.ratio_low if v.ratio_low > 0 else math.inf
-            return 1 / v.ratio, 1 / v.ratio_high, high
-    return None
+def _row(combination: str, by_metric: Mapping[str, Sequence[Verdict]]) -> CombinationWinners:
+    operation, conditions = combination_key.parse(combination)
+    known = [(metric, by_metric[metric]) for metric in METRICS if metric in by_metric]
+    return CombinationWinners(
+        operation, conditions, {metric: Winner(candidates(each), tuple(each)) for metric, each in known}
+    )

@@ -1,12 +1,12 @@
-"""Which setting for which work: the cells of a run, weighed by what the machine does.
+"""Which setting for which work: the combinations of a run, weighed by what the machine does.
 
-    score(setting, block) = product over cells of value ^ weight        a weighted geometric mean, per metric
+    score(setting, repetition) = product over combinations of value ^ weight        a weighted geometric mean, per metric
 
-Within a block every setting meets the same conditions, so the scores of one block are compared like the values of any
-other cell, by the same rule (`decision`): the same intervals, thresholds and words.
+Within a repetition every setting meets the same conditions, so the scores of one repetition are compared like the values of any
+other combination, by the same rule (`decision`): the same intervals, thresholds and words.
 
 Pareto: a setting is on the front if no other is at least as good by rate, p99 and CPU efficiency, and better by one.
-Regret: what a setting costs, by rate, in the cell where it is furthest from that cell's best. Both are estimates, without
+Regret: what a setting costs, by rate, in the combination where it is furthest from that combination's best. Both are estimates, without
 an interval.
 """
 
@@ -16,12 +16,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from seekwise.errors import UsageError
-from seekwise.judge.candidates import by_cell
+from seekwise.judge.candidates import by_combination
 from seekwise.judge.decision.observed import judge_observations, verdicts
-from seekwise.judge.observation import Observation, Verdict
-from seekwise.judge.observe import METRICS, observations
+from seekwise.judge.observation import Observation, Verdict, interval_of
+from seekwise.judge.observe import METRICS, combination_of, observations
 from seekwise.judge.records import is_exact
 from seekwise.judge.rule import CONTROL_SUFFIX, more_is_better
 from seekwise.store.record import Record
@@ -32,7 +33,7 @@ PARETO_METRICS = ("rate", "p99", "cpu_efficiency")
 
 
 @dataclass(frozen=True)
-class Workload:
+class OperationMix:
     """What somebody does with storage: shares of operations, and how many threads count."""
 
     name: str
@@ -41,6 +42,7 @@ class Workload:
     operations: Mapping[str, float]
 
     def weight(self, operation: str, threads: int) -> float:
+        """Share of the operation times the rule for threads: `few` 1/n, `many` n, `all` 1. Only ratios of weights matter."""
         return self.operations.get(operation, 0.0) * THREAD_RULES[self.threads](threads)
 
 
@@ -48,19 +50,21 @@ class Workload:
 class WeighedSetting:
     """A setting, weighted for a use."""
 
+    NAMES: ClassVar = {"regret_combination": "regret_cell"}
+
     setting: str
     ratios: Mapping[str, tuple[float, float, float]]
     """{metric: [estimate, low, high]} against the reference."""
     on_pareto_front: bool
     """No other setting is as good in rate, p99 and CPU efficiency."""
     regret: float
-    """Share of the best rate that is lost in the worst cell: 0.1 is 10 %."""
-    regret_cell: str
+    """Share of the best rate that is lost in the worst combination: 0.1 is 10 %."""
+    regret_combination: str
 
 
 @dataclass(frozen=True)
 class Weighed:
-    workload: Workload
+    workload: OperationMix
     reference: str
     standings: tuple[WeighedSetting, ...]
     """Best rate first."""
@@ -69,12 +73,12 @@ class Weighed:
     verdicts: tuple[Verdict, ...]
     not_covered: float
     """Share of the workload that no trial represents."""
-    blocks: int
+    repetitions: int
 
 
-def shipped() -> dict[str, Workload]:
+def shipped() -> dict[str, OperationMix]:
     """The uses that say what requests they make, by name; those of a group by the group's."""
-    found: dict[str, Workload] = {}
+    found: dict[str, OperationMix] = {}
     for use in uses.shipped():
         name = use.name if use.group == uses.LIMITS else use.group
         if use.requests is not None and name not in found:
@@ -82,7 +86,7 @@ def shipped() -> dict[str, Workload]:
     return found
 
 
-def find(word: str) -> Workload:
+def find(word: str) -> OperationMix:
     """The use or group of that name, or the use in a TOML file, by its requests."""
     is_file = word.endswith(".toml")
     candidates = [uses.load(Path(word))] if is_file else uses.named(word)
@@ -95,23 +99,25 @@ def find(word: str) -> Workload:
     return _of(use, use.name if is_file else word)
 
 
-def _of(use: uses.Use, name: str) -> Workload:
+def _of(use: uses.Use, name: str) -> OperationMix:
     assert use.requests is not None
-    return Workload(name, use.title, use.requests.threads, dict(use.requests.operations))
+    return OperationMix(name, use.title, use.requests.threads, dict(use.requests.operations))
 
 
-def weigh(records: Sequence[Record], workload: Workload, reference: str) -> Weighed:
+def weigh(records: Sequence[Record], workload: OperationMix, reference: str) -> Weighed:
     """Judges the settings of one run under a workload."""
     single = observations(records, over_threads=False)
-    weights = {cell: workload.weight(operation, threads) for cell, operation, threads in _cells(records)}
-    weights = {cell: weight for cell, weight in weights.items() if weight > 0}
+    weights = {
+        combination: workload.weight(operation, threads) for combination, operation, threads in _combinations(records)
+    }
+    weights = {combination: weight for combination, weight in weights.items() if weight > 0}
     if not weights:
         raise UsageError(
             f"no trial of this run is of the kind that {workload.name} does",
             f"it needs {', '.join(name for name, share in workload.operations.items() if share)}",
         )
     total = sum(workload.operations.values())
-    seen = {combination_key.parse(cell)[0] for cell in weights}
+    seen = {combination_key.parse(combination)[0] for combination in weights}
     covered = sum(share for operation, share in workload.operations.items() if operation in seen)
     scores = _scores(single, weights, workload.name)
     found = verdicts(judge_observations(scores, exact=is_exact(records)))
@@ -124,7 +130,7 @@ def weigh(records: Sequence[Record], workload: Workload, reference: str) -> Weig
         if ratios[setting] or setting == reference
     ]
     standings.sort(key=lambda standing: -standing.ratios.get("rate", (1.0, 1.0, 1.0))[0])
-    deciding = by_cell([verdict for verdict in found if verdict.metric == "rate"])
+    deciding = by_combination([verdict for verdict in found if verdict.metric == "rate"])
     best = deciding[0].best if deciding and deciding[0].decided else ()
     return Weighed(
         workload,
@@ -137,10 +143,10 @@ def weigh(records: Sequence[Record], workload: Workload, reference: str) -> Weig
     )
 
 
-def _cells(records: Sequence[Record]) -> list[tuple[str, str, int]]:
-    """(cell as observations name it, operation, threads)."""
+def _combinations(records: Sequence[Record]) -> list[tuple[str, str, int]]:
+    """(combination as observations name it, operation, threads)."""
     found = {
-        (f"{phase.operation} {record.combination}".rstrip(), phase.operation, _threads(record))
+        (combination_of(record, phase), phase.operation, _threads(record))
         for record in records
         if record.valid
         for phase in record.phases
@@ -154,7 +160,7 @@ def _threads(record: Record) -> int:
 
 
 def _scores(single: Sequence[Observation], weights: Mapping[str, float], name: str) -> list[Observation]:
-    """One observation per block, setting and metric; only where every weighed cell has one."""
+    """One observation per repetition, setting and metric; only where every weighed combination has one."""
     logs: dict[tuple[str, str, int, str], dict[str, list[float]]] = {}
     members: dict[str, set[str]] = {}
     for o in single:
@@ -164,30 +170,27 @@ def _scores(single: Sequence[Observation], weights: Mapping[str, float], name: s
             )
             members.setdefault(o.metric, set()).add(o.combination)
     made = []
-    for (table, metric, block, setting), cells in logs.items():
+    for (table, metric, repetition, setting), combinations in logs.items():
         # A metric that some kind of trial never gives (too few operations for p99) is weighed over the others.
-        if cells.keys() != members[metric]:
+        if combinations.keys() != members[metric]:
             continue
-        total = sum(weights[cell] for cell in cells)
-        mean = sum(weights[cell] / total * sum(values) / len(values) for cell, values in cells.items())
-        made.append(Observation(table, name, block, setting, metric, math.exp(mean)))
+        total = sum(weights[combination] for combination in combinations)
+        mean = sum(
+            weights[combination] / total * sum(values) / len(values) for combination, values in combinations.items()
+        )
+        made.append(Observation(table, name, repetition, setting, metric, math.exp(mean)))
     return made
 
 
 def _ratios(verdicts: Sequence[Verdict], setting: str, reference: str) -> dict[str, tuple[float, float, float]]:
     if setting == reference:
         return {metric: (1.0, 1.0, 1.0) for metric in METRICS if any(v.metric == metric for v in verdicts)}
-    found = {}
-    for v in verdicts:
-        if (v.setting_a, v.setting_b) == (setting, reference):
-            found[v.metric] = (v.ratio, v.ratio_low, v.ratio_high)
-        elif (v.setting_a, v.setting_b) == (reference, setting) and v.ratio > 0:
-            found[v.metric] = (
-                1 / v.ratio,
-                1 / v.ratio_high if v.ratio_high else 0.0,
-                1 / v.ratio_low if v.ratio_low else math.inf,
-            )
-    return found
+    return {
+        metric: interval
+        for metric in METRICS
+        if (interval := interval_of([v for v in verdicts if v.metric == metric], setting, reference))
+        and interval[0] > 0
+    }
 
 
 def _on_front(setting: str, ratios: Mapping[str, Mapping[str, tuple[float, float, float]]]) -> bool:
@@ -215,11 +218,11 @@ def _regrets(single: Sequence[Observation], weights: Mapping[str, float]) -> dic
         if o.metric == "rate" and o.combination in weights and o.value > 0 and not o.setting.endswith(CONTROL_SUFFIX):
             logs.setdefault(o.combination, {}).setdefault(o.setting, []).append(math.log(o.value))
     worst: dict[str, tuple[float, str]] = {}
-    for cell, settings in logs.items():
+    for combination, settings in logs.items():
         means = {setting: sum(values) / len(values) for setting, values in settings.items()}
         best = max(means.values())
         for setting, mean in means.items():
             loss = 1 - math.exp(mean - best)
             if loss > worst.get(setting, (-1.0, ""))[0]:
-                worst[setting] = (loss, cell)
+                worst[setting] = (loss, combination)
     return worst

@@ -32,6 +32,7 @@ class Bounded(io.RawIOBase):
         self._is_content = False
 
     def next_member(self) -> None:
+        """The bound on header bytes starts over with each member."""
         self._header_bytes = 0
 
     @contextlib.contextmanager
@@ -44,6 +45,7 @@ class Bounded(io.RawIOBase):
             self._is_content = False
 
     def read(self, size: int = -1) -> bytes:
+        """Raises TooLarge past the bound on headers or content, EOFError when asked again and again after the end."""
         if not self._is_content:
             self._header_bytes += size
             if size < 0 or self._header_bytes > bounds.CAPTURE_HEADER_BYTES:
@@ -56,6 +58,7 @@ class Bounded(io.RawIOBase):
         return data
 
     def seek(self, offset: int, whence: int = 0) -> int:
+        """The new position in bytes; raises TooLarge beyond the largest capture (256 MiB unpacked)."""
         if whence == 0 and offset > bounds.CAPTURE_BYTES:
             raise TooLarge(f"it has more than {bounds.CAPTURE_BYTES >> 20} MiB")
         place = self._inner.seek(offset, whence)
@@ -67,12 +70,15 @@ class Bounded(io.RawIOBase):
             raise TooLarge(f"it has more than {bounds.CAPTURE_BYTES >> 20} MiB")
 
     def tell(self) -> int:
+        """Bytes of the unpacked stream."""
         return self._inner.tell()
 
     def readable(self) -> bool:
+        """Always: `io.RawIOBase` says no by default."""
         return True
 
     def seekable(self) -> bool:
+        """Always; `tarfile` skips members by seeking."""
         return True
 
 

@@ -47,6 +47,7 @@ class BlockDevice:
 
     @property
     def schedulers_offered(self) -> tuple[str, ...]:
+        """Names as in `queue/scheduler`, without the brackets of the active one; empty where the file is missing."""
         return tuple(word.strip("[]") for word in self.queue.get("scheduler", "").split())
 
 
@@ -63,6 +64,7 @@ class Mount:
 
     @property
     def read_only(self) -> bool:
+        """Whether this mount or the whole file system is read-only."""
         return "ro" in self.options
 
 
@@ -75,6 +77,7 @@ class DeviceWarning:
 
     @property
     def line(self) -> str:
+        """`sda: what to know`, as it is printed."""
         return f"{self.device}: {self.text}"
 
 

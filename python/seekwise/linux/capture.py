@@ -20,7 +20,7 @@ from pathlib import Path
 
 from seekwise.errors import SeekwiseError
 from seekwise.files import new_product
-from seekwise.linux import ata, facts
+from seekwise.linux import ata, diskstats, facts
 from seekwise.linux.block_device import Stack
 from seekwise.linux.setters import find_setters, tuned
 from seekwise.linux.stack import read_stack
@@ -43,6 +43,7 @@ class RecordingTree(FolderTree):
         self.folders: set[str] = set()
 
     def resolve(self, path: str) -> str | None:
+        """None where nothing is there; every link on the way is noted, so that the capture holds it."""
         # Link by link even on the live machine, so that each link on the way is noted.
         return Tree.resolve(self, path)
 
@@ -72,7 +73,7 @@ def capture(archive: Path, *, anonymise: bool = False, root: Path = Path("/")) -
     """Writes the capture and returns its size in bytes."""
     tree = RecordingTree(root)
     stack = read_stack(tree)
-    facts.disk_counters(tree)
+    diskstats.read(tree)
     for name in stack.devices:
         facts.temperature_celsius(tree, name)
     _configuration(tree, stack)

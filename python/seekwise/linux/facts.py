@@ -1,9 +1,8 @@
-"""Small facts about the running machine that a record keeps: kernel, temperature, counters, controller driver."""
+"""Small facts about the running machine that a record keeps: kernel, temperature, I/O pressure."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from seekwise.linux import nvme, sysfs
 from seekwise.linux.tree import Tree
@@ -23,44 +22,10 @@ def kernel_version(release: str | None) -> tuple[int, ...]:
     return tuple(int(part) for part in match[0].split(".")) if match else ()
 
 
-@dataclass(frozen=True)
-class DiskCounters:
-    """One line of `/proc/diskstats` (Documentation/admin-guide/iostats.rst). Sectors are of 512 bytes."""
-
-    reads_completed: int
-    reads_merged: int
-    sectors_read: int
-    read_ms: int
-    writes_completed: int
-    writes_merged: int
-    sectors_written: int
-    write_ms: int
-    in_flight: int
-    busy_ms: int
-    weighted_ms: int
-
-    @property
-    def bytes_read(self) -> int:
-        return self.sectors_read * sysfs.SECTOR_BYTES
-
-    @property
-    def bytes_written(self) -> int:
-        return self.sectors_written * sysfs.SECTOR_BYTES
-
-
-COUNTER_COUNT = 11
-"""Later kernels append discards (4.18) and flushes (5.5); the first eleven have kept their meaning."""
-
-
-def disk_counters(tree: Tree) -> dict[str, DiskCounters]:
-    """{device: counters since the start} from /proc/diskstats; `/` in names is `!`, as in sysfs."""
-    found = {}
-    for line in (tree.text("/proc/diskstats") or "").splitlines():
-        words = line.split()
-        # Partitions before 2.6.25 had four numbers only; they are left out.
-        if len(words) >= 3 + COUNTER_COUNT and all(word.isdigit() for word in words[3 : 3 + COUNTER_COUNT]):
-            found[words[2].replace("/", "!")] = DiskCounters(*map(int, words[3 : 3 + COUNTER_COUNT]))
-    return found
+def io_pressure_s(tree: Tree) -> float | None:
+    """Seconds since the start in which some task waited for I/O (Documentation/accounting/psi.rst, since 4.20); None without PSI."""
+    match = re.search(r"^some .*total=(\d+)", tree.text("/proc/pressure/io") or "", re.MULTILINE)
+    return int(match[1]) / 1e6 if match else None
 
 
 def temperature_celsius(tree: Tree, name: str) -> float | None:

@@ -43,6 +43,7 @@ class Evicted:
 
     @property
     def kept_bytes(self) -> int:
+        """Bytes still in the page cache over all files; the kernel keeps dirty and mapped pages."""
         return sum(self.kept.values())
 
 

@@ -12,7 +12,7 @@ RAID_CLASS = "0x0104"
 """PCI class code 01 (mass storage), subclass 04 (RAID): PCI Code and ID Assignment specification."""
 
 
-def pci_folder(tree: Tree, folder: str | None) -> str | None:
+def pci_folder(folder: str | None) -> str | None:
     """The nearest PCI device at or above a device folder."""
     while folder and folder.startswith("/sys/devices/"):
         if ADDRESS.fullmatch(folder.rpartition("/")[2]):
@@ -23,7 +23,7 @@ def pci_folder(tree: Tree, folder: str | None) -> str | None:
 
 def pci_facts(tree: Tree, folder: str | None) -> dict[str, object]:
     """`pci_address`, `pci_driver`, `pci_id`, `pci_class` of the controller above `folder`; empty where there is none."""
-    found = pci_folder(tree, folder)
+    found = pci_folder(folder)
     if found is None:
         return {}
     vendor, device = tree.word(f"{found}/vendor"), tree.word(f"{found}/device")

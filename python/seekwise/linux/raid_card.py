@@ -20,7 +20,7 @@ def card_facts(tree: Tree, hardware: str | None, host: str | None, driver: str) 
 
 def _bus(tree: Tree, hardware: str | None) -> str | None:
     """`PCI Express, 4 lanes of 8, 8.0 GT/s`: current of possible lanes."""
-    card = pci_folder(tree, hardware)
+    card = pci_folder(hardware)
     if card is None:
         return None
     width, widest = (tree.word(f"{card}/{name}_link_width") for name in ("current", "max"))

@@ -17,7 +17,7 @@ from seekwise.linux.tree import Tree
 
 
 @dataclass(frozen=True)
-class Seen:
+class ScsiDisk:
     """What a rule may look at."""
 
     vendor: str
@@ -27,37 +27,37 @@ class Seen:
     """The `raid_level` attribute that hpsa, smartpqi and aacraid give each of their disks."""
 
 
-def _always(seen: Seen) -> bool:
+def _always(seen: ScsiDisk) -> bool:
     return True
 
 
-def _channel_from_2(seen: Seen) -> bool:
+def _channel_from_2(seen: ScsiDisk) -> bool:
     # drivers/scsi/megaraid/megaraid_sas.h: the first two channels carry physical drives (MEGASAS_MAX_PD_CHANNELS).
     return seen.channel is None or seen.channel >= 2
 
 
-def _level_attribute(seen: Seen) -> bool:
+def _level_attribute(seen: ScsiDisk) -> bool:
     if seen.raid_level is not None:
         return seen.raid_level.upper() not in ("N/A", "")
     return "LOGICAL VOLUME" in seen.model.upper()
 
 
-def _volume_model(seen: Seen) -> bool:
+def _volume_model(seen: ScsiDisk) -> bool:
     return any(words in seen.model.upper() for words in ("LOGICAL VOLUME", "VIRTUAL DISK"))
 
 
-def _fusion_volume(seen: Seen) -> bool:
+def _fusion_volume(seen: ScsiDisk) -> bool:
     # drivers/scsi/mpt3sas/mpt3sas_base.h (RAID_CHANNEL) and drivers/message/fusion/mptsas.h (MPTSAS_RAID_CHANNEL): volumes
     # sit on channel 1, drives on 0.
     return seen.channel == 1 or _volume_model(seen)
 
 
-def _container(seen: Seen) -> bool:
+def _container(seen: ScsiDisk) -> bool:
     # drivers/scsi/aacraid/aacraid.h: channel 0 carries containers (CONTAINER_CHANNEL), higher ones drives.
     return seen.channel in (None, 0)
 
 
-def _named_volume(seen: Seen) -> bool:
+def _named_volume(seen: ScsiDisk) -> bool:
     return "-VOL#" in seen.model or seen.vendor.lower() == "areca"
 
 
@@ -67,7 +67,7 @@ VOLUME_VENDORS = frozenset(
 """Names that controller makers and those who sell their cards write on virtual disks; drives carry their own maker's."""
 
 
-def _maker_volume(seen: Seen) -> bool:
+def _maker_volume(seen: ScsiDisk) -> bool:
     return seen.vendor.upper() in VOLUME_VENDORS
 
 
@@ -75,7 +75,7 @@ def _maker_volume(seen: Seen) -> bool:
 class Controller:
     driver: str
     family: str
-    is_unit: Callable[[Seen], bool]
+    is_unit: Callable[[ScsiDisk], bool]
     tool: str
 
 
@@ -141,7 +141,7 @@ def unit_of(
         return None
     channel = int(address.split(":")[1]) if address else None
     level = level or _raid_class_level(tree, address)
-    seen = Seen(vendor or "", model or "", channel, level)
+    seen = ScsiDisk(vendor or "", model or "", channel, level)
     # A level the kernel's raid class knows settles it: only volumes are in that class.
     if not row.is_unit(seen) and not _raid_class_level(tree, address):
         return None

@@ -71,6 +71,7 @@ class ResolvedPath:
 
     @property
     def device(self) -> str:
+        """The top device; the first one where a btrfs lies over several."""
         return self.devices[0]
 
     def chain(self) -> tuple[BlockDevice, ...]:
@@ -221,7 +222,7 @@ def _hint(mount: Mount) -> str:
 
 
 def _devices_of(stack: Stack, mount: Mount, number: str | None) -> tuple[str, ...]:
-    if mount.filesystem == "btrfs" and (members := _btrfs_members(stack, mount, number)):
+    if mount.filesystem == "btrfs" and (members := _btrfs_members(stack, mount)):
         return members
     for candidate in (mount.major_minor, number):
         if candidate and not candidate.startswith("0:") and (names := _by_number(stack, candidate)):
@@ -230,7 +231,7 @@ def _devices_of(stack: Stack, mount: Mount, number: str | None) -> tuple[str, ..
     return tuple(name for source in mount.source.split(":") if (name := _device_named(stack, source, False)))
 
 
-def _btrfs_members(stack: Stack, mount: Mount, number: str | None) -> tuple[str, ...]:
+def _btrfs_members(stack: Stack, mount: Mount) -> tuple[str, ...]:
     source = _device_named(stack, mount.source, False)
     for members in stack.btrfs.values():
         known = tuple(sorted(name for name in members if name in stack.devices))

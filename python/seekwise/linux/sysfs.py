@@ -26,6 +26,7 @@ class Node:
     """The whole disk, for a partition."""
 
     def path(self, *parts: str) -> str:
+        """A path within the tree, not on this machine: the tree may be a capture."""
         return "/".join((self.folder, *parts))
 
 

@@ -89,6 +89,7 @@ class Tree(ABC):
         return self._target(here).rstrip("/").rpartition("/")[2] or None
 
     def bytes(self, path: str) -> bytes | None:
+        """None where no such file can be read."""
         resolved = self.resolve(path)
         return None if resolved is None else self._bytes(resolved)
 
@@ -102,6 +103,7 @@ class Tree(ABC):
         return self.text(path) or None
 
     def number(self, path: str) -> int | None:
+        """The first word as an integer, decimal or with `0x`; None where the file is missing or holds no number."""
         text = self.text(path)
         try:
             return None if text is None else int(text.split()[0], 0)
@@ -114,9 +116,11 @@ class Tree(ABC):
         return [] if resolved is None else sorted(self._names(resolved))
 
     def exists(self, path: str) -> bool:
+        """Follows links: False for a link whose target is missing."""
         return self.resolve(path) is not None
 
     def is_folder(self, path: str) -> bool:
+        """Follows links; False where nothing is there."""
         resolved = self.resolve(path)
         return resolved is not None and self._kind(resolved) == "folder"
 
@@ -130,6 +134,7 @@ class FolderTree(Tree):
 
     @property
     def live(self) -> bool:
+        """Whether this is the running machine, not a captured folder."""
         return self._prefix == ""
 
     def _kind(self, path: str) -> str | None:
@@ -164,6 +169,7 @@ class FolderTree(Tree):
             return []
 
     def resolve(self, path: str) -> str | None:
+        """The path with all links followed, None where its target is missing. A captured folder never leads out of itself."""
         if not self.live:
             return super().resolve(path)
         try:

@@ -1,6 +1,7 @@
 """Carries out plans: trials in replicates and live switching on this machine, resuming, stopping early.
 
-execute.py   a study's plan, block by block, a committed record per trial      whatif.py   a recorded load on other storage
+execute.py   a study's plan, repetition by repetition, a committed record per trial
+whatif.py    a recorded load on other storage
 kernel/      trials on this machine: fio, tiotest, CPU time, memory limits, what makes a trial invalid
 live/        `tune`: what is compared (`planning.py`, `candidates.py`), the load that keeps running, switching under it (`session.py`,
              `stretch.py`), where time goes (`race.py`, `progress.py`), the same on a model (`simulated.py`)

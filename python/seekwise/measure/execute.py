@@ -1,4 +1,4 @@
-"""Carries out a plan: block by block, a committed record per trial, resumable at any point."""
+"""Carries out a plan: repetition by repetition, a committed record per trial, resumable at any point."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ from dataclasses import dataclass
 
 from seekwise import files
 from seekwise.control.state import state_folder
-from seekwise.errors import RefusedError, SeekwiseError, UsageError
-from seekwise.release import release
+from seekwise.errors import RefusedError, UsageError
 from seekwise.simulate.protocol import Backend, Say, SpreadSession
 from seekwise.store.codec import StoredRecord
-from seekwise.store.database import Run, Store, now
+from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
-from seekwise.store.run_id import new_run_id
 from seekwise.workload.study.plan import Plan, Trial
 
 
@@ -36,19 +34,7 @@ class Progress:
 
 def new_run(plan: Plan, study_text: str, target: str | None) -> Run:
     """A run of this plan that begins now, not yet in the database."""
-    return Run(
-        run_id=new_run_id(),
-        created_at=now(),
-        seekwise_version=release(),
-        name=plan.study,
-        backend=plan.backend,
-        target=target,
-        seed=plan.seed,
-        study=study_text,
-        plan=plan.to_document(),
-        ended_at=None,
-        outcome=None,
-    )
+    return Run.begun(plan.study, plan.backend, plan.to_document(), seed=plan.seed, target=target, study=study_text)
 
 
 def carry_out(
@@ -101,58 +87,44 @@ def _carry_out(
     done = store.attempts(run_id) if known else {}
     open_trials = [trial for trial in plan.trials if not _is_done(done.get(trial.index), plan.attempts)]
     attempts = {index: count for index, (count, _) in done.items()}
-    try:
-        with backend.session(plan, run_id, say) as session:
-            if not known:
-                store.add_run(run)
-                known = True
-            pace = Pace(plan, open_trials)
-            tell(Progress(pace.done, len(plan.trials), pace.left_s(), None))
-            spread = session if isinstance(session, SpreadSession) else None
-            # Trials that run anywhere wait for a whole repetition only where its outcome says which ones come next.
-            portions = [open_trials] if spread and plan.until is None else _blocks(open_trials)
-            for block in portions:
-                trials = block
-                if plan.until is not None:
-                    from seekwise.judge import early  # judging loads half a second of libraries
+    with store.ending(run_id), backend.session(plan, run_id, say) as session:
+        if not known:
+            store.add_run(run)
+        pace = Pace(plan, open_trials)
+        tell(Progress(pace.done, len(plan.trials), pace.left_s(), None))
+        spread = session if isinstance(session, SpreadSession) else None
+        # Trials that run anywhere wait for a whole repetition only where its outcome says which ones come next.
+        portions = [open_trials] if spread and plan.until is None else _by_repetition(open_trials)
+        for portion in portions:
+            trials = portion
+            if plan.until is not None:
+                from seekwise.judge import early  # judging loads half a second of libraries
 
-                    trials, state = early.still_needed(plan, block, list(store.records(run_id)))
-                    if state.blocks_done in early.LOOKS or len(trials) < len(block):
-                        say(state.text)
-                    if len(trials) < len(block):
-                        # What is not needed takes no time: the pace is measured anew.
-                        later = [each for each in open_trials if each.repetition > block[0].repetition]
-                        pace = Pace(plan, [*trials, *later])
-                if spread is not None:
-                    for rows in spread.run_spread(trials, attempts):
-                        store.add_rows(rows)
-                        pace.ended(*(row.trial for row in rows))
-                        tell(Progress(pace.done, len(plan.trials), pace.left_s(), rows[-1], spread.workers))
-                    continue
-                for record in session.run(trials, attempts):
-                    store.add(record)
-                    pace.ended_until(record.trial)
-                    left_s = pace.left_s(session.ended_ahead)
-                    tell(Progress(pace.done, len(plan.trials), left_s, record))
-    except BaseException as error:
-        if known:
-            with contextlib.suppress(SeekwiseError):
-                store.end_run(run_id, _ending(error))
-        raise
-    store.end_run(run_id, "complete")
-
-
-def _ending(error: BaseException) -> str:
-    if isinstance(error, KeyboardInterrupt):
-        return "interrupted"
-    return f"failed: {error.message if isinstance(error, SeekwiseError) else error!r}"
+                trials, state = early.still_needed(plan, portion, list(store.records(run_id)))
+                if state.repetitions_done in early.LOOKS or len(trials) < len(portion):
+                    say(state.text)
+                if len(trials) < len(portion):
+                    # What is not needed takes no time: the pace is measured anew.
+                    later = [each for each in open_trials if each.repetition > portion[0].repetition]
+                    pace = Pace(plan, [*trials, *later])
+            if spread is not None:
+                for rows in spread.run_spread(trials, attempts):
+                    store.add_rows(rows)
+                    pace.ended(*(row.trial for row in rows))
+                    tell(Progress(pace.done, len(plan.trials), pace.left_s(), rows[-1], spread.workers))
+                continue
+            for record in session.run(trials, attempts):
+                store.add(record)
+                pace.ended_until(record.trial)
+                left_s = pace.left_s(session.ended_ahead)
+                tell(Progress(pace.done, len(plan.trials), left_s, record))
 
 
 def _is_done(state: tuple[int, bool] | None, attempts: int) -> bool:
     return state is not None and (state[1] or state[0] >= attempts)
 
 
-def _blocks(trials: list[Trial]) -> Iterator[list[Trial]]:
+def _by_repetition(trials: list[Trial]) -> Iterator[list[Trial]]:
     for _, group in itertools.groupby(trials, key=lambda trial: trial.repetition):
         yield list(group)
 
@@ -169,9 +141,11 @@ class Pace:
 
     @property
     def done(self) -> int:
+        """Trials of the plan that are done, those of earlier sessions included."""
         return self._total - len(self._estimates)
 
     def ended(self, *indices: int) -> None:
+        """Trials by their index in the plan; a second call for the same one changes nothing."""
         for index in indices:
             self._left_s -= self._estimates.pop(index, 0.0)
 

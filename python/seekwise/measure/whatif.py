@@ -1,4 +1,4 @@
-"""A recorded load on storage that is not there: settings, their cells in the simulator, and records as a study has them.
+"""A recorded load on storage that is not there: settings, their trials in the simulator, and records as a study has them.
 
 Each setting is one storage of the simulator's own language. A trial plays the whole load once; its records are one for each group of programs and one
 for all that somebody waits for (`foreground`). Repeats differ by where the platters stand. Settings are ranked without statistics: all play the same load from
@@ -12,23 +12,21 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from seekwise import _core, drive_names, schedulers, suggestion
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.measure.execute import new_run_id
 from seekwise.release import release
-from seekwise.simulate.trial_spec import KERNEL_DEFAULT, cell_spec, default_scheduler, describe
+from seekwise.simulate.trial_spec import KERNEL_DEFAULT, default_scheduler, describe, probe_phase, spec_of_trial
 from seekwise.store.database import Run, now
+from seekwise.store.percentiles import merged
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.trace.columns import Notes
-from seekwise.trace.load import FOREGROUND, RECORDED_P99, Group, Load, recorded_percentile_ns
+from seekwise.trace.load import FOREGROUND, RECORDED_P99, Group, TracedLoad, recorded_percentile_ns
 from seekwise.workload.study import factors, parameters
 from seekwise.workload.study.factors import Value
-from seekwise.workload.study.plan import Combination, Plan, Setting, SystemFacts, Trial, trial_seed
-from seekwise.workload.study.plan import Load as PlanLoad
-from seekwise.workload.study.plan import Phase as PlanPhase
+from seekwise.workload.study.plan import Combination, Load, Plan, PlannedPhase, Setting, SystemFacts, Trial, trial_seed
 from seekwise.workload.study.quantity import parse_bytes
 from seekwise.workload.study.study import System
 
@@ -54,13 +52,13 @@ OF_SYSTEM = ("drive", "kernel", "host")
 
 
 @dataclass(frozen=True)
-class Asked:
+class CandidateStorage:
     """One storage: its name in tables, and its values by the names of a study."""
 
     label: str
     values: dict[str, Value]
     spec: dict[str, object]
-    """The cell without its phases."""
+    """The trial without its phases."""
     described: dict[str, object]
 
 
@@ -96,10 +94,10 @@ def _known() -> str:
 
 def _known_key(name: str) -> str:
     model, dot, parameter = name.partition(".")
-    if dot and parameter and model != "iosched" and parameters.of_drive(model):
+    if dot and parameter and model != "iosched" and parameters.of_kind("drive", model):
         # A number of a drive model, to see what hangs on it.
-        if parameter not in {each.name for each in parameters.of_drive(model)}:
-            near = difflib.get_close_matches(parameter, [each.name for each in parameters.of_drive(model)], 1)
+        if parameter not in {each.name for each in parameters.of_kind("drive", model)}:
+            near = difflib.get_close_matches(parameter, [each.name for each in parameters.of_kind("drive", model)], 1)
             raise UsageError(
                 f"model {model} has no parameter `{parameter}`", f"did you mean `{near[0]}`?" if near else None
             )
@@ -117,7 +115,7 @@ def _known_key(name: str) -> str:
     )
 
 
-def asked(vary: dict[str, list[str]], base: dict[str, str]) -> list[Asked]:
+def asked(vary: dict[str, list[str]], base: dict[str, str]) -> list[CandidateStorage]:
     """Every combination, each checked by building it. `base`: what holds where `vary` does not say."""
     table = {key: [value] for key, value in base.items() if key not in vary} | vary
     if "model" not in table:
@@ -129,7 +127,7 @@ def asked(vary: dict[str, list[str]], base: dict[str, str]) -> list[Asked]:
     if len(combinations) > SETTINGS_MAX:
         raise UsageError(f"`--vary` makes {len(combinations):,} settings; at most {SETTINGS_MAX:,} are simulated")
     shown = [key for key in table if len(table[key]) > 1]
-    found: dict[str, Asked] = {}
+    found: dict[str, CandidateStorage] = {}
     for combination in combinations:
         values = _values(combination)
         label = _label(combination, values, shown)
@@ -137,7 +135,7 @@ def asked(vary: dict[str, list[str]], base: dict[str, str]) -> list[Asked]:
         key = json.dumps(spec, sort_keys=True)
         # A drive alone is the same storage whatever the sweep over arrays says.
         if key not in found:
-            found[key] = Asked(label, values, spec, describe({**spec, "phases": [_probe()]}))
+            found[key] = CandidateStorage(label, values, spec, describe({**spec, "phases": [probe_phase()]}))
     return list(found.values())
 
 
@@ -230,16 +228,12 @@ def _spec(values: dict[str, Value]) -> dict[str, object]:
     options |= {name.split(".", 1)[1]: value for name, value in own.items() if name.split(".", 1)[0] == drive}
     system = system.model_copy(update={"options": options})
     setting = {name: value for name, value in values.items() if name not in OF_SYSTEM and name not in own}
-    return cell_spec(system, setting, seed=0, phases=[])
-
-
-def _probe() -> dict[str, object]:
-    return {"operation": "rand_read", "jobs": [{"pattern": "random", "block_bytes": 4096, "ios": 1}]}
+    return spec_of_trial(system, setting, seed=0, phases=[])
 
 
 def play(
-    load: Load,
-    settings: Sequence[Asked],
+    load: TracedLoad,
+    settings: Sequence[CandidateStorage],
     seeds: Sequence[int],
     *,
     threads: int,
@@ -257,7 +251,7 @@ def play(
 
 
 @dataclass(frozen=True)
-class Played:
+class WhatIfRun:
     """A run with its records, and the settings that it compares."""
 
     run: Run
@@ -267,61 +261,53 @@ class Played:
 def run_of(
     name: str,
     trace: str,
-    load: Load,
-    settings: Sequence[Asked],
+    load: TracedLoad,
+    settings: Sequence[CandidateStorage],
     results: Sequence[Sequence[dict[str, Any]]],
     seeds: Sequence[int],
     notes: Sequence[str],
-) -> Played:
+) -> WhatIfRun:
     """The records of what was played, and the run that holds them."""
-    run_id = new_run_id()
+    run = Run.begun(name, "simulated", {}, seed=seeds[0], study=f"{STUDY_HEAD}{trace}\n")
     groups = list(load.groups)
     shown = [group for group in groups if group.requests]
     keys = [FOREGROUND, *(group.name for group in shown)]
-    cells = [_cell(key, _operation(groups, key), load) for key in keys]
+    combinations = [_combination(key, _operation(groups, key), load) for key in keys]
     front = [groups[number] for number in members(groups, FOREGROUND)]
     tail = recorded_percentile_ns(front, 99)
     recorded = {RECORDED_P99: tail} if tail else {}
     records: list[Record] = []
     trials: list[Trial] = []
-    for block, seed in enumerate(seeds, 1):
+    for repetition, seed in enumerate(seeds, 1):
         for place, (setting, outcomes) in enumerate(zip(settings, results, strict=True)):
-            phase = outcomes[block - 1]["phases"][0]
+            phase = outcomes[repetition - 1]["phases"][0]
             for number, key in enumerate(keys):
                 index = len(trials)
-                trials.append(Trial(index, block, number, place, "candidate", seed))
+                trials.append(Trial(index, repetition, number, place, "candidate", seed))
                 made = phase_of(phase, groups, key)
                 records.append(
                     Record(
-                        run_id=run_id, trial=index, repetition=block, combination=cells[number].key, setting=setting.label,
-                        factors=cells[number].factors(Setting(setting.label, setting.values)), provenance="simulated",
+                        run_id=run.run_id, trial=index, repetition=repetition, combination=combinations[number].key, setting=setting.label,
+                        factors=combinations[number].factors(Setting(setting.label, setting.values)), provenance="simulated",
                         seed=seed, started_at=now(), phases=(made,) if made.ios else (),
-                        settings_seen={SYSTEM: _seen(outcomes[block - 1]["settings"])},
+                        settings_seen={SYSTEM: _seen(outcomes[repetition - 1]["settings"])},
                         environment={
                             "model": release(), "model_version": _core.model_version(),
-                            "device_model": outcomes[block - 1]["models"]["device"], "trace": trace,
+                            "device_model": outcomes[repetition - 1]["models"]["device"], "trace": trace,
                         },
                         load={"recording": trace, "program": key, "requests": load.requests, **recorded},
                         conditions={"role": "candidate"},
                     )
                 )  # fmt: skip
-    plan = Plan(
-        study=name, backend="simulated", seed=seeds[0], blocks=len(seeds), compare=("setting",),
-        reference=settings[0].label, combinations=tuple(cells),
-        settings=tuple(Setting(each.label, each.values) for each in settings), trials=tuple(trials),
-        systems=(SystemFacts(SYSTEM, f"{trace} (simulated)", stack=tuple(stack_lines(settings)), scheduler=None),),
-        touched=(), wait_s=0.0, settle_s=0.0, trim=False, attempts=1, prepare_s=0.0,
-        trial_s=tuple(0.0 for _ in cells), bytes_per_trial=tuple(0 for _ in cells), bytes_prepared=0,
-        notes=tuple(notes),
-    )  # fmt: skip
-    run = Run(
-        run_id=run_id, created_at=now(), seekwise_version=release(), name=name, backend="simulated", target=None,
-        seed=seeds[0], study=f"{STUDY_HEAD}{trace}\n", plan=plan.to_document(), ended_at=None, outcome=None,
-    )  # fmt: skip
-    return Played(run, records)
+    system = SystemFacts(SYSTEM, f"{trace} (simulated)", stack=tuple(stack_lines(settings)), scheduler=None)
+    compared = tuple(Setting(each.label, each.values) for each in settings)
+    plan = Plan.of_records(
+        name, run.backend, run.seed, system, tuple(combinations), compared, tuple(trials), tuple(notes)
+    )
+    return WhatIfRun(replace(run, plan=plan.to_document()), records)
 
 
-def stack_lines(settings: Sequence[Asked]) -> list[str]:
+def stack_lines(settings: Sequence[CandidateStorage]) -> list[str]:
     """Each storage once, in words."""
     from seekwise.simulate.simulated import _stack
 
@@ -333,11 +319,11 @@ def seeds_of(seed: int, count: int) -> list[int]:
     return [trial_seed(seed, index, 1) for index in range(count)]
 
 
-def _cell(key: str, operation: str, load: Load) -> Combination:
+def _combination(key: str, operation: str, load: TracedLoad) -> Combination:
     own = [each for each in load.programs if key in (FOREGROUND, load.groups[each.group].name)]
     name = re.sub(r"\s+", "_", key)
     return Combination(
-        f"program={name}", SYSTEM, PlanLoad(name, phases=(PlanPhase(operation),), threads=max(len(own), 1))
+        f"program={name}", SYSTEM, Load(name, phases=(PlannedPhase(operation),), threads=max(len(own), 1))
     )
 
 
@@ -358,10 +344,7 @@ def phase_of(result: dict[str, Any], groups: Sequence[Group], key: str) -> Phase
     """What programs of one group saw, as a phase of a record."""
     own = members(groups, key)
     jobs = [result["jobs"][number] for number in own]
-    bins: dict[int, int] = {}
-    for job in jobs:
-        for upper, count in job["latency_bins"].items():
-            bins[int(upper)] = bins.get(int(upper), 0) + count
+    bins = merged({int(upper): count for upper, count in job["latency_bins"].items()} for job in jobs)
     ios = sum(job["ios"] for job in jobs)
     ended = max((each["ended_ns"] for each in result["threads"] if each["job"] in own), default=result["elapsed_ns"])
     began = min((groups[number].first_ns for number in own if groups[number].requests), default=0)
@@ -371,7 +354,7 @@ def phase_of(result: dict[str, Any], groups: Sequence[Group], key: str) -> Phase
         elapsed_s=max(ended - began, 1) / 1e9,
         bytes=sum(job["bytes"] for job in jobs),
         ios=ios,
-        latency_bins=dict(sorted(bins.items())),
+        latency_bins=bins,
         latency_mean_ns=sum(job["latency_mean_ns"] * job["ios"] for job in jobs) / max(ios, 1),
         latency_max_ns=max((job["latency_max_ns"] for job in jobs), default=0),
         # The machine's processor time is nobody's alone.
@@ -397,7 +380,7 @@ def recorded_on(notes: Notes) -> dict[str, str]:
     return found
 
 
-def beyond(load: Load, settings: Sequence[Asked]) -> list[str]:
+def beyond(load: TracedLoad, settings: Sequence[CandidateStorage]) -> list[str]:
     """Storage that is smaller than what the load used."""
     small = [each.label for each in settings if int(str(each.described["capacity_bytes"])) < load.end_sector * 512]
     if not small:

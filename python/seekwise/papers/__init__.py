@@ -3,6 +3,6 @@
 `expression.py` reads a claim's text, `functions.py` gives its names meaning, `simulated.py` answers with the simulator (`simulate/setups/`
 says what may be asked, and builds it), `expect.py` decides. Nothing here reads an expected value before the answer is there.
 
-Uses: simulate.
+Uses: store, simulate.
 Start: `simulated.SimulatedResults`, `expect.py`.
 """

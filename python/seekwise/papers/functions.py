@@ -13,7 +13,6 @@ from seekwise.papers.helpers import HELPERS
 from seekwise.simulate.setups.queries import (
     METRICS,
     NUMBER_OPTIONS,
-    OPERATIONS,
     PLACE_OPTIONS,
     QUANTITIES,
     SCHEDULERS,
@@ -23,6 +22,7 @@ from seekwise.simulate.setups.queries import (
     ResultSource,
 )
 from seekwise.simulate.setups.value import Argument, ClaimError, Value, is_number, kind
+from seekwise.store.operations import PURE_OPERATIONS
 
 ALL = "all"
 THREADS_MAX = 4096
@@ -37,6 +37,7 @@ class Functions:
         self.source = source
 
     def __call__(self, name: str, args: Sequence[Argument], options: dict[str, Argument]) -> Value:
+        """Raises ClaimError for an unknown function, or for an option that it does not take."""
         if name in HELPERS:
             if options:
                 raise ClaimError(f"{name} takes no option `{next(iter(options))}`")
@@ -59,7 +60,7 @@ class Functions:
             defaults = self.source.defaults(system)
             threads = defaults.threads if len(args) == 3 else _threads(args[3], name)
             with_schedulers = defaults.schedulers if schedulers == ALL else _known(schedulers, SCHEDULERS, "scheduler")
-            with_operations = OPERATIONS if operations == ALL else _known(operations, OPERATIONS, "operation")
+            with_operations = PURE_OPERATIONS if operations == ALL else _known(operations, PURE_OPERATIONS, "operation")
             for chosen in product(with_operations, with_schedulers, threads, *names):
                 queries.append(Query(name, system, *chosen[:3], tuple(chosen[3:])))
                 if len(queries) > COMBINATIONS_MAX:

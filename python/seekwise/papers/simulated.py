@@ -5,7 +5,7 @@ Modelled:      systems whose requests bypass the page cache, on one drive (NVME,
                properties of drives and of the studies' definitions.
 Not modelled:  processor time where requests bypass the page cache.
 
-A question without `repeat` is the mean over the repeats of its study, at least five, each with a seed of its own. A cell is what the study describes;
+A question without `repeat` is the mean over the repeats of its study, at least five, each with a seed of its own. A trial is what the study describes;
 numbers of the models below it that were set from a publication are marked in tests/seeds/basis.toml. The last lines of a run's spec say how long is simulated: rates are steady long before a whole pass.
 """
 
@@ -18,23 +18,25 @@ from collections.abc import Sequence
 from functools import cache
 
 from seekwise import _core
-from seekwise.simulate.setups import cells
-from seekwise.simulate.setups.queries import OPERATIONS, Defaults, Option, Query
+from seekwise.simulate.setups import trials
+from seekwise.simulate.setups.queries import Defaults, Option, Query
 from seekwise.simulate.setups.setup import MIB, Setup, drive_model, setup_of
 from seekwise.simulate.setups.value import NotModelled
+from seekwise.store.operations import PURE_OPERATIONS
 
 # libata keeps one of the drive's 32 commands for itself: `NCQ (depth 31/32)` in the kernel's log.
 NCQ_KEPT_BACK = 1
 
 
 class SimulatedResults:
-    """Answers are kept: many claims ask for the same cells."""
+    """Answers are kept: many claims ask for the same trials."""
 
-    def __init__(self, tell: cells.Tell | None = None) -> None:
+    def __init__(self, tell: trials.Tell | None = None) -> None:
         self.known: dict[str, dict[str, float] | str] = {}
         self.tell = tell
 
     def defaults(self, system: str) -> Defaults:
+        """Schedulers and thread counts of the system's study. Raises NotModelled for an unknown system."""
         return setup_of(system).defaults
 
     def prepare(self, queries: Sequence[Query]) -> None:
@@ -42,39 +44,40 @@ class SimulatedResults:
         wanted: dict[str, None] = {}
         for query in queries:
             try:
-                wanted.update(dict.fromkeys(self._cells(query)))
+                wanted.update(dict.fromkeys(self._trials(query)))
             except NotModelled:
                 continue
         self._run(list(wanted))
 
     def measure(self, queries: Sequence[Query]) -> list[float]:
-        wanted = [self._cells(query) for query in queries]
-        self._run(list(dict.fromkeys(cell for group in wanted for cell in group)))
+        """Means over repeats, one per query, in the metric's own unit. Raises NotModelled where the simulator lacks something."""
+        wanted = [self._trials(query) for query in queries]
+        self._run(list(dict.fromkeys(trial for group in wanted for trial in group)))
         return [self._mean(query, group) for query, group in zip(queries, wanted, strict=True)]
 
-    def _cells(self, query: Query) -> list[str]:
-        """The cells behind a number, as text."""
-        if query.metric not in cells.METRICS:
+    def _trials(self, query: Query) -> list[str]:
+        """The trials behind a number, as text."""
+        if query.metric not in trials.METRICS:
             raise NotModelled(f"{query.metric} ({query.describe()})")
         setup = setup_of(query.system, query.options)
         repeats = [setup.repeat] if setup.repeat is not None else range(1, setup.repeats + 1)
         try:
             return [
-                cells.spec(setup, query.operation, query.scheduler, query.threads, seed=repeat) for repeat in repeats
+                trials.spec(setup, query.operation, query.scheduler, query.threads, seed=repeat) for repeat in repeats
             ]
         except NotModelled as missing:
             raise NotModelled(f"{missing} ({query.describe()})") from None
 
     def _run(self, wanted: list[str]) -> None:
-        missing = [cell for cell in wanted if cell not in self.known]
+        missing = [trial for trial in wanted if trial not in self.known]
         if missing:
-            outcomes = cells.run(missing, os.cpu_count() or 1, self.tell)
+            outcomes = trials.run(missing, os.cpu_count() or 1, self.tell)
             self.known.update(zip(missing, outcomes, strict=True))
 
     def _mean(self, query: Query, group: list[str]) -> float:
         values = []
-        for cell in group:
-            outcome = self.known[cell]
+        for trial in group:
+            outcome = self.known[trial]
             if isinstance(outcome, str):
                 raise NotModelled(f"{outcome} ({query.describe()})")
             if query.metric not in outcome:
@@ -89,10 +92,11 @@ class SimulatedResults:
         setup = setup_of(query.system, query.options)
         each = _bytes_of_a_thread(setup, query.operation)
         efficiency = self.measure([query])[0]
-        ticks = query.threads * each / cells.PRINTED_MB / efficiency * setup.hz
+        ticks = query.threads * each / trials.PRINTED_MB / efficiency * setup.hz
         return efficiency / ticks**0.5
 
     def model(self, name: str, quantity: str, options: tuple[Option, ...]) -> float:
+        """A property of a drive, of a system as set up, or minutes of a scenario; in its own unit. Raises NotModelled for an unknown one."""
         if quantity in DRIVE_QUANTITIES:
             return DRIVE_QUANTITIES[quantity](name, dict(options))
         if any(option in ("distance", "position") for option, _ in options):
@@ -112,11 +116,11 @@ class SimulatedResults:
         queries = [
             Query("rate", name, operation, scheduler, threads, options)
             for scheduler, threads in measurements
-            for operation in OPERATIONS
+            for operation in PURE_OPERATIONS
         ]
-        rates = self.measure(queries)
-        moved = [query.threads * _bytes_of_a_thread(setup, query.operation) / cells.PRINTED_MB for query in queries]
-        seconds = sum(size / rate for size, rate in zip(moved, rates, strict=True))
+        throughputs = self.measure(queries)
+        moved = [query.threads * _bytes_of_a_thread(setup, query.operation) / trials.PRINTED_MB for query in queries]
+        seconds = sum(size / throughput for size, throughput in zip(moved, throughputs, strict=True))
         return (seconds + len(measurements) * setup.wait_s) / 60
 
 

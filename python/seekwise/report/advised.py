@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,22 +10,22 @@ from typing import ClassVar, Protocol
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from seekwise.errors import UsageError
 from seekwise.judge import workloads
 from seekwise.judge.decision.choose import Choice
 from seekwise.judge.outcome import LiveOutcome, for_purpose
-from seekwise.judge.study_outcome import StudyOutcome, cell_name, wanted
-from seekwise.judge.workloads import Weighed, WeighedSetting, Workload
+from seekwise.judge.study_outcome import StudyOutcome, combination_name, wanted
+from seekwise.judge.workloads import OperationMix, Weighed, WeighedSetting
 from seekwise.report import terminal, tune_answer
 from seekwise.report.content import Advice, ReportContent
 from seekwise.report.for_use import ForSystem, Weighing, choices_of, competition, for_workload, per_drive
-from seekwise.report.insights.choices import OVERALL
-from seekwise.report.insights.choices import Choice as SystemChoice
+from seekwise.report.insights.choices import OVERALL, SystemChoice
+from seekwise.report.layout import WIDTH, plain_table, print_columns, print_lines, say, wrapped
 from seekwise.report.number_text import three
 from seekwise.report.outcome import times
-from seekwise.report.rows import OPERATION_NAMES, trial_rows
+from seekwise.report.rows import trial_rows
+from seekwise.store import operations
 from seekwise.store.record import Record
 from seekwise.workload.live_plan import Changes
 from seekwise.workload.study.plan import Plan
@@ -69,11 +68,13 @@ class TuneAdvice:
 class Weighted:
     """The records weighted for a use."""
 
+    NAMES: ClassVar = {"repetitions": "blocks"}
+
     name: str
     operations: Mapping[str, float]
     threads: str
     reference: str
-    blocks: int
+    repetitions: int
     not_covered: float
     """Share of this use that no trial represents."""
     best: Sequence[str]
@@ -136,7 +137,9 @@ def not_here(run_id: str, provenance: str) -> UsageError:
 def of_tune(found: LiveOutcome, purpose: str | None, system: str | None) -> Advised:
     """Of a live-switched run. UsageError for a system, of which it has one, and for what it did not measure."""
     if system is not None:
-        raise UsageError(f"run {found.run.run_id} of `tune` has one target, so it takes no `--system`")
+        raise UsageError(
+            f"run {found.run.run_id} of `tune` has one target, so it takes no `--system`", "leave out --system"
+        )
     asked = for_purpose(found, purpose) if purpose is not None else found
     if asked.choice is None:
         raise UsageError(f"run {found.run.run_id} measured nothing", hint="`sudo seekwise tune PATH` measures")
@@ -168,10 +171,10 @@ class _TuneAdvice:
 
     def show(self, console: Console) -> None:
         for line in tune_answer.lines(self.outcome, width=console.width):
-            _say(console, line)
+            say(line, console)
         if self.outcome.choice.changes and self.outcome.plan.provenance == "measured":
             words = f" --for {self.purpose}" if self.purpose else ""
-            _say(console, f"\nnext: sudo seekwise apply {self.outcome.run.run_id}{words}")
+            say(f"\nnext: sudo seekwise apply {self.outcome.run.run_id}{words}", console)
 
 
 @dataclass(frozen=True)
@@ -180,7 +183,7 @@ class _StudyAdvice:
     content: ReportContent
     purpose: str | None
     system: str | None
-    workload: Workload | None
+    workload: OperationMix | None
 
     @cached_property
     def drives(self) -> tuple[ForSystem, ...]:
@@ -231,7 +234,7 @@ class _StudyAdvice:
     def show(self, console: Console) -> None:
         on = f", system {self.system}" if self.system and not self.drives else ""
         run = self.outcome.run
-        _say(console, f"run {run.run_id}, study {run.study_name}{on}, {self.outcome.provenance}\n")
+        say(f"run {run.run_id}, study {run.study_name}{on}, {self.outcome.provenance}\n", console)
         if self.drives:
             self._show_drives(console)
         elif self.has_systems:
@@ -241,40 +244,40 @@ class _StudyAdvice:
         else:
             weighed = self.weighing.weighed
             terminal.print_advice(replace(self.content, advice=self.weighing.advice), console)
-            _say(console, f"\n{weighed.workload.name}: {weighed.workload.meaning}")
-            _print_rates(console, self.content.records, weighed)
+            say(f"\n{weighed.workload.name}: {weighed.workload.meaning}", console)
+            _print_throughputs(console, self.content.records, weighed)
             _print_weighed(console, weighed, self.outcome.plan)
 
     def _show_drives(self, console: Console) -> None:
         many = len(self.outcome.plan.systems) > 1
         for each in self.drives:
             if many:
-                _say(console, f"{each.system} ({', '.join(each.devices)})")
+                say(f"{each.system} ({', '.join(each.devices)})", console)
             if self.workload is None and not many:
                 terminal.print_answer(self.content, console)
             else:
                 terminal.print_advice(replace(self.content, advice=each.advice), console)
             if each.advised is not None:
                 console.print()
-                _print_rates(
+                _print_throughputs(
                     console,
                     [r for r in self.content.records if not many or r.factors.get("system") == each.system],
                     each.advised.weighed,
                 )
                 _print_weighed(console, each.advised.weighed, each.plan)
         if self.workload is not None:
-            _say(console, f"\n{self.workload.name}: {self.workload.meaning}")
+            say(f"\n{self.workload.name}: {self.workload.meaning}", console)
         # With nothing to change, `apply` would only say so.
         if any(each.setting is not None for each in self.drives):
             words = (f" --for {self.purpose}" if self.purpose else "") + (
                 f" --system {self.system}" if self.system else ""
             )
-            _say(console, f"\nnext: sudo seekwise apply {self.outcome.run.run_id}{words}")
+            say(f"\nnext: sudo seekwise apply {self.outcome.run.run_id}{words}", console)
 
     def _show_systems(self, console: Console) -> None:
         choices = choices_of(self.outcome, self.content, self.workload)
         uses = list(dict.fromkeys(choice.use for choice in choices))
-        table = Table(box=None, pad_edge=False, header_style="bold")
+        table = plain_table()
         table.add_column("System")
         for use in uses:
             table.add_column(use.replace("-", " ").capitalize())
@@ -282,37 +285,33 @@ class _StudyAdvice:
             row = {choice.use: choice.text for choice in choices if choice.system == name}
             table.add_row(name, *(row.get(use, "–") for use in uses))
         if self.workload is None:
-            terminal.print_lines([self.content.advice.headline], console, style="bold")
+            print_lines([self.content.advice.headline], console, style="bold")
             console.print()
         console.print(table)
         words = " ".join(choice.text for choice in choices)
         console.print()
         if "best so far" in words:
-            _say(console, "`best so far`: not beaten, but others are not proved worse.")
+            say("`best so far`: not beaten, but others are not proved worse.", console)
         if "inconclusive" in words:
-            _say(console, "`inconclusive`: no setting proved better.")
-        _say(console, f"next: seekwise advise {self.outcome.run.run_id} --system NAME")
+            say("`inconclusive`: no setting proved better.", console)
+        say(f"next: seekwise advise {self.outcome.run.run_id} --system NAME", console)
 
 
-def _say(console: Console, text: str) -> None:
-    """Text as it is, never wrapped."""
-    console.print(Text(text), soft_wrap=True)
-
-
-def _print_rates(console: Console, records: Sequence[Record], weighed: Weighed) -> None:
+def _print_throughputs(console: Console, records: Sequence[Record], weighed: Weighed) -> None:
     """What each setting delivered, in values: means over loads and repetitions."""
     wanted = [name for name, share in weighed.workload.operations.items() if share]
-    rates: dict[str, dict[str, list[float]]] = {}
+    throughputs: dict[str, dict[str, list[float]]] = {}
     for row in trial_rows(records):
-        rates.setdefault(str(row["setting"]), {}).setdefault(str(row["operation"]), []).append(float(row["rate_mb_s"]))
-    shown = [name for name in wanted if any(name in each for each in rates.values())]
-    heads = ["Setting", *(f"{OPERATION_NAMES.get(name, name)} [MB/s]" for name in shown)]
+        throughputs.setdefault(str(row["setting"]), {}).setdefault(str(row["operation"]), []).append(
+            float(row["rate_mb_s"])
+        )
+    shown = [name for name in wanted if any(name in each for each in throughputs.values())]
+    heads = ["Setting", *(f"{operations.name(name)} [MB/s]" for name in shown)]
     body = [
-        [each.setting, *(_mean_text(rates.get(each.setting, {}).get(name)) for name in shown)]
+        [each.setting, *(_mean_text(throughputs.get(each.setting, {}).get(name)) for name in shown)]
         for each in weighed.standings
     ]
-    for line in (line for block in tune_answer.columns(heads, body, 80, numbers_from=1) for line in block):
-        _say(console, line)
+    print_columns(heads, body, console, numbers_from=1)
     console.print()
 
 
@@ -321,23 +320,19 @@ def _mean_text(values: list[float] | None) -> str:
 
 
 def _print_weighed(console: Console, weighed: Weighed, plan: Plan) -> None:
-    console.print(_table(weighed), width=min(console.width, terminal.WIDTH))
+    console.print(_table(weighed), width=min(console.width, WIDTH))
     console.print()
+    said = []
     for standing in weighed.standings:
         if standing.regret > REGRET_SHOWN:
-            where = cell_name(standing.regret_cell, plan, pooled=True)
-            _paragraph(
-                console, f"{standing.setting} is at its worst in {where}: {100 * standing.regret:.0f} % below the best"
-            )
-    _paragraph(
-        console,
-        f"Ratios to {weighed.reference}: rate as a 95 % interval over {weighed.blocks} repetitions, the others as estimates. "
-        "Front: no other setting is as good in all three.",
+            where = combination_name(standing.regret_combination, plan, pooled=True)
+            said.append(f"{standing.setting} is at its worst in {where}: {100 * standing.regret:.0f} % below the best")
+    said.append(
+        f"Ratios to {weighed.reference}: rate as a 95 % interval over {weighed.repetitions} repetitions, the others as estimates. "
+        "Front: no other setting is as good in all three."
     )
-
-
-def _paragraph(console: Console, text: str) -> None:
-    _say(console, "\n".join(textwrap.wrap(text, 80, subsequent_indent="  ")))
+    for each in said:
+        say("\n".join(wrapped(each, WIDTH, then="  ")), console)
 
 
 def _system(answer: ForSystem) -> SystemAdvice:
@@ -352,7 +347,7 @@ def _table(weighed: Weighed) -> Table:
     others = [standing for standing in weighed.standings if standing.setting != weighed.reference]
     # What was not measured has no column: the reference alone would stand in it with its 1.
     metrics = [name for name in ("p99", "cpu_efficiency") if any(name in each.ratios for each in others)]
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     table.add_column("Setting", overflow="fold", max_width=28)
     for title in ("Rate", *(METRIC_TITLES[name] for name in metrics), "Front", "At worst"):
         table.add_column(title, no_wrap=True)
@@ -360,8 +355,8 @@ def _table(weighed: Weighed) -> Table:
         is_reference = standing.setting == weighed.reference
         estimates = [_estimate(standing.ratios.get(metric)) for metric in metrics]
         worst = f"-{100 * standing.regret:.0f} %" if standing.regret > REGRET_SHOWN else ""
-        rate = "1" if is_reference else _interval(standing.ratios.get("rate"))
-        table.add_row(standing.setting, rate, *estimates, "yes" if standing.on_pareto_front else "", worst)
+        throughput = "1" if is_reference else _interval(standing.ratios.get("rate"))
+        table.add_row(standing.setting, throughput, *estimates, "yes" if standing.on_pareto_front else "", worst)
     return table
 
 
@@ -377,7 +372,7 @@ def _interval(value: tuple[float, float, float] | None) -> str:
 
 def _document(found: StudyOutcome, advice: Advice, weighed: Weighed | None) -> RunAdvice:
     workload = weighed and Weighted(
-        weighed.workload.name, weighed.workload.operations, weighed.workload.threads, weighed.reference, weighed.blocks,
+        weighed.workload.name, weighed.workload.operations, weighed.workload.threads, weighed.reference, weighed.repetitions,
         weighed.not_covered, weighed.best, weighed.standings,
     )  # fmt: skip
     return RunAdvice(

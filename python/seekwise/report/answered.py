@@ -50,10 +50,12 @@ class Question:
 
     @property
     def deciding(self) -> list[Judged]:
+        """Figures that may decide; those that are limits only forbid."""
         return rule.deciding(self.judged)
 
     @property
     def setting(self) -> str:
+        """Label of the chosen setting, or of the one in force where nothing could be chosen."""
         return self.choice.setting if self.choice is not None else self.in_force
 
     @property

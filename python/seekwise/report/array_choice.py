@@ -13,16 +13,10 @@ from collections.abc import Sequence
 from seekwise.report.arrays import ArrayRow, long_text, rows, with_states
 from seekwise.report.content import Advice
 from seekwise.report.number_text import natural, three
+from seekwise.store import operations
 from seekwise.store.record import Record
 from seekwise.workload.study.quantity import time_text
 
-WORDS = {
-    "seq_read": "sequential read",
-    "seq_write": "sequential write",
-    "rand_read": "random read",
-    "rand_write": "random write",
-    "mixed": "mixed",
-}
 LEVEL = 0.03
 """Arrays closer than this share of the rate are called as fast: the rule's threshold."""
 SAFETY_FACTORS = ("raid_level", "drives", "layout")
@@ -54,10 +48,13 @@ def unsafe_settings(records: Sequence[Record]) -> set[str]:
 
 def speeds(found: Sequence[ArrayRow]) -> dict[str, float]:
     """{array: rate relative to the best, geometric mean over everything that all of them did}."""
-    common = set.intersection(*(set(row.cell_rates) for row in found)) if found else set()
-    best = {cell: max(row.cell_rates[cell] for row in found) for cell in common}
+    common = set.intersection(*(set(row.combination_throughputs) for row in found)) if found else set()
+    best = {combination: max(row.combination_throughputs[combination] for row in found) for combination in common}
     return {
-        row.name: math.exp(sum(math.log(row.cell_rates[cell] / best[cell]) for cell in common) / len(common))
+        row.name: math.exp(
+            sum(math.log(row.combination_throughputs[combination] / best[combination]) for combination in common)
+            / len(common)
+        )
         if common
         else 1.0
         for row in found
@@ -109,9 +106,9 @@ def _states(chosen: ArrayRow, found: Sequence[ArrayRow]) -> list[str]:
         if row.whole != chosen.name:
             continue
         changes = [
-            f"{WORDS[name]} {_less(chosen.rates_mb_s[name] / rate)}"
-            for name, rate in row.rates_mb_s.items()
-            if rate > 0 and chosen.rates_mb_s.get(name, 0) * (1 - LEVEL) > rate
+            f"{operations.name(name).lower()} {_less(chosen.rates_mb_s[name] / throughput)}"
+            for name, throughput in row.rates_mb_s.items()
+            if throughput > 0 and chosen.rates_mb_s.get(name, 0) * (1 - LEVEL) > throughput
         ]
         state = (
             "While it is rebuilt"
@@ -138,21 +135,23 @@ def _safety(row: ArrayRow) -> str:
 
 def rates_text(row: ArrayRow) -> str:
     """`sequential read 570 MB/s, random write 9.9 MB/s`."""
-    return ", ".join(f"{WORDS[name]} {three(rate)} MB/s" for name, rate in row.rates_mb_s.items())
+    return ", ".join(
+        f"{operations.name(name).lower()} {three(throughput)} MB/s" for name, throughput in row.rates_mb_s.items()
+    )
 
 
 def _compared_with(row: ArrayRow, chosen: ArrayRow) -> str:
     """What another array offers, and what it costs."""
     parts = [f"{row.name}: {_safety(row)}, {row.capacity_text}"]
     slower, faster = [], []
-    for name, rate in row.rates_mb_s.items():
+    for name, throughput in row.rates_mb_s.items():
         other = chosen.rates_mb_s.get(name)
-        if not other or not rate:
+        if not other or not throughput:
             continue
-        if rate < (1 - LEVEL) * other:
-            slower.append(f"{WORDS[name]} {_less(other / rate)}")
-        elif rate > (1 + LEVEL) * other:
-            faster.append(f"{WORDS[name]} {_more(rate / other)}")
+        if throughput < (1 - LEVEL) * other:
+            slower.append(f"{operations.name(name).lower()} {_less(other / throughput)}")
+        elif throughput > (1 + LEVEL) * other:
+            faster.append(f"{operations.name(name).lower()} {_more(throughput / other)}")
     if faster:
         parts.append(", ".join(faster))
     if slower:

@@ -6,18 +6,22 @@ import contextlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from seekwise.report.number_text import natural
-from seekwise.report.rows import OPERATION_ORDER, trial_row
+from seekwise.report.rows import trial_row
 from seekwise.simulate import degraded
+from seekwise.store.operations import OPERATIONS, place
 from seekwise.store.record import Record
 from seekwise.workload.study import combination_key
-from seekwise.workload.study.quantity import bytes_text, capacity_text, parse_bytes, time_text
+from seekwise.workload.study.quantity import bytes_text, capacity_text, counted, parse_bytes, time_text
 
 
 @dataclass(frozen=True)
 class ArrayRow:
-    """One array and the best that it gave: over settings and loads, the mean of its blocks."""
+    """One array and the best that it gave: over settings and loads, the mean of its repetitions."""
+
+    NAMES: ClassVar = {"combination_throughputs": "cell_rates"}
 
     name: str
     """`RAID 5 of 4, chunk 64 KiB`."""
@@ -32,7 +36,7 @@ class ArrayRow:
     """By operation, the setting and combination that gave it."""
     best: dict[str, tuple[str, str]] = field(default_factory=dict)
     """By operation, the label of the setting and the key of the combination that gave its rate."""
-    cell_rates: dict[str, float] = field(default_factory=dict)
+    combination_throughputs: dict[str, float] = field(default_factory=dict)
     """By operation and load, the best setting's mean in MB/s."""
     is_degraded: bool = False
     """A drive is missing, or one is being rebuilt."""
@@ -48,19 +52,19 @@ class ArrayRow:
 
     @property
     def capacity_text(self) -> str:
+        """Usable capacity with its unit, as drives are sold (powers of ten)."""
         return capacity_text(self.capacity_bytes)
 
     @property
     def survives_text(self) -> str:
-        if self.survives_failures == 0:
-            return "no failure"
-        return f"{self.survives_failures} failure{'' if self.survives_failures == 1 else 's'}"
+        """`no failure`, `1 failure`, `2 failures`: for certain, whichever drives fail."""
+        return self.failures_text.replace("drive ", "")
 
     @property
     def failures_text(self) -> str:
         """`no drive failure`, `1 drive failure`, `2 drive failures`."""
         count = self.survives_failures
-        return "no drive failure" if count == 0 else f"{count} drive failure{'' if count == 1 else 's'}"
+        return "no drive failure" if count == 0 else counted(count, "drive failure")
 
     @property
     def exposure_text(self) -> str:
@@ -72,6 +76,7 @@ class ArrayRow:
 
     @property
     def rebuild_text(self) -> str:
+        """Of one drive without load; a dash where no failure is survived."""
         return "–" if self.rebuild_s is None else time_text(self.rebuild_s)
 
     @property
@@ -103,7 +108,7 @@ def with_states(records: Sequence[Record]) -> list[ArrayRow]:
     """`rows`, and below each array the same one with a drive failed and while it is rebuilt, unless the study has such states itself."""
     groups: dict[str, list[Record]] = {}
     for record in records:
-        if record.valid and degraded.can(record) and record.conditions.get("role") != "sentinel":
+        if record.valid and degraded.can(record) and record.role != "sentinel":
             groups.setdefault(rows([record])[0].name if len(_systems(records)) < 2 else _named(record), []).append(
                 record
             )
@@ -127,13 +132,13 @@ def _named(record: Record) -> str:
 
 def _states(row: ArrayRow, records: Sequence[Record]) -> list[ArrayRow]:
     """The array in its other states, under the load and setting that gave each operation's best rate."""
-    rates: dict[str, dict[str, float]] = {}
+    throughputs: dict[str, dict[str, float]] = {}
     arrays: dict[str, dict[str, object]] = {}
     slowest: dict[str, float] = {}
-    for operation, (setting, cell) in row.best.items():
-        mine = [record for record in records if (record.setting, record.combination) == (setting, cell)]
+    for operation, (setting, combination) in row.best.items():
+        mine = [record for record in records if (record.setting, record.combination) == (setting, combination)]
         for state, result in degraded.results(mine, operation).items() if mine else ():
-            rates.setdefault(state, {})[operation] = result.rate_bytes_per_s / 1e6
+            throughputs.setdefault(state, {})[operation] = result.rate_bytes_per_s / 1e6
             arrays[state] = result.array
             if result.slowdown:
                 slowest[state] = max(slowest.get(state, 1.0), result.slowdown)
@@ -146,8 +151,8 @@ def _states(row: ArrayRow, records: Sequence[Record]) -> list[ArrayRow]:
                 capacity_bytes=row.capacity_bytes,
                 survives_failures=int(str(array["survives_failures"])),
                 rebuild_s=None,
-                rates_mb_s=rates[state],
-                settings={name: text for name, text in row.settings.items() if name in rates[state]},
+                rates_mb_s=throughputs[state],
+                settings={name: text for name, text in row.settings.items() if name in throughputs[state]},
                 is_degraded=True,
                 is_rebuilding=array.get("state") == "rebuild",
                 whole=row.name,
@@ -161,7 +166,7 @@ def _states(row: ArrayRow, records: Sequence[Record]) -> list[ArrayRow]:
 
 def operations(found: Sequence[ArrayRow]) -> list[str]:
     """The operations that any array has a rate for."""
-    return [name for name in OPERATION_ORDER if any(name in row.rates_mb_s for row in found)]
+    return [name for name in OPERATIONS if any(name in row.rates_mb_s for row in found)]
 
 
 STATE_WORDS = {"resync": "resyncing", "rebuild": "rebuilding"}
@@ -181,26 +186,25 @@ def name_of(array: dict[str, object]) -> str:
 
 def _row(records: list[Record], many_systems: bool) -> ArrayRow:
     array = records[0].load["array"]
-    rates: dict[str, dict[tuple[str, str], list[float]]] = {}
+    throughputs: dict[str, dict[tuple[str, str], list[float]]] = {}
     for record in records:
         for phase in record.phases:
             key = (record.setting, record.combination)
-            rate = float(trial_row(record, phase)["rate_mb_s"])
-            rates.setdefault(phase.operation, {}).setdefault(key, []).append(rate)
+            throughput = float(trial_row(record, phase)["rate_mb_s"])
+            throughputs.setdefault(phase.operation, {}).setdefault(key, []).append(throughput)
     best: dict[str, float] = {}
     where: dict[str, str] = {}
     keys: dict[str, tuple[str, str]] = {}
-    cells: dict[str, float] = {}
-    for operation, by_setting in rates.items():
+    combinations: dict[str, float] = {}
+    for operation, by_setting in throughputs.items():
         means = {key: sum(values) / len(values) for key, values in by_setting.items()}
-        for (_, cell), mean in means.items():
-            name = f"{operation} {combination_key.without(cell, *ARRAY_WORDS)}"
-            cells[name] = max(cells.get(name, 0.0), mean)
+        for (_, combination), mean in means.items():
+            name = f"{operation} {combination_key.without(combination, *ARRAY_WORDS)}"
+            combinations[name] = max(combinations.get(name, 0.0), mean)
         key = max(means, key=lambda each: means[each])
         best[operation], where[operation], keys[operation] = means[key], load_words(key[1]), key
     system = f"{records[0].factors.get('system')}: " if many_systems else ""
-    order = {name: place for place, name in enumerate(OPERATION_ORDER)}
-    best = dict(sorted(best.items(), key=lambda item: order.get(item[0], len(order))))
+    best = dict(sorted(best.items(), key=lambda item: place(item[0])))
     return ArrayRow(
         name=system + name_of(array),
         capacity_bytes=int(array["capacity_bytes"]),
@@ -209,7 +213,7 @@ def _row(records: list[Record], many_systems: bool) -> ArrayRow:
         rates_mb_s=best,
         settings=where,
         best=keys,
-        cell_rates=cells,
+        combination_throughputs=combinations,
         is_degraded=bool(array["missing"]) or array.get("state") in ("resync", "rebuild"),
         is_rebuilding=array.get("state") == "rebuild",
         members=int(array["members"]),
@@ -220,10 +224,10 @@ ARRAY_WORDS = ("system", "chunk_kib", "raid_level", "drives", "layout", "missing
 LOAD_WORDS = {"threads": "{} threads", "iodepth": "depth {}", "load": "{}"}
 
 
-def load_words(cell: str) -> str:
+def load_words(combination: str) -> str:
     """`system=array load=files threads=4 block=1m` as `files, 4 threads, 1m`."""
     found = []
-    for name, value in combination_key.parse(combination_key.without(cell, *ARRAY_WORDS))[1].items():
+    for name, value in combination_key.parse(combination_key.without(combination, *ARRAY_WORDS))[1].items():
         if name == "block":
             with contextlib.suppress(ValueError):
                 value = bytes_text(parse_bytes(value))

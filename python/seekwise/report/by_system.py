@@ -8,7 +8,8 @@ from statistics import fmean
 
 from seekwise.report.content import ReportContent
 from seekwise.report.number_text import three
-from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER, trial_rows
+from seekwise.report.rows import trial_rows
+from seekwise.store import operations
 from seekwise.store.record import Record
 
 SMALL_BYTES = 16_384
@@ -56,7 +57,7 @@ def of(content: ReportContent) -> list[SystemRow]:
         return []
     # In the order of the study; trials run in another one.
     by_load: dict[str, dict[str, list[Record]]] = (
-        {cell.load.name: {} for cell in content.plan.combinations} if content.plan else {}
+        {combination.load.name: {} for combination in content.plan.combinations} if content.plan else {}
     )
     for record in content.records:
         if record.valid and record.setting in settings:
@@ -65,7 +66,7 @@ def of(content: ReportContent) -> list[SystemRow]:
     made = []
     for load, systems in ((load, systems) for load, systems in by_load.items() if systems):
         for operation in _foreground(next(iter(systems.values()))):
-            name = OPERATION_NAMES.get(operation, operation).lower()
+            name = operations.name(operation).lower()
             words = f"{load}, {name}" if len(by_load) > 1 else name
             made += [
                 _row(each.name, words, operation, systems[each.name], settings)
@@ -84,7 +85,7 @@ def _foreground(records: Sequence[Record]) -> list[str]:
     found = dict.fromkeys(
         phase.operation for each in records for phase in (each.phases[:1] if _has_background(each) else each.phases)
     )
-    return sorted(found, key=lambda name: OPERATION_ORDER.index(name) if name in OPERATION_ORDER else 9)
+    return sorted(found, key=operations.place)
 
 
 def _row(system: str, words: str, operation: str, records: Sequence[Record], settings: Sequence[str]) -> SystemRow:

@@ -20,13 +20,14 @@ from seekwise.report.arrays import load_words
 from seekwise.report.charts import close_up_svg
 from seekwise.report.looks import Look, Looks
 from seekwise.report.number_text import three
-from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER
 from seekwise.report.waits import Waits
 from seekwise.simulate import close_up as again
+from seekwise.store import operations
 from seekwise.store.record import Record
 from seekwise.trace.close_up import CloseUp, cut, threads_of
 from seekwise.trace.excerpt import Traced
 from seekwise.workload.study import combination_key
+from seekwise.workload.study.quantity import counted
 
 LOADS_MOST = 3
 SETTINGS_MOST = 4
@@ -71,7 +72,7 @@ class StretchRow:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class CloseUpSection:
     """One load, all its settings."""
 
     anchor: str
@@ -86,7 +87,7 @@ class Stretch:
 
 
 @dataclass(frozen=True)
-class Load:
+class CloseUpLoad:
     combination: str
     operation: str
     gap: float
@@ -95,75 +96,75 @@ class Load:
     """The first valid trial of each setting, fastest setting first."""
 
 
-def loads(records: Sequence[Record]) -> list[Load]:
+def loads(records: Sequence[Record]) -> list[CloseUpLoad]:
     """Loads that can be simulated again, one per operation, the largest difference first."""
     groups: dict[tuple[str, str], dict[str, list[tuple[Record, float]]]] = {}
     for record in records:
-        candidate = record.conditions.get("role", "candidate") == "candidate"
-        if not record.valid or not candidate or record.setting.endswith(CONTROL_SUFFIX):
+        if not record.valid or record.role != "candidate" or record.setting.endswith(CONTROL_SUFFIX):
             continue
         for phase in record.phases:
             if phase.rate_bytes_per_s > 0 and again.can(record, phase.operation):
                 by_setting = groups.setdefault((record.combination, phase.operation), {})
                 by_setting.setdefault(record.setting, []).append((record, math.log(phase.rate_bytes_per_s)))
-    best: dict[str, Load] = {}
-    for (cell, operation), by_setting in groups.items():
+    best: dict[str, CloseUpLoad] = {}
+    for (combination, operation), by_setting in groups.items():
         if len(by_setting) < 2:
             continue
-        means = {name: statistics.fmean(rate for _, rate in found) for name, found in by_setting.items()}
+        means = {name: statistics.fmean(throughput for _, throughput in found) for name, found in by_setting.items()}
         order = sorted(means, key=lambda name: -means[name])
         gap = means[order[0]] - means[order[-1]]
-        scatter = max(_scatter([rate for _, rate in by_setting[name]]) for name in (order[0], order[-1]))
-        load = Load(cell, operation, gap if gap > 2 * scatter else 0.0, {n: by_setting[n][0][0] for n in order})
+        scatter = max(_scatter([throughput for _, throughput in by_setting[name]]) for name in (order[0], order[-1]))
+        load = CloseUpLoad(
+            combination, operation, gap if gap > 2 * scatter else 0.0, {n: by_setting[n][0][0] for n in order}
+        )
         if operation not in best or load.gap > best[operation].gap:
             best[operation] = load
-    place = {name: number for number, name in enumerate(OPERATION_ORDER)}
-    return sorted(best.values(), key=lambda load: (-load.gap, place.get(load.operation, len(place))))
+    return sorted(best.values(), key=lambda load: (-load.gap, operations.place(load.operation)))
 
 
-def _scatter(rates: Sequence[float]) -> float:
+def _scatter(throughputs: Sequence[float]) -> float:
     """Standard error of the mean of logarithms; zero for a single repeat, of which it is not known."""
-    return statistics.stdev(rates) / math.sqrt(len(rates)) if len(rates) > 1 else 0.0
+    return statistics.stdev(throughputs) / math.sqrt(len(throughputs)) if len(throughputs) > 1 else 0.0
 
 
-def stretches(records: Sequence[Record], looks: Looks, recommended: Sequence[str] = ()) -> list[Stretch]:
+def stretches(records: Sequence[Record], looks: Looks, recommended: Sequence[str] = ()) -> list[CloseUpSection]:
     """The loads that differ, at most LOADS_MOST; where none does, the one that differs most shows why."""
     found = loads(records)
     different = [load for load in found if load.gap > DIFFERENT] or found[:1]
     return [made for load in different[:LOADS_MOST] if (made := _stretch(load, looks, recommended)) is not None]
 
 
-def _stretch(load: Load, looks: Looks, recommended: Sequence[str]) -> Stretch | None:
+def _stretch(load: CloseUpLoad, looks: Looks, recommended: Sequence[str]) -> CloseUpSection | None:
     names = _shown(list(load.records), recommended)
     close = again.close_ups([load.records[name] for name in names], load.operation)
     if sum(len(each.requests) > 1 for each in close) < 2:
         return None
     cpu = {name: _cpu_us(load.records[name], load.operation) for name in names}
-    title = OPERATION_NAMES.get(load.operation, load.operation)
+    title = operations.name(load.operation)
     return stretch(close, looks, title, where_words(load), left_out=len(load.records) - len(names), cpu_us=cpu)
 
 
-def of_use(records: Sequence[Record], looks: Looks, title: str, recommended: str | None) -> Stretch | None:
+def of_use(records: Sequence[Record], looks: Looks, title: str, recommended: str | None) -> CloseUpSection | None:
     """A use of a simulated `tune`; None where its records keep no spec, or one that cannot be traced."""
     kept: dict[str, Record] = {}
-    rates: dict[str, list[float]] = {}
+    throughputs: dict[str, list[float]] = {}
     for record in records:
-        rates.setdefault(record.setting, []).append(sum(phase.iops for phase in record.phases))
+        throughputs.setdefault(record.setting, []).append(sum(phase.iops for phase in record.phases))
         if isinstance(spec := record.load.get("spec"), dict) and again.traceable(spec):
             kept.setdefault(record.setting, record)
-    order = sorted(kept, key=lambda name: -statistics.fmean(rates[name]))
+    order = sorted(kept, key=lambda name: -statistics.fmean(throughputs[name]))
     if len(order) < 2:
         return None
     names = _shown(order, [recommended] if recommended else [])
     asked = [(name, kept[name].load["spec"]) for name in names]
-    speeds = [rate for name in names if (rate := statistics.fmean(rates[name])) > 0]
+    speeds = [throughput for name in names if (throughput := statistics.fmean(throughputs[name])) > 0]
     close = again.of_specs(asked, asked[0][1]["phases"][-1]["operation"], speeds)  # type: ignore[arg-type, index]
     if sum(len(each.requests) > 1 for each in close) < 2:
         return None
     return stretch(close, looks, f"{title}: all jobs together", left_out=len(order) - len(names), by_direction=True)
 
 
-def of_traced(traced: Sequence[Traced], looks: Looks, title: str, capacity_bytes: int | None) -> Stretch | None:
+def of_traced(traced: Sequence[Traced], looks: Looks, title: str, capacity_bytes: int | None) -> CloseUpSection | None:
     """A use of a measured run, from the kernel's block events; None where fewer than two settings were traced."""
     found = [each for each in traced if len(each.requests) > 1 and each.span_ms > 0]
     if len(found) < 2:
@@ -188,7 +189,7 @@ def _cpu_us(record: Record, operation: str) -> float | None:
     return 1e6 * sum(phase.cpu.system_cpu for phase in phases) / ios if ios else None
 
 
-def where_words(load: Load) -> str:
+def where_words(load: CloseUpLoad) -> str:
     """System and load of a stretch in words."""
     system = combination_key.parse(load.combination)[1].get("system", "")
     return ", ".join(part for part in (system, load_words(load.combination)) if part)
@@ -210,7 +211,7 @@ def stretch(
     cpu_us: dict[str, float | None] | None = None,
     by_direction: bool = False,
     by_traces: bool = False,
-) -> Stretch:
+) -> CloseUpSection:
     """Numbers, sentence and picture of stretches of one load. `by_direction`: jobs that differ are told by their reads and writes."""
     from seekwise.report.losses import shown_setting
 
@@ -241,8 +242,8 @@ def stretch(
     if len(threads) > close_up_svg.LANES_MOST:
         caption += f" Threads: the first {close_up_svg.LANES_MOST} of {len(threads)}."
     if left_out > 0:
-        caption += f" {left_out} more setting{'' if left_out == 1 else 's'} not shown."
-    return Stretch(
+        caption += f" {counted(left_out, 'more setting')} not shown."
+    return CloseUpSection(
         "stretch-" + re.sub(r"[^a-z0-9]+", "-", f"{title} {where}".lower()).strip("-"),
         f"{title}{f', {where}' if where else ''}",
         (waits.sentence(rows) if by_direction else "") or sentence(rows),

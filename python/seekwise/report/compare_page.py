@@ -10,7 +10,15 @@ from markupsafe import Markup, escape
 
 from seekwise.report import site
 from seekwise.report.charts.live_svg import tips
-from seekwise.report.comparison import METRIC_WORDS, NOT_INTERLEAVED, ChangeRow, Pairing, cell_words, name_of
+from seekwise.report.comparison import (
+    METRIC_WORDS,
+    NOT_INTERLEAVED,
+    VALUE_UNITS,
+    ChangeRow,
+    Pairing,
+    combination_words,
+    name_of,
+)
 from seekwise.report.losses import shown_setting
 from seekwise.report.markdown import table, text
 from seekwise.report.number_text import one_line, three
@@ -18,7 +26,6 @@ from seekwise.store.database import Run
 
 LIMIT = math.log(20.0)
 TICKS = ((1 / 20, "1/20"), (1 / 5, "1/5"), (1 / 2, "1/2"), (1.0, "same"), (2.0, "2×"), (5.0, "5×"), (20.0, "20×"))
-SCALE = {"rate": (1e6, "MB/s"), "access_time": (1e6, "ms"), "p99": (1e6, "ms"), "cpu_efficiency": (1.0, "MB per CPU s")}
 
 
 def write(path: Path, pairings: Sequence[Pairing]) -> Path:
@@ -37,9 +44,9 @@ def html(pairings: Sequence[Pairing]) -> str:
         axis=axis(),
         name_of=name_of,
         metric_words=METRIC_WORDS,
-        cell_words=cell_words,
+        combination_words=combination_words,
         shown_setting=shown_setting,
-        scale=SCALE,
+        scale=VALUE_UNITS,
         note=NOT_INTERLEAVED,
     )
 
@@ -109,7 +116,7 @@ def markdown(pairings: Sequence[Pairing]) -> str:
             lines += table(
                 ["Metric", "Values", "Median error", "p90", "Worst", "Same best"],
                 (
-                    [METRIC_WORDS.get(a.metric, a.metric), a.cells, *(f"{100 * e:.1f} %" for e in (a.median_error, a.p90_error, a.worst_error)), f"{a.same_best} of {a.same_best_of}"]
+                    [METRIC_WORDS.get(a.metric, a.metric), a.combinations, *(f"{100 * e:.1f} %" for e in (a.median_error, a.p90_error, a.worst_error)), f"{a.same_best} of {a.same_best_of}"]
                     for a in each.agreement
                 ),
             )  # fmt: skip

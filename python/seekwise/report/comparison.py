@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from seekwise.judge import compare as comparing
-from seekwise.judge.decision.runs import Change as LiveChange
+from seekwise.judge.decision.runs import UseChange
 from seekwise.judge.rule import more_is_better
 from seekwise.report.arrays import load_words
+from seekwise.report.layout import columns, joined, wrapped
 from seekwise.report.losses import shown_setting
-from seekwise.report.metric_words import both_texts
-from seekwise.report.rows import OPERATION_NAMES
-from seekwise.report.tune_answer import columns, joined, metric_name, wrapped
-from seekwise.store.database import Run
+from seekwise.report.metric_words import both_texts, metric_name
+from seekwise.store import operations
+from seekwise.store.database import IMPORTED, Run
 from seekwise.workload.study import combination_key
 
 METRIC_WORDS = {
@@ -36,7 +36,7 @@ NOT_INTERLEAVED = "The runs were not interleaved: something else may have change
 
 @dataclass(frozen=True)
 class ChangeRow:
-    """One metric of one use or cell under one setting: new / base with its 95 % interval."""
+    """One metric of one use or combination under one setting: new / base with its 95 % interval."""
 
     where: str
     setting: str
@@ -99,7 +99,7 @@ class Pairing:
     notes: tuple[str, ...] = ()
     agreement: tuple[comparing.Agreement, ...] = ()
     """Of runs of different backends, in place of verdicts."""
-    pairs: tuple[comparing.Pair, ...] = field(default=())
+    pairs: tuple[comparing.ValuePair, ...] = field(default=())
     pairs_of_runs: int = 1
     """How many pairs of runs were compared, this the newest."""
     is_prediction: bool = False
@@ -200,7 +200,7 @@ def _how_to_confirm(pairing: Pairing) -> str:
     if pairing.base.given_name is None or pairing.new.given_name is None:
         return "To confirm, measure twice before and twice after, with --name before and --name after, and compare the names."
     base, new = pairing.base.given_name, pairing.new.given_name
-    if pairing.base.backend == "imported":
+    if pairing.base.backend == IMPORTED:
         return (
             f"To confirm, measure again, import that under the same names ({base}, {new}), and compare the names again."
         )
@@ -213,7 +213,7 @@ def name_of(run: Run) -> str:
     return run.given_name or run.run_id
 
 
-def of_live(found: Sequence[LiveChange]) -> tuple[ChangeRow, ...]:
+def of_live(found: Sequence[UseChange]) -> tuple[ChangeRow, ...]:
     """Rows of two live-switched runs."""
     return tuple(
         ChangeRow(
@@ -231,7 +231,7 @@ def of_live(found: Sequence[LiveChange]) -> tuple[ChangeRow, ...]:
     )
 
 
-def of_studies(found: comparing.Comparison, pairs: Sequence[comparing.Pair] = ()) -> tuple[ChangeRow, ...]:
+def of_studies(found: comparing.Comparison, pairs: Sequence[comparing.ValuePair] = ()) -> tuple[ChangeRow, ...]:
     """Rows of two runs of one study; `pairs`: the values of both."""
     values = {(each.metric, each.combination, each.setting): each for each in pairs}
 
@@ -242,7 +242,7 @@ def of_studies(found: comparing.Comparison, pairs: Sequence[comparing.Pair] = ()
 
     return tuple(
         ChangeRow(
-            cell_words(each.combination),
+            combination_words(each.combination),
             shown_setting(each.setting),
             METRIC_WORDS.get(each.verdict.metric, each.verdict.metric),
             more_is_better(each.verdict.metric),
@@ -256,9 +256,9 @@ def of_studies(found: comparing.Comparison, pairs: Sequence[comparing.Pair] = ()
     )
 
 
-def cell_words(cell: str) -> str:
+def combination_words(combination: str) -> str:
     """`seq_read system=disk threads=8` as `sequential read, 8 threads`."""
-    operation, _ = combination_key.parse(cell)
-    words = load_words(cell)
-    name = OPERATION_NAMES.get(operation, operation).lower()
+    operation, _ = combination_key.parse(combination)
+    words = load_words(combination)
+    name = operations.name(operation).lower()
     return f"{name}, {words}" if words else name

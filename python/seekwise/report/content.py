@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from seekwise.judge.printed import Printed
 from seekwise.report.arrays import ArrayRow
-from seekwise.report.insights.choices import Choice
+from seekwise.report.insights.choices import SystemChoice
 from seekwise.report.insights.finding import Finding
 from seekwise.store.record import Record
 from seekwise.workload.study.shown import Figure
@@ -29,7 +29,7 @@ class WinnerCell:
     word: str
     """clear, small, tie, undecided, or mixed (the rows behind it disagree)."""
     detail: str = ""
-    """Margin and certainty, e.g. `1.17 to 1.21 times, 5 blocks`."""
+    """Margin and certainty, e.g. `1.17 to 1.21 times, 5 repetitions`."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Advice:
     """Shell lines that set it."""
     undo_lines: tuple[str, ...] = ()
     caution: tuple[str, ...] = ()
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[SystemChoice, ...] = ()
     """What to set on each system of a study with several, by use and load."""
     recommended: tuple[str, ...] = ()
     """Labels of the settings that the headline names, where one system is all there is."""

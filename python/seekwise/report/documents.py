@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from seekwise.judge.decision import document as decision
 from seekwise.judge.decision import seen
 from seekwise.judge.decision.choose import Choice
-from seekwise.judge.decision.document import PurposeDecision, Use
+from seekwise.judge.decision.document import PurposeDecision, UseVerdict
 from seekwise.judge.observation import Verdict
 from seekwise.judge.outcome import LiveOutcome, no_verdict, notes
 from seekwise.judge.rule import RULE_VERSION
@@ -48,8 +48,8 @@ class Tune:
     purposes: Sequence[PurposeDecision]
     by_group: Mapping[str, Choice | None]
     """{group of uses: decision for it alone}."""
-    uses: Sequence[Use]
-    seen: Sequence[seen.Seen]
+    uses: Sequence[UseVerdict]
+    seen: Sequence[seen.SeenFigure]
     """Figures that decide nothing: p99.9 latency, CPU time per operation, fairness among equal processes."""
     stages: Sequence[Stage]
     """With `--also`; else empty."""
@@ -96,7 +96,7 @@ class Results:
     decision: Choice | None
     """Of a study whose settings compete on one system; else null, and `advice.choices` or `arrays` answer."""
     purposes: Sequence[PurposeDecision]
-    uses: Sequence[Use]
+    uses: Sequence[UseVerdict]
     """Operations, in the shape of `tune --json`."""
     notes: Sequence[str]
     verdicts: Sequence[Verdict]

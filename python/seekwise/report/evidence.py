@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from seekwise.report.charts.panels import Figure, Panel, Point, Series
+from seekwise.report.charts.panels import ChartPoint, Panel, PanelChart, Series
 from seekwise.report.frame import Axes, Frame, axes, combinations, has, is_number, shown
 from seekwise.report.looks import Looks
 from seekwise.report.number_text import three
@@ -49,7 +49,7 @@ DRAWN = ("rate_mb_s", "access_ms", "p99_ms", "cpu_us", "cpu_efficiency")
 MARK = "Marks: geometric mean of the repeats; bars: 95 % interval."
 
 
-def figures(table: Frame, looks: Looks, at: Axes | None = None) -> tuple[list[Figure], list[Figure], int]:
+def figures(table: Frame, looks: Looks, at: Axes | None = None) -> tuple[list[PanelChart], list[PanelChart], int]:
     """(shown first, behind "more", how many are left to the explorer)."""
     at = at or axes(table)
     groups = combinations(table, at.rest)
@@ -83,7 +83,7 @@ def figure(
     looks: Looks,
     number: int,
     of_group: Sequence[dict[str, object]],
-) -> Figure:
+) -> PanelChart:
     """One metric over one factor, all else held at `group`, of which `of_group` are the rows."""
     rows = [row for row in of_group if row[metric] is not None]
     view = VIEWS[metric]
@@ -97,7 +97,7 @@ def figure(
         series = []
         for colour in colours:
             points = [
-                Point(
+                ChartPoint(
                     places.index(row[at.x]),
                     float(row[metric]),
                     row[f"{metric}_low"],
@@ -115,7 +115,7 @@ def figure(
     panels, x_title = with_unit(panels, table.title(at.x))
     held = held_words(group)
     name = view.name + (f"-{number + 1}" if number else "")
-    return Figure(
+    return PanelChart(
         name=name,
         title=view.title + (f", {held}" if held else ""),
         unit=view.unit,
@@ -201,8 +201,3 @@ def explorer(table: Frame, at: Axes, looks: Looks) -> dict[str, object]:
 
 def _rounded(value: object) -> float | None:
     return None if value is None else float(f"{float(value):.4g}")  # type: ignore[arg-type]
-
-
-def columns(table: Frame) -> Sequence[str]:
-    """Factors as columns of the table of numbers."""
-    return list(table.factors)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from seekwise.control.lines import Lines
+from seekwise.control.lines import ShellLines
 from seekwise.errors import UsageError
 from seekwise.judge.observation import repetitions_text
-from seekwise.judge.rule import CONTROL_SUFFIX
-from seekwise.judge.study_outcome import StudyOutcome, cell_name, recommended
+from seekwise.judge.rule import CONTROL_SUFFIX, THRESHOLD_SHARE
+from seekwise.judge.study_outcome import StudyOutcome, combination_name, recommended
 from seekwise.judge.study_outcome import lines as lines_of
-from seekwise.judge.workloads import Weighed, WeighedSetting, Workload, weigh
+from seekwise.judge.workloads import OperationMix, Weighed, WeighedSetting, weigh
 from seekwise.report import array_choice
 from seekwise.report.content import Advice, ReportContent
 from seekwise.report.insights import choices
 from seekwise.report.outcome import advice, cautions, times
+from seekwise.store.database import IMPORTED
 from seekwise.store.record import Record
 from seekwise.workload.study.plan import Plan, Setting
 
@@ -43,9 +44,21 @@ def _reasons(standing: WeighedSetting, weighed: Weighed, plan: Plan) -> tuple[st
         reasons.append(f"not shown to be worse: {', '.join(others)}")
     if standing.regret > 0.01:
         reasons.append(
-            f"largest loss: {cell_name(standing.regret_cell, plan, pooled=True)}, {100 * standing.regret:.0f} % below the best rate there"
+            f"largest loss: {combination_name(standing.regret_combination, plan, pooled=True)}, {100 * standing.regret:.0f} % below the best rate there"
         )
     return tuple(reasons)
+
+
+def _changing_least(weighed: Weighed, plan: Plan) -> str:
+    """Of the settings that none beats and that are level with the fastest: the one that differs from the reference in the fewest values."""
+    values = {each.label: each.values for each in plan.settings}
+    throughputs = {standing.setting: standing.ratios.get("rate", (1.0, 1.0, 1.0))[0] for standing in weighed.standings}
+    least = throughputs[weighed.best[0]] / (1 + THRESHOLD_SHARE["rate"])
+    level = [name for name in weighed.best if throughputs[name] >= least]
+    if any(name not in values for name in (weighed.reference, *level)):
+        return weighed.best[0]
+    in_force = values[weighed.reference]
+    return min(level, key=lambda name: sum(in_force.get(key) != value for key, value in values[name].items()))
 
 
 def competition(found: StudyOutcome, system: str | None) -> tuple[Competition | None, list[str]]:
@@ -61,7 +74,9 @@ def competition(found: StudyOutcome, system: str | None) -> tuple[Competition | 
     return chosen, names
 
 
-def choices_of(found: StudyOutcome, content: ReportContent, workload: Workload | None) -> list[choices.Choice]:
+def choices_of(
+    found: StudyOutcome, content: ReportContent, workload: OperationMix | None
+) -> list[choices.SystemChoice]:
     """What to set on each system, for one use or for all that the study asks about."""
     if workload is None:
         return [choice for choice in content.advice.choices if not choice.threads]
@@ -75,7 +90,7 @@ def choices_of(found: StudyOutcome, content: ReportContent, workload: Workload |
     return [choice for choice in made if choice is not None]
 
 
-def for_workload(found: StudyOutcome, workload: Workload, chosen: Competition | None = None) -> Weighing:
+def for_workload(found: StudyOutcome, workload: OperationMix, chosen: Competition | None = None) -> Weighing:
     """Advises to leave the reference only if the best setting clearly beats it under this workload."""
     plan = found.plan
     records = [record for record in (chosen[1] if chosen else found.compared) if record.valid]
@@ -96,12 +111,12 @@ def for_workload(found: StudyOutcome, workload: Workload, chosen: Competition | 
         said = Advice(f"Only {reference} was tested, so there is nothing to choose from.", caution=tuple(warnings))
         return Weighing(said, None, weighed)
     if not weighed.best:
-        more = [v.blocks_more for v in weighed.verdicts if v.metric == "rate" and v.blocks_more]
+        more = [v.repetitions_more for v in weighed.verdicts if v.metric == "rate" and v.repetitions_more]
         reasons = (f"Deciding needs {repetitions_text(max(more))}",) if more else ()
         said = Advice(
             f"Inconclusive for {workload.name}: no setting proved better."
             # What was in force where other tools measured is not known.
-            + ("" if plan.backend == "imported" else f" Keep {reference}."),
+            + ("" if plan.backend == IMPORTED else f" Keep {reference}."),
             reasons,
             caution=tuple(warnings),
         )
@@ -109,10 +124,10 @@ def for_workload(found: StudyOutcome, workload: Workload, chosen: Competition | 
     if reference in weighed.best:
         said = Advice(f"Keep {reference}: {_where(workload)} no tested setting is better.", caution=tuple(warnings))
         return Weighing(said, None, weighed)
-    label = weighed.best[0]
+    label = _changing_least(weighed, plan)
     # The chunk of a family of arrays is no setting of the plan: nothing to write into a file of the kernel.
     setting = next((each for each in plan.settings if each.label == label and not each.control), None)
-    lines = lines_of(setting, plan) if setting else Lines((), ())
+    lines = lines_of(setting, plan) if setting else ShellLines((), ())
     said = Advice(
         f"Set {label} instead of {reference} for {workload.name}.",
         _reasons(standings[label], weighed, plan),
@@ -136,7 +151,7 @@ class ForSystem:
     """The run's plan as if it had this system only."""
 
 
-def per_system(found: StudyOutcome, content: ReportContent, workload: Workload | None) -> tuple[ForSystem, ...]:
+def per_system(found: StudyOutcome, content: ReportContent, workload: OperationMix | None) -> tuple[ForSystem, ...]:
     """One answer per system, each judged by its own trials against what it was set to; one for a run with one system."""
     answers = []
     many = len(found.plan.systems) > 1
@@ -153,7 +168,7 @@ def per_system(found: StudyOutcome, content: ReportContent, workload: Workload |
 
 
 def per_drive(
-    found: StudyOutcome, content: ReportContent, workload: Workload | None, system: str | None = None
+    found: StudyOutcome, content: ReportContent, workload: OperationMix | None, system: str | None = None
 ) -> tuple[ForSystem, ...]:
     """The answers that `apply` sets, or that of `system`; none for what was not measured on drives of this machine.
 
@@ -172,5 +187,5 @@ def per_drive(
     return chosen
 
 
-def _where(workload: Workload) -> str:
+def _where(workload: OperationMix) -> str:
     return "over all its operations" if workload.name == choices.OVERALL.name else f"for {workload.name}"

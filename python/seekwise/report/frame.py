@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from seekwise.judge.rule import CONTROL_SUFFIX
 from seekwise.report.insights.choices import kind_of
-from seekwise.report.rows import OPERATION_ORDER, summary_rows, trial_rows
+from seekwise.report.rows import summary_rows, trial_rows
+from seekwise.store import operations
 from seekwise.store.record import Record
 from seekwise.workload.study.quantity import bytes_text
 from seekwise.workload.study.study import System
@@ -49,9 +50,11 @@ class Frame:
     """What the name of a system stands for."""
 
     def title(self, name: str) -> str:
+        """Label of the axis of a factor or metric; the name without `_` where no title is known."""
         return TITLES.get(name, name.replace("_bytes", "").replace("_", " "))
 
     def shown(self, name: str, value: object) -> str:
+        """With its unit, e.g. `64 KiB` for a request size."""
         return shown(name, value)
 
 
@@ -81,9 +84,7 @@ def shown(name: str, value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if name == OPERATION:
-        from seekwise.report.rows import OPERATION_NAMES
-
-        return OPERATION_NAMES.get(str(value), str(value))
+        return operations.name(str(value))
     return str(value)
 
 
@@ -160,7 +161,7 @@ def _family(system: System) -> tuple[object, ...]:
 def _levels(name: str, rows: Sequence[Mapping[str, object]]) -> list[object]:
     levels = list(dict.fromkeys(row.get(name) for row in rows))
     if name == OPERATION:
-        return sorted(levels, key=lambda level: OPERATION_ORDER.index(level) if level in OPERATION_ORDER else 9)
+        return sorted(levels, key=lambda level: operations.place(str(level)))
     if all(is_number(level) or level in (NO_CHUNK, None) for level in levels):
         return sorted(levels, key=lambda level: float(level) if is_number(level) else -1.0)  # type: ignore[arg-type]
     if name in ("raid_level", "kernel", "system"):

@@ -11,7 +11,7 @@ from seekwise.report.markdown import table
 
 
 @dataclass(frozen=True)
-class Entry:
+class IndexRow:
     """One run."""
 
     run_id: str
@@ -31,18 +31,18 @@ class Entry:
     """Name of its page beside the index; empty where there is none."""
 
 
-def write(path: Path, entries: Sequence[Entry], source: str, damage: Sequence[str] = ()) -> Path:
+def write(path: Path, entries: Sequence[IndexRow], source: str, damage: Sequence[str] = ()) -> Path:
     """Writes the page whole or not at all."""
     return site.write(path, html(entries, source, damage))
 
 
-def html(entries: Sequence[Entry], source: str, damage: Sequence[str] = ()) -> str:
+def html(entries: Sequence[IndexRow], source: str, damage: Sequence[str] = ()) -> str:
     """The page as text, the newest run first."""
     regressed = [each for each in entries if each.regressions]
     return site.render("index.html", entries=entries, regressed=regressed, source=source, damage=damage)
 
 
-def markdown(entries: Sequence[Entry]) -> str:
+def markdown(entries: Sequence[IndexRow]) -> str:
     """The list as a table."""
     rows = ([e.date, e.run_id, e.name, e.device, e.records, e.outcome, e.decision, e.since] for e in entries)
     return "\n".join(table(["Date", "Run", "Study", "Device", "Records", "State", "Decision", "Change"], rows)).rstrip()

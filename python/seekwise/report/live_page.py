@@ -18,8 +18,8 @@ from seekwise.report.charts import files, live_svg, panels
 from seekwise.report.charts.live_svg import Distance, distances, factor_of
 from seekwise.report.looks import Look, Looks
 from seekwise.report.losses import LossBlock
-from seekwise.report.metric_words import loss_cell
-from seekwise.store.record import Record
+from seekwise.report.metric_words import loss_cell, metric_name
+from seekwise.store.record import Record, environment_of
 from seekwise.trace import excerpt
 from seekwise.workload.study import load_words
 from seekwise.workload.study.quantity import time_text
@@ -44,7 +44,7 @@ def html(found: LiveOutcome) -> str:
     """The whole page as text."""
     looks = Looks()
     known = looks.of([each.label for each in found.plan.candidates])
-    environment_seen = next((dict(record.environment) for record in found.records if record.environment), {})
+    environment_seen = environment_of(found.records)
     blocks = {use.name: _blocks(found, use, known) for use in found.plan.uses}
     measured = [use for use in found.plan.uses if blocks[use.name]]
     invalid = [record for record in found.records if not record.valid]
@@ -82,7 +82,7 @@ def html(found: LiveOutcome) -> str:
 
 def _stretches(
     found: LiveOutcome, uses, blocks: dict[str, list[LossBlock]], looks: Looks
-) -> dict[str, close_up.Stretch]:
+) -> dict[str, close_up.CloseUpSection]:
     """By use, why the settings differ: of a simulated run where a setting is shown to lose, of a measured one where requests were recorded."""
     if found.plan.provenance == "measured":
         return {
@@ -97,7 +97,7 @@ def _stretches(
     if found.plan.provenance != "simulated":
         return {}
     chosen = found.choice.setting if found.choice is not None else None
-    made: dict[str, close_up.Stretch] = {}
+    made: dict[str, close_up.CloseUpSection] = {}
     for use in uses:
         if len(made) == STRETCHES_MOST or not any(
             each.verdict == "worse" for b in blocks[use.name] if b.judged for each in b.judged.standings
@@ -185,7 +185,7 @@ def _block(found: LiveOutcome, judged: Judged, looks: dict[str, Look]) -> LossBl
         _row(standing, judged, looks[standing.setting], chosen, found.plan.in_force.label)
         for standing in sorted(judged.standings, key=lambda each: each.loss if each.loss is not None else math.inf)
     ]
-    name = tune_answer.metric_name(judged)
+    name = metric_name(judged)
     picture = distances(sorted(rows, key=lambda row: row.look.css), name)
     return LossBlock(judged.use, name, tune_answer.best_text(judged), tuple(rows), picture, "", judged=judged)
 
@@ -227,7 +227,7 @@ def _timeline(mine: Sequence[Record], use, looks: dict[str, Look]) -> Markup | N
                 looks[record.setting].css,
                 numbers[record.setting],
                 f"{record.setting}, period of {record.conditions['length_s']} s, first {record.conditions['cut_s']} s not counted",
-                tuple(rate / 1e6 for rate, _ in phase.windows),
+                tuple(throughput / 1e6 for throughput, _ in phase.windows),
                 float(phase.details.get("profile_bin_s", 0.1)),
             )
         )
@@ -273,7 +273,7 @@ def _figures(mine: Sequence[Record], use, looks: dict[str, Look]) -> list[dict[s
                 continue
             ios = sum(phase.ios for phase in phases)
             each = [phase.details.get("per_process_bytes_per_s") for phase in phases]
-            even = [min(rates) / max(rates) for rates in each if rates and max(rates) > 0]
+            even = [min(throughputs) / max(throughputs) for throughputs in each if throughputs and max(throughputs) > 0]
             found.append(
                 {
                     "look": look,

@@ -48,6 +48,7 @@ class Look:
 
     @property
     def setting(self) -> str:
+        """The label itself, as rows of a table call it."""
         return self.label
 
 

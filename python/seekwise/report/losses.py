@@ -1,6 +1,6 @@
 """What each candidate loses against the best, use by use: the picture on a study's first screen.
 
-A row of a study is one operation on one system (or family of arrays). Its cells are weighed like in `seekwise advise`, so picture, answer and
+A row of a study is one operation on one system (or family of arrays). Its combinations are weighed like in `seekwise advise`, so picture, answer and
 table come from one rule.
 """
 
@@ -16,14 +16,15 @@ from markupsafe import Markup
 from seekwise.errors import UsageError
 from seekwise.judge.decision.verdicts import Judged
 from seekwise.judge.rule import CONTROL_SUFFIX, THRESHOLD_SHARE, more_is_better
-from seekwise.judge.workloads import Weighed, WeighedSetting, Workload, weigh
+from seekwise.judge.workloads import OperationMix, Weighed, WeighedSetting, weigh
 from seekwise.report.charts.figures import panel_title
 from seekwise.report.charts.live_svg import Distance, distances
 from seekwise.report.content import ReportContent
 from seekwise.report.insights.choices import OVERALL, competitions
 from seekwise.report.looks import Look, Looks
 from seekwise.report.metric_words import NO_BOUND_FACTOR
-from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER
+from seekwise.store import operations
+from seekwise.store.operations import OPERATIONS, Operation
 from seekwise.store.record import Record
 
 LINES_MOST = 16
@@ -55,23 +56,21 @@ class LossBlock:
         return next((row.look.label for row in self.rows if row.is_best), "the best")
 
 
-def blocks(content: ReportContent, looks: Looks) -> list[LossBlock]:
+def blocks(
+    content: ReportContent, looks: Looks, operations: Sequence[Operation | None] = OPERATIONS
+) -> list[LossBlock]:
     """By throughput for every operation, by p99 latency where a setting is shown to be worse in it. Empty where nothing competes."""
     return [
         block
         for system, records in _competitions(content)
-        for operation in OPERATION_ORDER
+        for operation in operations
         for block in _by_metric(content, system, records, operation, looks)
     ]
 
 
 def overview(content: ReportContent, looks: Looks) -> list[LossBlock]:
     """The same over all operations of each system: the first screen of a study with several systems."""
-    return [
-        block
-        for system, records in _competitions(content)
-        for block in _by_metric(content, system, records, None, looks)
-    ]
+    return blocks(content, looks, [None])
 
 
 def _by_metric(
@@ -127,7 +126,7 @@ def _chosen(content: ReportContent, system: str) -> set[str]:
 def _weighed(records: Sequence[Record], operation: str | None, metric: str) -> Weighed | None:
     """Weighed against the best by this metric; None where nothing can be told."""
     settings = list(dict.fromkeys(record.setting for record in records))
-    use = Workload(operation, "", "all", {operation: 1.0}) if operation else OVERALL
+    use = OperationMix(operation, "", "all", {operation: 1.0}) if operation else OVERALL
     try:
         first = weigh(records, use, settings[0])
         if sum(metric in standing.ratios for standing in first.standings) < 2:
@@ -166,7 +165,7 @@ def _block(
     ]  # fmt: skip
     rows.sort(key=lambda row: row.factor if row.factor is not None else math.inf)
     ordered_rows = sorted(rows, key=lambda row: labels.index(row.look.label))
-    name = OPERATION_NAMES.get(operation or "", "all operations")
+    name = operations.name(operation) if operation else "all operations"
     title = ", ".join(part for part in (system, name, METRIC_NAMES[metric]) if part)
     return LossBlock(
         name,

@@ -10,8 +10,8 @@ from seekwise.report import arrays, losses, tested, tune_answer
 from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.looks import Looks
 from seekwise.report.number_text import one_line, three
-from seekwise.report.rows import OPERATION_NAMES
 from seekwise.report.terminal import known, word
+from seekwise.store import operations
 
 SPECIAL = re.compile(r"([\\`*_\[\]<>|#~])")
 
@@ -86,7 +86,7 @@ def of_study(content: ReportContent) -> str:
         metrics = [name for name in METRIC_TITLES if any(name in row.cells for row in content.winners)]
         rows = [
             [
-                ", ".join(part for part in (OPERATION_NAMES.get(row.operation, row.operation), row.condition) if part),
+                ", ".join(part for part in (operations.name(row.operation), row.condition) if part),
                 *(row.cells[name].text if name in row.cells else "–" for name in metrics),
             ]
             for row in content.winners
@@ -110,7 +110,7 @@ def _arrays(content: ReportContent) -> list[str]:
         "Survives",
         "Rebuild",
         "Meanwhile",
-        *(f"{OPERATION_NAMES[name]} [MB/s]" for name in names),
+        *(f"{operations.name(name)} [MB/s]" for name in names),
     ]
     rows = [
         [
@@ -142,7 +142,7 @@ def _published(content: ReportContent) -> list[str]:
                         else f" ≠ {word(cell.text)}"
                     )
                     shown.append(word(cell.word) + mark)
-                rows.append([block.title, OPERATION_NAMES[operation], *shown])
+                rows.append([block.title, operations.name(operation), *shown])
         lines += [f"Table {each.number}: {text(each.title)} (≠: published)", ""]
         lines += table(["", "Operation", "Rate", "Access time", "CPU efficiency"], rows)
     return lines

@@ -34,10 +34,10 @@ METRIC_NAMES = {
 
 SHORT_NAMES = {
     **METRIC_NAMES,
-    "p50": "median",
+    "p50": "median latency",
     "p99": "p99",
     "p999": "p99.9",
-    "mean": "mean",
+    "mean": "mean latency",
     "cpu": "CPU time",
     "fairness": "evenness",
 }
@@ -178,18 +178,3 @@ def open_bound(high: float, more_is_better: bool, metric: str = "") -> str:
     return (
         f"open, at most {amount(high, more_is_better, metric)}" if factor < NO_BOUND_FACTOR else "open, no useful bound"
     )
-
-
-def change(factor: float, more_is_better: bool, metric: str = "") -> str:
-    """`12 % higher`, `3.2 times shorter`: what a value became, as a factor of what it was."""
-    up, down = (
-        ("higher", "lower")
-        if more_is_better
-        else ("more", "less")
-        if metric.endswith(("cpu", "cost"))
-        else ("longer", "shorter")
-    )
-    word, size = (up, factor) if factor >= 1 else (down, 1 / factor)
-    if size >= FACTOR_FROM:
-        return f"{times_text(size)} {word}"
-    return f"{percent(abs(factor - 1))} {word}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
 
 
 def three(value: float | None) -> str:
@@ -11,7 +12,9 @@ def three(value: float | None) -> str:
     if value is None or not math.isfinite(value):
         return "–"
     text = f"{value:.3g}"
-    return f"{value:.0f}" if "e+" in text else text
+    if "e+" in text:
+        return f"{value:.0f}"
+    return format(Decimal(text), "f") if "e-" in text else text
 
 
 def thousands(rate: float) -> str:

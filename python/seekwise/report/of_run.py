@@ -21,6 +21,7 @@ from seekwise.judge.printed import Style
 from seekwise.judge.study_outcome import StudyOutcome
 from seekwise.report import documents, tune_answer
 from seekwise.report.content import ReportContent
+from seekwise.report.metric_words import metric_name
 from seekwise.report.outcome import content_of
 from seekwise.store import damage
 from seekwise.store.database import Run, Store
@@ -40,6 +41,7 @@ class Report(ABC):
 
     @property
     def run(self) -> Run:
+        """The stored run; of several shown as one, the first."""
         return self.outcome.run
 
     @property
@@ -138,28 +140,35 @@ class StudyReport(Report):
 
     @property
     def plan(self) -> Plan:
+        """As stored when the run began."""
         return self.outcome.plan
 
     def headline(self) -> str:
+        """Of the study's advice, as sentences with their periods."""
         from seekwise.report import page
 
         return page.sentence(self.content.advice.headline)
 
     def reasons(self) -> Sequence[str]:
+        """Sentences that the advice rests on; empty where nothing is advised."""
         return self.content.advice.reasons
 
     def notes(self) -> Sequence[str]:
+        """What limits the results: outliers, drift, discarded trials, devices that need care."""
         return self.content.notes
 
     def findings(self) -> Sequence[str]:
+        """Insights over all systems."""
         return tuple(each.text for each in self.content.findings)
 
     def place(self) -> str:
+        """Drives, or drive models of a simulated run."""
         from seekwise.report import tested
 
         return tested.devices(self.content)
 
     def standings(self) -> list[tuple[str, str]]:
+        """A row per system, place and metric; the first four settings of each."""
         from seekwise.report.looks import Looks
         from seekwise.report.losses import blocks
 
@@ -171,16 +180,19 @@ class StudyReport(Report):
         return told
 
     def advised(self, purpose: str | None = None, system: str | None = None) -> Advised:
+        """`purpose`: a use; `system`: needed where systems differ in what is best. UsageError (exit status 2) for an unknown one."""
         from seekwise.report import advised
 
         return advised.of_study(self.outcome, self.content, purpose, system)
 
     def document(self, *, records: bool = True, report: str | None = None) -> dict[str, object]:
+        """Schema of `results --json`; `records` is ignored, since a study's document holds none."""
         return printed(documents.of_study(self.outcome, self.content, report=report))
 
     def show(
         self, console: Console, *, everything: bool = False, figures: bool = False, told: Sequence[str] = ()
     ) -> None:
+        """`everything`: every row instead of the first ones."""
         from seekwise.report import terminal
 
         if figures:
@@ -189,16 +201,19 @@ class StudyReport(Report):
         terminal.print_study(self.content, console, everything=everything, told=told)
 
     def markdown(self) -> str:
+        """The same sentences as on the terminal; tables without pictures."""
         from seekwise.report.markdown import of_study
 
         return of_study(self.content)
 
     def pictures(self) -> list[tuple[str, str]]:
+        """(name, SVG) of each chart; figures of a repeated publication first."""
         from seekwise.report import page
 
         return page.pictures(self.content)
 
     def write(self, path: Path) -> Path:
+        """Whole or not at all; returns the absolute path."""
         from seekwise.report import page
 
         return page.write_report(path, self.content)
@@ -211,52 +226,64 @@ class TuneReport(Report):
     outcome: LiveOutcome
 
     def headline(self) -> str:
+        """What to set or keep, or why there is no verdict."""
         return tune_answer.headline(self.outcome)
 
     def reasons(self) -> Sequence[str]:
+        """A line per use and metric that the answer rests on."""
         return tuple(f"{row.use}, {row.subject}: {row.words}" for row in tune_answer.rows(self.outcome))
 
     def notes(self) -> Sequence[str]:
+        """Warnings about the devices, and uses that were left out."""
         return notes(self.outcome)
 
     def findings(self) -> Sequence[str]:
+        """Always empty: insights compare systems and thread counts, which a live run does not vary."""
         return ()
 
     def place(self) -> str:
+        """The target as named, and the physical devices below it."""
         plan = self.outcome.plan
         return f"{plan.target} on {', '.join(plan.leaves)}" if plan.leaves else plan.target
 
     def standings(self) -> list[tuple[str, str]]:
+        """The best candidate of each metric."""
         return [
-            (f"{each.use}: {tune_answer.metric_name(each)}", f"best: {tune_answer.best_text(each)}")
+            (f"{each.use}: {metric_name(each)}", f"best: {tune_answer.best_text(each)}")
             for each in self.outcome.found.judged
         ]
 
     def advised(self, purpose: str | None = None, system: str | None = None) -> Advised:
+        """UsageError (exit status 2) for any `system`, since a run of `tune` has one target, and for a use that was not measured."""
         from seekwise.report import advised
 
         return advised.of_tune(self.outcome, purpose, system)
 
     def document(self, *, records: bool = True, report: str | None = None) -> dict[str, object]:
+        """Schema of `tune --json`; `records`: with every period."""
         return printed(documents.of_tune(self.outcome, records=records, report=report))
 
     def show(
         self, console: Console, *, everything: bool = False, figures: bool = False, told: Sequence[str] = ()
     ) -> None:
+        """Lines made for the console's width; `figures` and `told` have no effect here."""
         for line in tune_answer.lines(self.outcome, width=console.width, everything=everything):
             console.print(Text(line), soft_wrap=True)
 
     def markdown(self) -> str:
+        """The same sentences as on the terminal; tables without pictures."""
         from seekwise.report.markdown import of_live
 
         return of_live(self.outcome)
 
     def pictures(self) -> list[tuple[str, str]]:
+        """(name, SVG) of each chart of the live page."""
         from seekwise.report import live_page
 
         return live_page.pictures(self.outcome)
 
     def write(self, path: Path) -> Path:
+        """Whole or not at all; returns `path` as given."""
         from seekwise.report import live_page
 
         return live_page.write(path, self.outcome)

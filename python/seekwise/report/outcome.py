@@ -11,24 +11,32 @@ from seekwise.judge.control import judge_control
 from seekwise.judge.observation import Verdict, repetitions_text
 from seekwise.judge.observe import observations
 from seekwise.judge.records import exact_note, invalid_note, remarks
-from seekwise.judge.rule import RULE_VERSION
-from seekwise.judge.study_outcome import StudyOutcome, condition_text, lines, otherwise, reference
+from seekwise.judge.rule import RULE_VERSION, THRESHOLD_SHARE, more_is_better
+from seekwise.judge.study_outcome import StudyOutcome, condition_text, lines, otherwise, pooled_threads, reference
 from seekwise.report import answered, array_choice, arrays, insights, predicted
 from seekwise.report.answered import Question
 from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
 from seekwise.report.insights import choices as answers
 from seekwise.report.insights.means import listed
 from seekwise.report.rows import apart
-from seekwise.store.database import Run
+from seekwise.store import operations
+from seekwise.store.database import IMPORTED, Run
 from seekwise.store.record import Record
 from seekwise.workload.study import combination_key
 from seekwise.workload.study.plan import Plan, SystemFacts
 from seekwise.workload.study.study import Study
 
-RULE_TEXT = (
-    "95 % intervals of ratios over repetitions, corrected for multiple comparisons; "
-    "differences below 3 % in rate and 5 % in access time and CPU efficiency are no win (rule {version})."
-)
+
+def rule_text() -> str:
+    """The rule that made the verdicts, with the differences that are no win by it."""
+    named: dict[float, list[str]] = {}
+    for metric, name in METRIC_WORDS.items():
+        named.setdefault(THRESHOLD_SHARE[metric], []).append(name)
+    parts = [f"{100 * share:g} % in {listed(names)}" for share, names in named.items()]
+    return (
+        "95 % intervals of ratios over repetitions, corrected for multiple comparisons; "
+        f"differences below {listed(parts)} are no win (rule {RULE_VERSION})."
+    )
 
 
 def content_of(found: StudyOutcome, style: printed.Style | None = None) -> ReportContent:
@@ -59,11 +67,11 @@ def content_of(found: StudyOutcome, style: printed.Style | None = None) -> Repor
         remarks=frozenset(said),
         winners=winner_rows(found.verdicts, plan),
         records=compared,
-        rule=RULE_TEXT.format(version=RULE_VERSION),
+        rule=rule_text(),
         control=control_text(compared, plan),
         stack_lines=[line for system in plan.systems for line in system.stack],
         environment=environment,
-        repeat_lines=repeat_lines(run, plan),
+        repeat_lines=repeat_lines(run),
         traces=traces(compared),
         arrays=arrays.with_states(compared),
         printed=shown,
@@ -105,12 +113,14 @@ def _answer(study: Study | None, records: Sequence[Record], plan: Plan, shown: p
 
 
 def traces(records: Sequence[Record]) -> dict[str, list[dict[str, float]]]:
-    """Traces of a run with `--trace` by setting: of the cell with the most threads."""
+    """Traces of a run with `--trace` by setting: of the combination with the most threads."""
     traced = [record for record in records if "trace" in record.load]
     if not traced:
         return {}
-    cell = max(traced, key=lambda record: (int(record.factors.get("threads", 1)), record.combination)).combination
-    chosen = [record for record in traced if record.combination == cell]
+    combination = max(
+        traced, key=lambda record: (int(record.factors.get("threads", 1)), record.combination)
+    ).combination
+    chosen = [record for record in traced if record.combination == combination]
     return {
         record.setting: [
             dict(zip(record.load["trace"]["columns"], row, strict=True)) for row in record.load["trace"]["rows"]
@@ -122,44 +132,37 @@ def traces(records: Sequence[Record]) -> dict[str, list[dict[str, float]]]:
 def winner_rows(verdicts: Sequence[Verdict], plan: Plan) -> list[WinnerRow]:
     """The table of `verdict.tables` in the report's shape: rows over all threads, then those of single thread counts."""
     found: list[WinnerRow] = []
-    for table in tables.winner_tables(verdicts, single_threads=True):
-        for row in sorted(table.rows, key=lambda row: _row_order(row, plan)):
-            cells = {metric: _cell(entry) for metric, entry in row.cells.items() if entry.candidates is not None}
-            if cells:
-                found.append(WinnerRow(row.operation, condition_text(row.conditions, plan), cells))
+    for table in tables.winner_tables(verdicts):
+        for row in sorted(table, key=lambda row: _row_order(row, plan)):
+            cells = {metric: _cell(entry) for metric, entry in row.cells.items()}
+            found.append(WinnerRow(row.operation, condition_text(row.conditions, plan), cells))
     return found
 
 
-OPERATION_ORDER = [name for name, _ in tables.OPERATIONS]
-
-
-def _row_order(row: tables.WinnerRow, plan: Plan) -> tuple[object, ...]:
-    place = OPERATION_ORDER.index(row.operation) if row.operation in OPERATION_ORDER else len(OPERATION_ORDER)
+def _row_order(row: tables.CombinationWinners, plan: Plan) -> tuple[object, ...]:
     names = [facts.name for facts in plan.systems]
     system = row.conditions.get("system")
     # Numbers as numbers: 8 threads before 16; a row over all threads has fewer conditions and comes first.
     others = [value for name, value in row.conditions.items() if name != "system"]
     words = [(int(word) if word.isdigit() else 0, word) for each in others for word in re.findall(r"\d+|\D+", each)]
-    return place, names.index(system) if system in names else -1, len(others), words
+    return operations.place(row.operation), names.index(system) if system in names else -1, len(others), words
 
 
-def _cell(entry: tables.WinnerCell) -> WinnerCell:
-    words = {verdict.word for verdict in entry.verdicts}
-    word = words.pop() if len(words) == 1 else ("clear" if entry.candidates.decided else "mixed")
+def _cell(entry: tables.Winner) -> WinnerCell:
+    kinds = {verdict.word for verdict in entry.verdicts}
+    word = kinds.pop() if len(kinds) == 1 else ("clear" if entry.candidates.decided else "mixed")
     detail = ""
-    if entry.margin is not None and all(math.isfinite(value) for value in entry.margin):
+    if entry.margin is not None:
         _, low, high = entry.margin
-        best = entry.candidates.order[0]
-        detail = (
-            f"{best}: {times(low, high, more_is_better=METRIC_WORDS.get(entry.verdicts[0].metric, ('', 1))[1] > 0)}"
-        )
+        words = times(low, high, more_is_better=more_is_better(entry.verdicts[0].metric))
+        detail = f"{entry.candidates.order[0]}: {words}"
     if len(entry.candidates.order) > 2 and entry.candidates.groups_text:
         detail += f"{', ' if detail else ''}{entry.candidates.groups_text}"
-    blocks = max((verdict.blocks for verdict in entry.verdicts), default=0)
-    detail += f"{', ' if detail else ''}{blocks} repetitions"
-    if entry.blocks_more:
-        detail += f"; deciding needs {repetitions_text(entry.blocks_more)}"
-    return WinnerCell(entry.text, word, detail)
+    repetitions = max((verdict.repetitions for verdict in entry.verdicts), default=0)
+    detail += f"{', ' if detail else ''}{repetitions} repetitions"
+    if entry.repetitions_more:
+        detail += f"; deciding needs {repetitions_text(entry.repetitions_more)}"
+    return WinnerCell(entry.candidates.text, word, detail)
 
 
 def control_text(records: Sequence[Record], plan: Plan) -> str:
@@ -194,16 +197,13 @@ def advice(found: StudyOutcome) -> Advice:
     if 2 * len(spoiled) > len(records):
         why = f"{len(spoiled)} of {len(records)} trials were disturbed; run it again when it is quiet"
         return Advice(f"Inconclusive: {why}.", _open_question(verdicts))
+    said = (*_means(found), *cautions(plan))
     if asked.choice is None or not asked.choice.changes:
-        return _kept(asked, verdicts, plan)
+        return _kept(asked, verdicts, plan, said)
     setting = next(each for each in candidates if each.label == asked.choice.setting)
     shown = lines(setting, plan)
-    reasons = tuple(
-        _win_text(v, setting.label, plan) for v in _strongest(wins(verdicts, setting.label, plan), setting.label)[:3]
-    )
-    return Advice(
-        answered.headline(asked), reasons, shown.set, shown.undo, cautions(plan), recommended=(setting.label,)
-    )
+    reasons = tuple(_win_text(v, setting.label, plan) for v in _strongest(wins(verdicts, setting.label, plan))[:3])
+    return Advice(answered.headline(asked), reasons, shown.set, shown.undo, said, recommended=(setting.label,))
 
 
 def question(found: StudyOutcome) -> Question:
@@ -221,7 +221,17 @@ def cautions(plan: Plan) -> tuple[str, ...]:
     return (*simulated, *(warning for facts in plan.systems for warning in facts.warnings))
 
 
-def _kept(asked: Question, verdicts: Sequence[Verdict], plan: Plan) -> Advice:
+def _means(found: StudyOutcome) -> tuple[str, ...]:
+    """Over what the values of the answer are means: no trial had them."""
+    counts = pooled_threads(found.judged)
+    return (
+        (f"values: geometric means over {listed([str(n) for n in counts])} threads; `--figures` shows each",)
+        if counts
+        else ()
+    )
+
+
+def _kept(asked: Question, verdicts: Sequence[Verdict], plan: Plan, said: tuple[str, ...]) -> Advice:
     """No setting beats the reference. Where something else is in force, nothing was learnt about that: nothing to set either way."""
     name = plan.reference
     others = otherwise(reference(plan), plan)
@@ -230,15 +240,16 @@ def _kept(asked: Question, verdicts: Sequence[Verdict], plan: Plan) -> Advice:
         reasons = (*reasons, f"in force is {', '.join(others)}, which was not compared; nothing needs to be set")
     if asked.is_open:
         # What was in force where other tools measured is not known.
-        stays = not others and plan.backend != "imported"
+        stays = not others and plan.backend != IMPORTED
         bound = answered.at_most(asked)
         headline = (
             f"Inconclusive: no setting proved better{f' than {name}' if others else ''}{f'; {bound}' if bound else ''}."
         )
-        return Advice(f"{headline} Keep {name}." if stays else headline, reasons, recommended=(name,) if stays else ())
+        headline = f"{headline} Keep {name}." if stays else headline
+        return Advice(headline, reasons, caution=said, recommended=(name,) if stays else ())
     if others:
         return Advice(f"Nothing that was tested is better than {name} on the whole.", reasons)
-    return Advice(answered.headline(asked), reasons, caution=cautions(plan), recommended=(name,))
+    return Advice(answered.headline(asked), reasons, caution=said, recommended=(name,))
 
 
 def wins(verdicts: Sequence[Verdict], label: str, plan: Plan) -> list[Verdict]:
@@ -249,28 +260,24 @@ def wins(verdicts: Sequence[Verdict], label: str, plan: Plan) -> list[Verdict]:
     ]  # fmt: skip
 
 
-def _strongest(wins: Sequence[Verdict], label: str) -> list[Verdict]:
+def _strongest(wins: Sequence[Verdict]) -> list[Verdict]:
     # Rows over all thread counts first, then the greatest effect.
     return sorted(wins, key=lambda v: ("threads=" in v.combination, -abs(math.log(v.ratio)) if v.ratio > 0 else 0.0))
 
 
 METRIC_WORDS = {
-    "rate": ("rate", 1),
-    "access_time": ("access time", -1),
-    "cpu_efficiency": ("CPU efficiency", 1),
-    "p99": ("99th percentile of access time", -1),
+    "rate": "rate",
+    "access_time": "access time",
+    "cpu_efficiency": "CPU efficiency",
+    "p99": "99th percentile of access time",
 }
 
 
 def _win_text(verdict: Verdict, label: str, plan: Plan) -> str:
     operation, conditions = combination_key.parse(verdict.combination)
-    name = dict(tables.OPERATIONS).get(operation, operation).lower()
-    metric, sign = METRIC_WORDS.get(verdict.metric, (verdict.metric, 1))
-    low, high = verdict.ratio_low, verdict.ratio_high
-    if verdict.setting_a != label:
-        low, high = (1 / high if high > 0 else math.inf), (1 / low if low > 0 else math.inf)
-    where = condition_text(conditions, plan)
-    return f"{name}{', ' + where if where else ''}: {metric} {times(low, high, more_is_better=sign > 0)}"
+    _, low, high = (verdict if verdict.setting_a == label else verdict.turned()).interval
+    where = ", ".join(part for part in (operations.name(operation).lower(), condition_text(conditions, plan)) if part)
+    return f"{where}: {METRIC_WORDS[verdict.metric]} {times(low, high, more_is_better=more_is_better(verdict.metric))}"
 
 
 def times(low: float, high: float, *, more_is_better: bool) -> str:
@@ -303,15 +310,16 @@ def _open_question(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
     undecided = [v for v in verdicts if v.word == "undecided"]
     if not undecided:
         return ()
-    more = sorted(v.blocks_more for v in undecided if v.blocks_more)
-    text = f"{len(undecided)} of {len(verdicts)} comparisons are undecided"
+    more = sorted(v.repetitions_more for v in undecided if v.repetitions_more)
+    one = len(undecided) == 1
+    text = f"{len(undecided)} of {len(verdicts)} comparisons {'is' if one else 'are'} undecided"
     if more:
         middle = more[len(more) // 2]
-        text += f"; deciding half of them needs {repetitions_text(middle)}"
+        text += f"; deciding {'it' if one else 'half of them'} needs {repetitions_text(middle)}"
     return (text,)
 
 
-def repeat_lines(run: Run, plan: Plan) -> list[str]:
+def repeat_lines(run: Run) -> list[str]:
     """Commands that repeat the run: same plan, same order, same seeds."""
     target = f" --target {run.target}" if run.target else ""
     return [

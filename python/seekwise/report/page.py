@@ -35,8 +35,8 @@ from seekwise.report.frame import Axes, Frame, axes, frame, shown
 from seekwise.report.insights import choices
 from seekwise.report.looks import Looks
 from seekwise.report.number_text import one_line, three
-from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER
 from seekwise.report.terminal import known, word
+from seekwise.store import operations
 
 number = three
 ROWS_FIRST = 40
@@ -77,7 +77,7 @@ def render(content: ReportContent) -> str:
         stretches=stretches,
         metrics=[name for name in METRIC_TITLES if any(name in row.cells for row in content.winners)],
         metric_titles=METRIC_TITLES,
-        operation_names=OPERATION_NAMES,
+        operation_names=operations.NAMES,
         shown_setting=losses.shown_setting,
         known=known,
         word=word,
@@ -108,7 +108,7 @@ def _answer(content: ReportContent, looks: Looks) -> dict[str, object]:
         "unanswered": unanswered(content),
         "loss_blocks": blocks,
         "overview": overview,
-        "overview_keys": _overview_keys(overview, looks),
+        "overview_keys": _overview_keys(overview),
         "many_systems": many,
         "has_chosen": any(row.chosen for block in blocks for row in block.rows),
         "axis": live_svg.loss_axis(),
@@ -200,7 +200,7 @@ OPENERS = {
 }
 
 
-def _overview_keys(found: Sequence[losses.LossBlock], looks: Looks) -> Markup:
+def _overview_keys(found: Sequence[losses.LossBlock]) -> Markup:
     known_looks = {row.look.label: row.look for block in found for row in block.rows}
     return Markup("").join(
         Markup('<span class="shape">{} {}</span>').format(panels.swatch(look), label)
@@ -227,7 +227,7 @@ def _nines(content: ReportContent, table: Frame, at: Axes, looks: Looks) -> Mark
         return None
     held = why.busiest(table, at)
     drawn = []
-    for operation in OPERATION_ORDER:
+    for operation in operations.OPERATIONS:
         histograms = why.histograms(content.records, operation, held)
         curves = [(name, points) for name, bins in sorted(histograms.items()) if (points := why.nines(bins))]
         if not curves or len(curves) > 12:
@@ -235,10 +235,10 @@ def _nines(content: ReportContent, table: Frame, at: Axes, looks: Looks) -> Mark
         known_looks = looks.of([name for name, _ in curves])
         picture = live_svg.nines(
             [(f"series {known_looks[name].css}", known_looks[name].dash, points) for name, points in curves],
-            f"Latency of {OPERATION_NAMES[operation].lower()} by the share of faster requests",
+            f"Latency of {operations.name(operation).lower()} by the share of faster requests",
             [name for name, _ in curves],
         )
-        drawn.append((OPERATION_NAMES[operation], picture, known_looks))
+        drawn.append((operations.name(operation), picture, known_looks))
     if not drawn:
         return None
     keys = {name: look for _, _, each in drawn for name, look in each.items() if not name.endswith("(control)")}

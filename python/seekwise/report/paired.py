@@ -10,20 +10,19 @@ from typing import Any, ClassVar, Literal
 from seekwise.errors import RefusedError
 from seekwise.judge import compare as comparing
 from seekwise.judge import outcome
-from seekwise.judge.compare import Side
+from seekwise.judge.compare import ComparedRun
 from seekwise.judge.decision.records import entries
-from seekwise.judge.decision.runs import Change, changes, over_pairs
+from seekwise.judge.decision.runs import UseChange, changes, over_pairs
 from seekwise.judge.observation import Verdict
 from seekwise.judge.outcome import LiveOutcome
 from seekwise.judge.quantiles import QuantileRatio
 from seekwise.judge.rule import RULE_VERSION
 from seekwise.report.comparison import NOT_INTERLEAVED, Pairing, of_live, of_studies
 from seekwise.store import damage
-from seekwise.store.database import Run, Store
-from seekwise.store.record import Record
+from seekwise.store.database import IMPORTED, Run, Store
+from seekwise.store.record import Record, environment_of
 from seekwise.workload.study.plan import Plan
 
-IMPORTED = "imported"
 WORDS = ("regression", "improvement", "unconfirmed", "small", "tie", "undecided")
 FACTS = ("kernel", "fio", "filesystem", "mount_options", "memory_bytes", "cpu_model", "host")
 """Of the machine, which two runs should have in common."""
@@ -39,7 +38,7 @@ class Compared:
     provenance: str
 
     @classmethod
-    def of(cls, side: Side) -> Compared:
+    def of(cls, side: ComparedRun) -> Compared:
         """As a comparison names it."""
         return cls(side.run_id, side.provenance)
 
@@ -56,14 +55,14 @@ class ComparedSetting(Verdict):
 
 @dataclass(frozen=True)
 class Quantiles:
-    """Access time by percentile, second run over first."""
+    """Latency by percentile, second run over first."""
 
-    NAMES: ClassVar = {"combination": "cell"}
+    NAMES: ClassVar = {"combination": "cell", "latency": "access_time"}
 
     combination: str
     setting: str
     operation: str
-    access_time: Sequence[QuantileRatio]
+    latency: Sequence[QuantileRatio]
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ class Compare:
     changes: Sequence[ComparedSetting] = ()
     quantiles: Sequence[Quantiles] = ()
     agreement: Sequence[comparing.Agreement] = ()
-    pairs: Sequence[comparing.Pair] = ()
+    pairs: Sequence[comparing.ValuePair] = ()
     pairs_of_runs: int = 1
     """Pairs of runs with these names that a judged comparison rests on; `base` and `new` are the newest."""
 
@@ -98,7 +97,7 @@ class TuneCompare:
     pairs: Sequence[tuple[str, str]]
     """All runs that were compared, oldest first: several where the names are those of several runs."""
     counts: dict[str, int]
-    changes: Sequence[Change]
+    changes: Sequence[UseChange]
     headline: str = ""
 
 
@@ -139,7 +138,7 @@ def _of_studies(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
     return Pairing(*pairs[-1], rows, tuple(found.notes[1:]), pairs_of_runs=found.pairs, document=facts)
 
 
-def check(sides: Sequence[Side], *, same_devices: bool = True) -> None:
+def check(sides: Sequence[ComparedRun], *, same_devices: bool = True) -> None:
     """RefusedError for runs of other loads or, unless that is the point, of other devices."""
     if against := comparing.reasons_against(*sides, same_devices=same_devices):
         more = f" (and {len(against) - 1} more)" if len(against) > 1 else ""
@@ -149,7 +148,7 @@ def check(sides: Sequence[Side], *, same_devices: bool = True) -> None:
         )
 
 
-def _agreement(runs: tuple[Run, Run], sides: Sequence[Side], pairs: Sequence[comparing.Pair]) -> Pairing:
+def _agreement(runs: tuple[Run, Run], sides: Sequence[ComparedRun], pairs: Sequence[comparing.ValuePair]) -> Pairing:
     """Runs of different backends: how well one predicts the other."""
     found, notes = comparing.agreement(pairs), comparing.notes(*sides)[1:]
     facts = Compare("agreement", *map(Compared.of, sides), notes=notes, agreement=found, pairs=pairs)
@@ -159,7 +158,7 @@ def _agreement(runs: tuple[Run, Run], sides: Sequence[Side], pairs: Sequence[com
 def _of_tune(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
     found, sides = _changes_of(store, pairs)
     base, new = pairs[-1]
-    environments = [next((dict(r.environment) for r in side.records if r.environment), {}) for side in sides]
+    environments = [environment_of(side.records) for side in sides]
     notes = [
         f"{name}: {environments[0].get(name)} against {environments[1].get(name)}"
         for name in FACTS
@@ -182,7 +181,7 @@ def _switched(store: Store, run: Run) -> LiveOutcome:
     return found
 
 
-def _changes_of(store: Store, pairs: Sequence[tuple[Run, Run]]) -> tuple[list[Change], list[LiveOutcome]]:
+def _changes_of(store: Store, pairs: Sequence[tuple[Run, Run]]) -> tuple[list[UseChange], list[LiveOutcome]]:
     """(changes over all pairs, the newest pair); RefusedError when a pair measured no use in common."""
     found = []
     sides: list[LiveOutcome] = []
@@ -211,12 +210,12 @@ def _between(sides: Sequence[LiveOutcome]) -> str:
     return NOT_INTERLEAVED
 
 
-def sides_of(store: Store, runs: Sequence[Run]) -> list[Side]:
+def sides_of(store: Store, runs: Sequence[Run]) -> list[ComparedRun]:
     """The two runs of a pair."""
     return [_side(run, records) for run, records in zip(runs, _labelled_alike(store, runs), strict=True)]
 
 
-def _judged(pairs: Sequence[Sequence[Side]]) -> comparing.Comparison:
+def _judged(pairs: Sequence[Sequence[ComparedRun]]) -> comparing.Comparison:
     """Pairs of runs, the newest last; earlier ones count where they compare."""
     provenances = [side.provenance for side in pairs[-1]]
     like = [
@@ -239,16 +238,17 @@ def _labelled_alike(store: Store, runs: Sequence[Run]) -> list[list[Record]]:
     return found
 
 
-def _side(run: Run, records: list[Record]) -> Side:
+def _side(run: Run, records: list[Record]) -> ComparedRun:
     with damage.reading(run.run_id):
         return _read_side(run, records)
 
 
-def _read_side(run: Run, records: list[Record]) -> Side:
+def _read_side(run: Run, records: list[Record]) -> ComparedRun:
     plan = Plan.from_document(run.plan)
-    environment: dict[str, Any] = next((dict(r.environment) for r in records if r.environment), {})
+    environment = environment_of(records)
     loads = {
-        cell.key: {**_plain(asdict(cell.load)), "system": _system(plan, cell.system)} for cell in plan.combinations
+        combination.key: {**_plain(asdict(combination.load)), "system": _system(plan, combination.system)}
+        for combination in plan.combinations
     }
     facts = {
         name: str(environment[name])
@@ -257,7 +257,7 @@ def _read_side(run: Run, records: list[Record]) -> Side:
     }
     if records and "model_version" in records[0].load:
         facts["model version"] = str(records[0].load["model_version"])
-    return Side(run.run_id, records, loads, _devices(environment, plan), facts)
+    return ComparedRun(run.run_id, records, loads, _devices(environment, plan), facts)
 
 
 def _plain(load: dict[str, Any]) -> dict[str, Any]:
@@ -290,7 +290,7 @@ def _device(facts: dict[str, Any]) -> str:
     return f"{model} {facts.get('name')} ({facts.get('size_bytes')} bytes, no serial)"
 
 
-def _document(found: comparing.Comparison, sides: Sequence[Side]) -> Compare:
+def _document(found: comparing.Comparison, sides: Sequence[ComparedRun]) -> Compare:
     return Compare(
         "judged",
         *map(Compared.of, sides),

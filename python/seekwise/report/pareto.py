@@ -24,8 +24,8 @@ def picture(found: Sequence[ArrayRow]) -> Markup | None:
     most = max(row.capacity_bytes for row in found)
     places = [(row.capacity_bytes / most, speed[row.name]) for row in found]
     marks, taken, read = [], [], []
-    for number, (row, (capacity, rate)) in enumerate(zip(found, places, strict=True), start=1):
-        x, y = 6 + 84 * capacity, 14 + (HEIGHT - 40) * (1 - rate)
+    for number, (row, (capacity, throughput)) in enumerate(zip(found, places, strict=True), start=1):
+        x, y = 6 + 84 * capacity, 14 + (HEIGHT - 40) * (1 - throughput)
         while any(abs(x - other_x) < 7 and abs(y - other_y) < 22 for other_x, other_y in taken):
             y += 11
             if y > HEIGHT - 26:
@@ -33,7 +33,7 @@ def picture(found: Sequence[ArrayRow]) -> Markup | None:
         taken.append((x, y))
         shape = min(row.survives_failures, 3)
         front = _on_front(number - 1, found, speed)
-        title = f"{number}: {row.name}, {row.capacity_text}, survives {row.failures_text}, {100 * rate:.0f} % of the fastest"
+        title = f"{number}: {row.name}, {row.capacity_text}, survives {row.failures_text}, {100 * throughput:.0f} % of the fastest"
         read.append((x, y, title))
         marks.append(
             f'<svg x="{x:.1f}%" y="{y:.0f}" overflow="visible"><title>{escape(title)}</title>'

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seekwise.judge.percentiles import percentile_ns
 from seekwise.report.content import Advice
+from seekwise.store.percentiles import merged, percentile_ns
 from seekwise.store.record import Record
 from seekwise.trace.load import FOREGROUND, RECORDED_P99
 
@@ -39,11 +39,7 @@ def rows(records: Sequence[Record]) -> dict[tuple[str, str], WhatIfRow]:
 
 def _row(setting: str, program: str, records: Sequence[Record]) -> WhatIfRow:
     phases = [record.phases[0] for record in records]
-    bins: dict[int, int] = {}
-    for phase in phases:
-        for upper, count in phase.latency_bins.items():
-            bins[upper] = bins.get(upper, 0) + count
-    bins = dict(sorted(bins.items()))
+    bins = merged(phase.latency_bins for phase in phases)
     count = len(phases)
     return WhatIfRow(
         setting,

@@ -1,7 +1,7 @@
-"""Records as rows for charts and number tables: one row per operation, setting, factor values and block, and their summaries.
+"""Records as rows for charts and number tables: one row per operation, setting, factor values and repetition, and their summaries.
 
-Only valid records count. Intervals are 95 % t intervals of the mean of the logarithm over blocks (so they are ratios around a
-geometric mean); with a single block there is no interval.
+Only valid records count. Intervals are 95 % t intervals of the mean of the logarithm over repetitions (so they are ratios around a
+geometric mean); with a single repetition there is no interval.
 """
 
 from __future__ import annotations
@@ -14,15 +14,6 @@ from scipy import special
 
 from seekwise.store.record import Phase, Record
 
-PERCENTILES = (0.5, 0.9, 0.99, 0.999)
-OPERATION_ORDER = ("seq_read", "seq_write", "rand_read", "rand_write", "mixed")
-OPERATION_NAMES = {
-    "seq_read": "Sequential read",
-    "seq_write": "Sequential write",
-    "rand_read": "Random read",
-    "rand_write": "Random write",
-    "mixed": "Mixed",
-}
 METRICS = {
     "rate_mb_s": "higher",
     "iops": "higher",
@@ -39,20 +30,6 @@ SHARES = ("sys_cpu_percent", "cpu_wait_percent")
 """Shares of processor time, which can be zero: plain means. Waiting is shown and never judged (`seekwise explain cpu-wait`)."""
 
 
-def percentile_ns(bins: dict[int, int], share: float) -> int | None:
-    """Upper bound in ns of the bin that holds the `share` quantile; None unless at least 20 operations lie beyond it."""
-    count = sum(bins.values())
-    if count == 0 or (share > 0.5 and count * (1 - share) < 20):
-        return None
-    rank = math.ceil(share * count)
-    below = 0
-    for bound in sorted(bins):
-        below += bins[bound]
-        if below >= rank:
-            return bound
-    return max(bins)
-
-
 def trial_row(record: Record, phase: Phase) -> dict[str, object]:
     """One operation of one trial with its factors; times in ms, rate in MB/s of 10^6 bytes."""
     return {
@@ -66,8 +43,8 @@ def trial_row(record: Record, phase: Phase) -> dict[str, object]:
         "trial": record.trial,
         "rate_mb_s": phase.rate_bytes_per_s / 1e6,
         "iops": phase.iops,
-        "access_ms": phase.latency_mean_ns / 1e6 if phase.latency_mean_ns > 0 else None,
-        **{name: percentile_ms(phase, share, key) for name, (share, key) in PERCENTILE_NAMES.items()},
+        "access_ms": _ms(phase.latency_mean_ns) or None,
+        **{name: _ms(phase.percentile_ns(percent)) for name, percent in PERCENTILES.items()},
         "max_ms": phase.latency_max_ns / 1e6,
         "cpu_efficiency": phase.cpu_efficiency,
         "cpu_us": 1e6 * phase.cpu.system_cpu / phase.ios if phase.ios and phase.cpu.system_cpu > 0 else None,
@@ -77,20 +54,11 @@ def trial_row(record: Record, phase: Phase) -> dict[str, object]:
     }
 
 
-PERCENTILE_NAMES = {"p50_ms": (0.5, "50"), "p99_ms": (0.99, "99"), "p999_ms": (0.999, "99.9")}
-BEYOND_MIN = 20
-"""Requests that must lie beyond a percentile for it to be a number."""
+PERCENTILES = {"p50_ms": 50.0, "p99_ms": 99.0, "p999_ms": 99.9}
 
 
-def percentile_ms(phase: Phase, share: float, key: str) -> float | None:
-    """A percentile in ms; `share` and `key` as in `PERCENTILE_NAMES`. From the histogram, else as the tool reported it."""
-    found = percentile_ns(phase.latency_bins, share)
-    if not phase.latency_bins and phase.ios * (1 - share) >= BEYOND_MIN:
-        reported = phase.reported_percentiles_ns
-        found = next(
-            (reported[name] for name in (key, f"{float(key):.6f}", f"{float(key):g}") if name in reported), None
-        )
-    return None if found is None else found / 1e6
+def _ms(ns: float | None) -> float | None:
+    return None if ns is None else ns / 1e6
 
 
 def _share(seconds: float | None, phase: Phase) -> float | None:
@@ -131,7 +99,7 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float | None, float |
 def summary_rows(
     rows: Sequence[dict[str, object]], by: Sequence[str] = ("operation", "setting", "threads")
 ) -> list[dict[str, object]]:
-    """Rows grouped by `by`: mean, low and high of each metric over blocks, and the number of trials `n`."""
+    """Rows grouped by `by`: mean, low and high of each metric over repetitions, and the number of trials `n`."""
     groups: dict[tuple, list[dict[str, object]]] = defaultdict(list)
     for row in rows:
         groups[tuple(row.get(name) for name in by)].append(row)

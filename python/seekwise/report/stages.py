@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from seekwise.judge.outcome import LiveOutcome
 from seekwise.report.metric_words import amount, metric_name, percent
 from seekwise.workload.live_plan import Pruned
+from seekwise.workload.study.quantity import counted
 
 NAMED_MOST = 3
 
@@ -17,24 +18,24 @@ def sentences(found: LiveOutcome) -> list[str]:
     if len(found.plan.stages) < 2:
         return []
     first, second = found.plan.stages[:2]
-    said = [f"Of {_count(first.tried, 'scheduler')} {_and(first.kept)} went on{_why(first.pruned, found)}"]
-    text = f"With {'it' if len(first.kept) == 1 else 'them'} {_count(second.tried, 'further value')}"
+    said = [f"Of {counted(len(first.tried), 'scheduler')} {_and(first.kept)} went on{_why(first.pruned, found)}"]
+    text = f"With {'it' if len(first.kept) == 1 else 'them'} {counted(len(second.tried), 'further value')}"
     if second.combinations:
         text += f" ({second.combinations} combinations in all)"
-    text += f" in {_count(range(second.periods or 0), 'period')}: "
+    text += f" in {counted(second.periods or 0, 'period')}: "
     text += (
         f"{_and(second.kept)} gained, and the last stage compared {_and(second.kept, 'it', 'them')} directly"
         if second.kept
         else "none gained"
     )
     if not second.periods:
-        text = f"There was no time for the {_count(second.tried, 'further value')}"
+        text = f"There was no time for the {counted(len(second.tried), 'further value')}"
     said.append(text + _why([each for each in second.pruned if each.why == "worse"], found))
     late = [each for each in second.pruned if each.why in ("no time", "open")]
     if late:
         wanted = (second.seconds_wanted or 0.0) / 0.3
         said.append(
-            f"{_count(late, 'value')} could not be told in this time; --budget {max(2, math.ceil(wanted / 60))}m is about enough"
+            f"{counted(len(late), 'value')} could not be told in this time; --budget {max(2, math.ceil(wanted / 60))}m is about enough"
         )
     refused = [each.setting for each in second.pruned if each.why == "refused"]
     if refused:
@@ -69,10 +70,6 @@ def _why(pruned: Sequence[Pruned], found: LiveOutcome) -> str:
 
 def _more(listed: Sequence[object]) -> str:
     return f" and {len(listed) - NAMED_MOST} more" if len(listed) > NAMED_MOST else ""
-
-
-def _count(listed: Sequence[object], word: str) -> str:
-    return f"{len(listed)} {word}{'' if len(listed) == 1 else 's'}"
 
 
 def _and(names: Sequence[str], one: str = "", many: str = "") -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +16,10 @@ from seekwise.report import arrays, by_system, tune_answer
 from seekwise.report.by_system import SystemRow
 from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.insights import choices
+from seekwise.report.layout import WIDTH, plain_table, print_columns, print_lines
 from seekwise.report.number_text import plain_settings, three
-from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER, apart, summary_rows, trial_rows
+from seekwise.report.rows import apart, summary_rows, trial_rows
+from seekwise.store import operations
 from seekwise.workload.study.quantity import size_word
 from seekwise.workload.study.shown import RESERVED
 
@@ -29,12 +30,10 @@ def print_winners(content: ReportContent, console: Console) -> None:
     heads = ["Operation", *(METRIC_TITLES[metric] for metric in metrics)]
     body = []
     for row in content.winners:
-        name = OPERATION_NAMES.get(row.operation, row.operation)
+        name = operations.name(row.operation)
         cells = [row.cells[metric].text if metric in row.cells else "–" for metric in metrics]
         body.append([f"{name}{', ' + row.condition if row.condition else ''}", *cells])
-    for block in tune_answer.columns(heads, body, WIDTH):
-        for line in block:
-            console.print(line, highlight=False, markup=False)
+    print_columns(heads, body, console)
     words = (f"= shown to be equal; undecided: too few repetitions to say. {content.rule}", content.control)
     print_lines([each for each in words if each], console, style="dim")
 
@@ -63,13 +62,13 @@ WHOSE = {"simulated": "simulated here", "measured": "measured here", "virtual": 
 def print_table(table: PrintedTable, console: Console) -> None:
     """A table of winners as the publication prints it, its own words below ours."""
     console.print(f"Table {table.number}: {table.title}", style="bold", highlight=False)
-    shown = Table(box=None, pad_edge=False, header_style="dim")
+    shown = plain_table(style="dim")
     for title, width in (("", 22), ("Rate", 12), ("Access time", 12), ("CPU efficiency", 14)):
         shown.add_column(title, no_wrap=True, min_width=width)
     for block in table.blocks:
         shown.add_row(Text(block.title, style="italic"))
         for operation, row in block.rows.items():
-            shown.add_row(f"  {OPERATION_NAMES[operation]}", *(word(cell.word) for cell in row))
+            shown.add_row(f"  {operations.name(operation)}", *(word(cell.word) for cell in row))
             if any(known(cell) for cell in row):
                 shown.add_row("    published", *(word(cell.text) if known(cell) else "" for cell in row), style="dim")
     console.print(shown)
@@ -91,14 +90,14 @@ def word(printed: str) -> str:
 def print_grid(grid: PrintedGrid, console: Console) -> None:
     """A table of values as the publication prints it, operation by system."""
     console.print(f"Table {grid.number}: {grid.title} [{grid.unit}]", style="bold", highlight=False, markup=False)
-    shown = Table(box=None, pad_edge=False, header_style="dim")
+    shown = plain_table(style="dim")
     shown.add_column("", no_wrap=True)
     for column in grid.columns:
         shown.add_column(column, justify="right", no_wrap=True)
     for operation, systems in grid.rows.items():
-        shown.add_row(Text(OPERATION_NAMES[operation], style="italic"))
+        shown.add_row(Text(operations.name(operation), style="italic"))
         for system, cells in systems.items():
-            shown.add_row(f"  {system}", *(_rate(cell, grid.digits) for cell in cells))
+            shown.add_row(f"  {system}", *(_throughput(cell, grid.digits) for cell in cells))
             if any(cell.text is not None for cell in cells):
                 shown.add_row(
                     "    published", *("" if cell.text is None else f"{cell.text:.3g}" for cell in cells), style="dim"
@@ -111,7 +110,7 @@ def print_grid(grid: PrintedGrid, console: Console) -> None:
     console.print()
 
 
-def _rate(cell: GridCell, digits: int = 0) -> str:
+def _throughput(cell: GridCell, digits: int = 0) -> str:
     return "–" if cell.value is None else f"{'*' if cell.acceptable else ''}{cell.value:.{digits}f}"
 
 
@@ -122,7 +121,13 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
     shown = [row for row in content.arrays if everything or not row.is_degraded]
     names = arrays.operations(shown)
     common = _common_words([row.name for row in shown])
-    heads = ["Array", "Capacity", "Survives", "Rebuild", *(ARRAY_HEADS[name] for name in names)]
+    heads = [
+        "Array",
+        "Capacity",
+        "Survives",
+        "Rebuild",
+        *(operations.name(name).replace("Sequential", "Seq.") for name in names),
+    ]
     body = [
         [
             ", ".join(word for word in row.name.split(", ") if word not in common),
@@ -134,8 +139,7 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
         for row in shown
     ]
     console.print()
-    for line in (line for block in tune_answer.columns(heads, body, WIDTH, numbers_from=4) for line in block):
-        console.print(line, highlight=False, markup=False)
+    print_columns(heads, body, console, numbers_from=4)
     same = f"Each: {', '.join(common)}. " if common else ""
     print_lines(
         [f"{same}Rates in MB/s, of the best setting of each array. Rebuild: of one drive, with nothing else to do."],
@@ -163,9 +167,7 @@ def print_systems(
         body += [[f"{INDENT}{row.system}", *(row.text(each) for each in settings)] for row in shown if row.what == what]
     heads = ["", *(plain_settings(each) for each in settings)]
     console.print()
-    for block in tune_answer.columns(heads, body, WIDTH, numbers_from=1):
-        for line in block:
-            console.print(line, highlight=False, markup=False)
+    print_columns(heads, body, console, numbers_from=1)
     if len(rows) > len(shown):
         print_lines([f"{len(rows) - len(shown)} more rows with `--all`."], console, style="dim")
 
@@ -174,25 +176,13 @@ INDENT = "\N{NO-BREAK SPACE}" * 2
 """Kept where lines are wrapped."""
 
 
-ARRAY_HEADS = {
-    "seq_read": "Seq. read",
-    "seq_write": "Seq. write",
-    "rand_read": "Random read",
-    "rand_write": "Random write",
-    "mixed": "Mixed",
-}
-
-
 def print_findings(content: ReportContent, console: Console) -> None:
-    """What the numbers say, a line each (never wrapped inside a number)."""
+    """What the numbers say, a paragraph each."""
     if content.findings:
         console.print("\nInsights, strongest first", style="bold")
-        for finding in content.findings:
-            console.print(f"  {plain_settings(finding.text)}", highlight=False, markup=False)
+        print_lines([plain_settings(finding.text) for finding in content.findings], console, indent="  ")
 
 
-WIDTH = 80
-"""Columns that an answer takes at most."""
 ROWS_MOST = 12
 REASONS_MOST = 6
 ARRAY_REASONS_MOST = 2
@@ -237,15 +227,6 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
             console.print(f"{title} {line}", soft_wrap=True, highlight=False, markup=False)
 
 
-def print_lines(texts: Sequence[str], console: Console, *, style: str | None = None, indent: str = "") -> None:
-    """Sentences in at most 80 columns."""
-    for text in texts:
-        for line in textwrap.wrap(
-            text, WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
-        ):
-            console.print(line, style=style, highlight=False, markup=False)
-
-
 def print_advice(content: ReportContent, console: Console) -> None:
     """The recommendation with the lines that set and undo it, ready to copy (never wrapped)."""
     advice = content.advice
@@ -281,11 +262,6 @@ def print_study(
         print_lines([f"note: {note}" for note in notes], console)
 
 
-def figure(value: object) -> str:
-    """Three digits; an en dash for None."""
-    return f"{value:.3g}" if isinstance(value, float) and value < 1000 else ("–" if value is None else f"{value:.0f}")
-
-
 @dataclass(frozen=True)
 class Column:
     """One column of the figures: its title and what it makes of a row of `rows.summary_rows`."""
@@ -300,13 +276,13 @@ class Column:
 
 
 FIGURES = (
-    Column("Operation", lambda row: OPERATION_NAMES.get(row["operation"], row["operation"]), is_number=False),
+    Column("Operation", lambda row: operations.name(row["operation"]), is_number=False),
     Column("Threads", lambda row: str(row["threads"])),
     Column("Setting", lambda row: str(row["setting"]), is_number=False),
-    Column("MB/s", lambda row: figure(row["rate_mb_s"])),
-    Column("Mean latency", lambda row: "–" if row["access_ms"] is None else f"{figure(row['access_ms'])} ms"),
-    Column("", lambda row: _rate_interval(row), is_number=False, is_brief=False),
-    Column("MB per CPU second", lambda row: figure(row["cpu_efficiency"]), is_brief=False),
+    Column("MB/s", lambda row: three(row["rate_mb_s"])),
+    Column("Mean latency", lambda row: "–" if row["access_ms"] is None else f"{three(row['access_ms'])} ms"),
+    Column("95 % interval", lambda row: _throughput_interval(row), is_number=False, is_brief=False),
+    Column("MB per CPU second", lambda row: three(row["cpu_efficiency"]), is_brief=False),
     Column("SYS-CPU", lambda row: _per_cent(row["sys_cpu_percent"]), is_brief=False),
     Column("CPU-WAIT", lambda row: _per_cent(row["cpu_wait_percent"]), is_brief=False, needs="cpu_wait_percent"),
     Column("Trials", lambda row: str(row["n"])),
@@ -331,14 +307,14 @@ def print_figures(content: ReportContent, console: Console, *, everything: bool 
     rows = summary_rows(trial_rows(records), by=(*dimensions, "operation", "setting", "threads"))
     systems = [each.name for each in content.systems]
     rows.sort(key=lambda row: [_ordered(row[name], systems) for name in (*dimensions, "threads")])
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     for name in dimensions:
         table.add_column(DIMENSION_TITLES.get(name, name), overflow="fold")
-    operations = sorted({str(row["operation"]) for row in rows}, key=_operation_order)
-    if everything or len(rows) <= ROWS_MOST or len(operations) < 2:
+    done = sorted({str(row["operation"]) for row in rows}, key=operations.place)
+    if everything or len(rows) <= ROWS_MOST or len(done) < 2:
         left = _figure_rows(table, rows, dimensions, everything=everything)
     else:
-        left = _rate_rows(table, rows, dimensions, operations)
+        left = _throughput_rows(table, rows, dimensions, done)
     console.print(table, width=None if everything else min(console.width, WIDTH))
     if left:
         console.print(f"… and {left} more rows with `--all`", highlight=False)
@@ -358,21 +334,21 @@ def _figure_rows(table: Table, rows: Sequence[dict[str, Any]], dimensions: Seque
     return len(rows) - len(shown)
 
 
-def _rate_rows(
-    table: Table, rows: Sequence[dict[str, Any]], dimensions: Sequence[str], operations: Sequence[str]
+def _throughput_rows(
+    table: Table, rows: Sequence[dict[str, Any]], dimensions: Sequence[str], done: Sequence[str]
 ) -> int:
     """A line per condition and setting with the rate of each operation; how many are left out."""
     names = [name for name in ("threads", "setting") if len({row[name] for row in rows}) > 1]
     for name in names:
         table.add_column(name.capitalize(), overflow="fold")
-    for each in operations:
-        table.add_column(f"{OPERATION_NAMES.get(each, each)} MB/s", justify="right")
+    for each in done:
+        table.add_column(f"{operations.name(each)} MB/s", justify="right")
     lines: dict[tuple[str, ...], dict[str, str]] = {}
     for row in rows:
         key = (*_apart_by(row, dimensions), *(str(row[name]) for name in names))
-        lines.setdefault(key, {})[str(row["operation"])] = figure(row["rate_mb_s"])
+        lines.setdefault(key, {})[str(row["operation"])] = three(row["rate_mb_s"])
     for key in list(lines)[:ROWS_MOST]:
-        table.add_row(*key, *(lines[key].get(each, "–") for each in operations))
+        table.add_row(*key, *(lines[key].get(each, "–") for each in done))
     return max(0, len(lines) - ROWS_MOST)
 
 
@@ -392,13 +368,9 @@ def _ordered(value: object, systems: Sequence[str]) -> tuple[bool, float, str]:
     return True, float(systems.index(str(value))) if value in systems else float(len(systems)), str(value)
 
 
-def _operation_order(name: str) -> int:
-    return OPERATION_ORDER.index(name) if name in OPERATION_ORDER else len(OPERATION_ORDER)
-
-
-def _rate_interval(row: dict[str, Any]) -> str:
+def _throughput_interval(row: dict[str, Any]) -> str:
     low, high = row["rate_mb_s_low"], row["rate_mb_s_high"]
-    return f"{figure(low)} to {figure(high)} MB/s" if low is not None else ""
+    return f"{three(low)} to {three(high)} MB/s" if low is not None else ""
 
 
 def _per_cent(value: float | None) -> str:

@@ -9,10 +9,10 @@ from seekwise.judge.outcome import LiveOutcome
 from seekwise.report.content import ReportContent
 from seekwise.report.insights.choices import kind_of
 from seekwise.report.number_text import one_line
-from seekwise.report.rows import OPERATION_NAMES
-from seekwise.store.record import Record
+from seekwise.store import operations
+from seekwise.store.record import Record, environment_of
 from seekwise.workload.study.plan import Load
-from seekwise.workload.study.quantity import bytes_text, time_text
+from seekwise.workload.study.quantity import bytes_text, counted, time_text
 from seekwise.workload.study.study import System
 
 PROVENANCE = {
@@ -35,8 +35,8 @@ def loads(content: ReportContent) -> list[str]:
     if content.plan is None:
         return []
     groups: dict[str, list[Load]] = {}
-    for cell in content.plan.combinations:
-        groups.setdefault(cell.load.name, []).append(cell.load)
+    for combination in content.plan.combinations:
+        groups.setdefault(combination.load.name, []).append(combination.load)
     return [_load(name, members) for name, members in groups.items()]
 
 
@@ -44,8 +44,8 @@ def _load(name: str, members: Sequence[Load]) -> str:
     first = members[0]
     if first.job is not None:
         return f"{name}: fio job {first.job}"
-    operations = list(dict.fromkeys(OPERATION_NAMES[p.operation].lower() for each in members for p in each.phases))
-    parts = [", ".join(operations), span([each.block_bytes for each in members], bytes_text)]
+    done = list(dict.fromkeys(operations.name(p.operation).lower() for each in members for p in each.phases))
+    parts = [", ".join(done), span([each.block_bytes for each in members], bytes_text)]
     threads = [each.threads for each in members]
     parts.append(f"{span(threads)} thread{'' if set(threads) == {1} else 's'}")
     depths = [each.iodepth for each in members]
@@ -59,7 +59,7 @@ def _load(name: str, members: Sequence[Load]) -> str:
     if runtime:
         parts.append(f"{time_text(runtime)} per operation")
     for other in first.background:
-        operation = OPERATION_NAMES[other.phases[0].operation].lower() if other.phases else "other work"
+        operation = operations.name(other.phases[0].operation).lower() if other.phases else "other work"
         parts.append(f"with {other.name}: {operation}, {bytes_text(other.block_bytes)}")
     return f"{name}: {'; '.join(parts)}"
 
@@ -130,10 +130,10 @@ def line(content: ReportContent) -> str:
     """`generic 1 TB HDD; Linux 6.1; 4 settings, 60 trials in 3 repetitions; 2026-11-23; seekwise 0.1.0`."""
     repeats = len({record.repetition for record in content.records})
     settings = len({record.setting for record in content.records if not record.setting.endswith("(control)")})
-    counts = f"{len(content.records)} trial{'' if len(content.records) == 1 else 's'}"
+    counts = counted(len(content.records), "trial")
     if settings > 1:
         counts = f"{settings} settings, {counts}"
-    counts += f" in {repeats} repetition{'' if repeats == 1 else 's'}"
+    counts += f" in {counted(repeats, 'repetition')}"
     seconds = sum(phase.elapsed_s for record in content.records for phase in record.phases)
     word = "simulated" if content.provenance == "simulated" else "measured"
     parts = [devices(content), kernels(content), counts, f"{time_text(seconds)} {word}"]
@@ -150,14 +150,14 @@ def line_of_tune(found: LiveOutcome) -> str:
     where = found.plan.target + (f" on {', '.join(found.plan.leaves)}" if found.plan.leaves else "")
     uses = len({record.factors.get("use") for record in found.records})
     return (
-        f"{len(found.plan.candidates)} settings ({names}) under {uses} use{'' if uses == 1 else 's'} on {where}, "
+        f"{len(found.plan.candidates)} settings ({names}) under {counted(uses, 'use')} on {where}, "
         f"{len(found.records)} periods in {time_text(found.seconds)}"
     )
 
 
 def devices_of_tune(found: LiveOutcome) -> str:
     """`vda (virtio, 256 GiB), Linux 6.18, fio-3.33`."""
-    environment_seen = next((dict(record.environment) for record in found.records if record.environment), {})
+    environment_seen = environment_of(found.records)
     parts = []
     devices = environment_seen.get("devices")
     for each in devices if isinstance(devices, list) else ():

@@ -37,7 +37,7 @@ def write(
     )
 
 
-def _stretch(rows: np.ndarray, notes: Notes, looks: Looks) -> close_up.Stretch | None:
+def _stretch(rows: np.ndarray, notes: Notes, looks: Looks) -> close_up.CloseUpSection | None:
     """Of the device with the most requests; None where the trace does not say when requests were issued."""
     devices, counts = np.unique(rows["device"], return_counts=True)
     device = int(devices[int(np.argmax(counts))])

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Sequence
 
 from seekwise.judge.decision.verdicts import CandidateVerdict, Judged
 from seekwise.judge.outcome import LiveOutcome, no_verdict, notes, seconds_more
 from seekwise.report import answered, stages
 from seekwise.report.answered import Question, UseRow, log_loss
-from seekwise.report.metric_words import amount, metric_name, open_bound, within
+from seekwise.report.layout import columns, joined, wrapped
+from seekwise.report.metric_words import amount, open_bound, within
 
 LINES_MOST = 25
 NOTES_MOST = 2
-GAP = 2
-NBSP = "\N{NO-BREAK SPACE}"
-"""Between a number and its unit, which stay on one line."""
-USE_MOST, SUBJECT_MOST = 20, 24
-"""Widths from which the first two columns are wrapped."""
 OTHERWISE = {
     "simulated": "Simulated, not measured",
     "virtual": "The real kernel on a virtual drive, not this machine's",
@@ -108,10 +103,12 @@ def best_text(judged: Judged) -> str:
 
 
 def open_text(found: LiveOutcome) -> str | None:
-    """How much was not decided, and the budget that decides more of it."""
+    """How much was not decided, and the budget that decides more of it; None also where no budget would (no load, or too uneven a one)."""
+    if no_verdict(found) is not None:
+        return None
     count = sum(len(each.standings) for each in found.found.judged)
     undecided = [(each, standing) for each in found.found.judged for standing in each.open]
-    if found.choice is None and found.plan.provenance == "measured" and no_verdict(found) is None:
+    if found.choice is None and found.plan.provenance == "measured":
         return f"Measure longer: --budget {_next_budget(found.plan.budget_s)}m."
     if not undecided:
         return None
@@ -153,14 +150,8 @@ def lines(found: LiveOutcome, report: str | None = None, width: int = 80, *, eve
         tail += [f"{label} {line}" for line in each[:2]]
     # A line is kept for the report's path, so that the table is the same wherever it is shown.
     room = 10**6 if everything else LINES_MOST - len(head) - len(tail) - 2
-    shown = table(found, room, width)
+    shown = row_lines(question(found), room, width)
     return [*head, *shown, *([""] if shown else []), *tail, *([report] if report is not None else [])]
-
-
-def table(found: LiveOutcome, room: int, width: int) -> list[str]:
-    """The rows in at most `room` lines; what does not fit is counted."""
-    asked = question(found)
-    return row_lines(asked, room, width)
 
 
 def row_lines(asked: Question, room: int, width: int) -> list[str]:
@@ -192,50 +183,3 @@ def row_lines(asked: Question, room: int, width: int) -> list[str]:
             break
         shown += block
     return shown
-
-
-def columns(
-    heads: Sequence[str], body: Sequence[Sequence[str]], width: int, numbers_from: int | None = None
-) -> list[list[str]]:
-    """Lines of each row, the head first. Numbers keep their width; names give way by wrapping. `numbers_from`: columns set to the right."""
-    sizes = [max(len(row[i]) for row in body) for i in range(len(heads))]
-    sizes = [
-        max(size, max((len(word) for word in head.split()), default=0)) for size, head in zip(sizes, heads, strict=True)
-    ]
-    room = width - GAP * (len(heads) - 1)
-    words = [max(len(word) for row in (heads, *body) for word in row[i].split(" ")) for i in range(len(heads))]
-    order = ((1, SUBJECT_MOST), (0, USE_MOST), (3, 12), (2, 10), (1, 10), (0, 10), (4, 10))
-    order = tuple((i, least) for i, least in order if i < len(heads))
-    # Between words first; within one only where the table would be too wide otherwise.
-    for i, least in [*((i, max(least, words[i])) for i, least in order), *order]:
-        over = sum(sizes) - room
-        if over > 0:
-            sizes[i] = max(min(least, sizes[i]), sizes[i] - over)
-    made = []
-    for row in (heads, *body):
-        parts = [
-            textwrap.wrap(text, size, break_on_hyphens=False) or [""] for text, size in zip(row, sizes, strict=True)
-        ]
-        height = max(len(each) for each in parts)
-        cells = [[(each[k] if k < len(each) else "") for each in parts] for k in range(height)]
-        made.append([
-            (" " * GAP).join(
-                word.rjust(size) if numbers_from is not None and i >= numbers_from else word.ljust(size)
-                for i, (word, size) in enumerate(zip(line, sizes, strict=True))
-            ).rstrip().replace(NBSP, " ")
-            for line in cells
-        ])  # fmt: skip
-    return made
-
-
-def joined(value: str) -> str:
-    """The value with its unit kept on one line."""
-    return value.replace(" ", NBSP)
-
-
-def wrapped(text: str, width: int) -> list[str]:
-    """Lines of at most `width` columns; words are never cut."""
-    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
-
-
-__all__ = ["best_text", "deciding", "headline", "lines", "loss_text", "metric_name", "open_text", "question", "rows"]

@@ -28,10 +28,12 @@ class Waits:
 
     @classmethod
     def of(cls, found: CloseUp, *, write: bool) -> Waits:
+        """Means over the requests that were done in the stretch; all 0 where there are none."""
         return cls(*found.latency_of(write=write))
 
     @property
     def total(self) -> float:
+        """Mean latency in ms: scheduler plus drive."""
         return self.scheduler + self.drive
 
 

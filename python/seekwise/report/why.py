@@ -12,8 +12,10 @@ import numpy as np
 
 from seekwise.report.frame import Axes, Frame, combinations, shown
 from seekwise.report.number_text import three
-from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER
+from seekwise.store import operations
+from seekwise.store.percentiles import merged
 from seekwise.store.record import Phase, Record
+from seekwise.workload.study.quantity import counted
 
 COLUMNS = (
     ("Requests merged", "Share of the requests that the block layer joined with another one before dispatch."),
@@ -47,16 +49,14 @@ def causes(records: Sequence[Record], *, shown: bool = False) -> Causes | None:
     groups: dict[tuple[str, str, str], list[tuple[Record, Phase]]] = {}
     locks = False
     for record in records:
-        if record.valid and record.conditions.get("role", "candidate") == "candidate":
+        if record.valid and record.role == "candidate":
             for phase in record.phases:
                 # What a lock costs depends on how many cores there are.
                 of_cores = "lock_wait_s" in phase.details
                 locks |= of_cores
                 system = str(record.factors.get("system", "")) if of_cores else ""
                 groups.setdefault((phase.operation, system, _name(record)), []).append((record, phase))
-    order = sorted(
-        groups, key=lambda key: (OPERATION_ORDER.index(key[0]) if key[0] in OPERATION_ORDER else 9, *key[1:])
-    )
+    order = sorted(groups, key=lambda key: (operations.place(key[0]), *key[1:]))
     values = {key: _values([phase for _, phase in groups[key]]) for key in order}
     kept = [number for number in range(len(COLUMNS)) if any(row[number] is not None for row in values.values())]
     # What every record holds anyhow (time and CPU) explains little alone.
@@ -64,7 +64,7 @@ def causes(records: Sequence[Record], *, shown: bool = False) -> Causes | None:
         return None
     rows = tuple(
         CauseRow(
-            ", ".join(word for word in (OPERATION_NAMES.get(key[0], key[0]), key[1]) if word),
+            ", ".join(word for word in (operations.name(key[0]), key[1]) if word),
             key[2],
             tuple(_text(number, values[key][number]) for number in kept),
         )
@@ -148,18 +148,16 @@ def _text(number: int, value: float | None) -> str:
 
 def histograms(records: Sequence[Record], operation: str, factors: Mapping[str, object]) -> dict[str, dict[int, int]]:
     """{setting: {upper bound ns: count}} of one operation where these factors hold."""
-    merged: dict[str, dict[int, int]] = {}
+    bins: dict[str, list[dict[int, int]]] = {}
     for record in records:
-        if not record.valid or record.conditions.get("role", "candidate") != "candidate":
+        if not record.valid or record.role != "candidate":
             continue
         if any(record.factors.get(name) != value for name, value in factors.items()):
             continue
         for phase in record.phases:
             if phase.operation == operation:
-                bins = merged.setdefault(_name(record), {})
-                for bound, count in phase.latency_bins.items():
-                    bins[int(bound)] = bins.get(int(bound), 0) + count
-    return merged
+                bins.setdefault(_name(record), []).append(phase.latency_bins)
+    return {name: merged(each) for name, each in bins.items()}
 
 
 def nines(bins: Mapping[int, int], steps: int = 20) -> list[tuple[float, float]]:
@@ -197,7 +195,7 @@ def held_words(factors: Mapping[str, object]) -> str:
     parts = []
     for name, value in factors.items():
         if name == "threads":
-            parts.append(f"{value} thread{'' if value == 1 else 's'}")
+            parts.append(counted(value, "thread"))
         elif name in ("system", "load", "scheduler") and value not in (None, ""):
             parts.append(str(value))
         elif value not in (None, ""):

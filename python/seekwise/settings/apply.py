@@ -12,7 +12,7 @@ from pathlib import Path
 
 from seekwise.control import attributes, interrupt, notice, persisted, settings
 from seekwise.control.journal import Entry, Journal
-from seekwise.control.lines import Lines, shell_lines
+from seekwise.control.lines import ShellLines, shell_lines
 from seekwise.control.lock import devices_locked
 from seekwise.settings import persist
 
@@ -28,7 +28,7 @@ class Applied:
     wanted: dict[str, dict[str, str]]
     before: dict[str, dict[str, str]]
     seen: dict[str, dict[str, str]]
-    lines: Lines
+    lines: ShellLines
     written: Entry | None = None
 
     def moved(self, device: str) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ class Conflict(Setter):
 
     @property
     def text(self) -> str:
+        """Which file sets what, and which of the two settings wins after the next start."""
         what = f"{super().text} sets {self.attribute} of {self.device} to {self.value}"
         doubt = "" if self.certain else " (if it acts at all: seekwise cannot tell)"
         if self.overrides_ours:
@@ -34,7 +35,7 @@ class Conflict(Setter):
         return f"{what}, before us{doubt}: it is overridden by {self.ours}"
 
 
-def rank_of(way: str, tree: Tree) -> tuple[object, ...] | None:
+def rank_of(way: str) -> tuple[object, ...] | None:
     """When the file of a way acts, on the scale of `Setter.rank`; None for a way that sets no value itself."""
     match way:
         case "udev":
@@ -50,7 +51,7 @@ def rank_of(way: str, tree: Tree) -> tuple[object, ...] | None:
 def find(wanted: Wanted, ways: Iterable[str], tree: Tree, stack: Stack) -> list[Conflict]:
     """Every assignment of another value, with what would become of ours. Several ways count as the latest of them."""
     ways = tuple(ways)
-    ranks = [rank for way in ways if (rank := rank_of(way, tree)) is not None]
+    ranks = [rank for way in ways if (rank := rank_of(way)) is not None]
     if not ranks:
         return []
     ours = max(ranks, key=lambda rank: rank[0])

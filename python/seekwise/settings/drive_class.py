@@ -15,7 +15,7 @@ PURPOSES = {"responsive": "responsive while busy", "throughput": "most work done
 
 
 @dataclass(frozen=True)
-class Evidence:
+class ClassEvidence:
     """What is known of a class. Made by tools/drive_classes.py."""
 
     drive_class: str
@@ -29,10 +29,10 @@ class Evidence:
     purposes: dict[str, str]
 
 
-def evidence() -> dict[str, Evidence]:
+def evidence() -> dict[str, ClassEvidence]:
     """By class."""
     text = (files("seekwise.settings") / "drive_classes.json").read_text(encoding="utf-8")
-    return {name: Evidence(name, **each) for name, each in json.loads(text).items()}
+    return {name: ClassEvidence(name, **each) for name, each in json.loads(text).items()}
 
 
 def class_of(device: BlockDevice) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from seekwise.control.process import ProcessIdentity
@@ -34,32 +35,31 @@ def read(state: Path | None = None) -> list[dict[str, object]]:
     place = folder(state)
     if state is None and not place.is_dir() and not os.environ.get("SEEKWISE_STATE"):
         place = folder(SYSTEM_STATE)
-    found = []
     try:
         files = sorted(place.glob("*.json"))
     except OSError:
         return []
-    for file in files[-SHOWN_MAX:]:
-        try:
-            document = json.loads(read_text(file))
-        except (OSError, ValueError, RecursionError):
-            continue
-        if isinstance(document, dict) and document.get("schema") == SCHEMA:
-            found.append(document)
-    return found
+    return [document for _, document in _documents(files[-SHOWN_MAX:]) if document.get("schema") == SCHEMA]
 
 
 def undecided(state: Path | None = None) -> list[dict[str, object]]:
     """Every guard that has not said how it ended, the oldest first; its process may be gone."""
-    found = []
-    for file in sorted(folder(state).glob("*.json")):
+    return [
+        document
+        for file, document in _documents(sorted(folder(state).glob("*.json")))
+        if document.get("id") == file.stem and document.get("outcome") not in DONE
+    ]
+
+
+def _documents(files: Sequence[Path]) -> Iterator[tuple[Path, dict[str, object]]]:
+    """What can be read of them."""
+    for file in files:
         try:
             document = json.loads(read_text(file))
         except (OSError, ValueError, RecursionError):
             continue
-        if isinstance(document, dict) and document.get("id") == file.stem and document.get("outcome") not in DONE:
-            found.append(document)
-    return found
+        if isinstance(document, dict):
+            yield file, document
 
 
 def mark_ended(identity: str, state: Path | None = None) -> None:

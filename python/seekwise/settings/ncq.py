@@ -43,7 +43,7 @@ def depth(device: BlockDevice, value: str, stack: Stack) -> str:
     return str(min(int(own), most) if isinstance(own, int) else most)
 
 
-def why_refused(device: BlockDevice, stack: Stack) -> str:
+def why_refused(device: BlockDevice) -> str:
     """What stands behind EACCES, EPERM, EINVAL or a depth that stays at 1."""
     state = device.details.get("ncq")
     if by_controller(device):

@@ -29,6 +29,9 @@ BOUNDS: dict[str, tuple[int, int | None]] = {
     "md/group_thread_cnt": (0, 8192),
 }
 PAGE_KIB = 4
+UINT_MAX = 2**32 - 1
+UNSIGNED = ("queue/nr_requests", "queue/read_ahead_kb")
+"""More than `UINT_MAX` is EINVAL: Linux v6.12 block/blk-sysfs.c, queue_var_store."""
 
 
 def check(device: BlockDevice, attribute: str, value: str, stack: Stack) -> None:
@@ -44,6 +47,8 @@ def check(device: BlockDevice, attribute: str, value: str, stack: Stack) -> None
         high = _depth(device, stack)
     elif attribute == "queue/max_sectors_kb" and (most := device.queue.get("max_hw_sectors_kb", "")).isdigit():
         high = int(most)
+    elif attribute in UNSIGNED and re.fullmatch(r"\d{10,}", value) and (len(value) > 18 or int(value) > UINT_MAX):
+        raise _wrong(device, attribute, value, f"at most {UINT_MAX}")
     if not re.fullmatch(r"-?\d{1,18}", value):
         raise _wrong(device, attribute, value, _words(low, high))
     number = int(value)

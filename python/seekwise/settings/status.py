@@ -56,10 +56,12 @@ class Value:
 
     @property
     def file(self) -> str | None:
+        """The file that sets the value; null where no file is known to."""
         return self.setter.file if self.setter else None
 
     @property
     def line(self) -> int | None:
+        """Line of the file; null where the whole file sets it, or no file does."""
         return self.setter.line if self.setter else None
 
     @property
@@ -69,6 +71,7 @@ class Value:
 
     @property
     def drift(self) -> bool:
+        """Whether the value in force differs from the applied one; numbers are compared as numbers."""
         return self.shown is not None and (self.value is None or not same_value(self.shown, self.value))
 
 
@@ -90,22 +93,27 @@ class DeviceStatus:
 
     @property
     def name(self) -> str:
+        """The kernel's name, e.g. `sda`; it may change at the next start."""
         return self.device.name
 
     @property
     def model(self) -> str | None:
+        """As the drive reports it; null where it reports none."""
         return self.device.model
 
     @property
     def serial(self) -> str | None:
+        """As the drive reports it; null where it reports none."""
         return self.device.serial
 
     @property
     def firmware(self) -> str | None:
+        """Firmware revision; null where the drive reports none."""
         return self.device.firmware
 
     @property
     def drift(self) -> bool:
+        """Whether any applied setting is no longer in force."""
         return any(value.drift for value in self.settings)
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from seekwise import _core
 from seekwise.store.record import Record
-from seekwise.trace.close_up import CloseUp, Parts, Served, cut
+from seekwise.trace.close_up import CloseUp, Parts, ServedRequest, cut
 
 SPAN_MOST_S = 1.0
 REQUESTS = 180
@@ -57,19 +57,19 @@ def close_ups(records: Sequence[Record], operation: str) -> list[CloseUp]:
 def _with_history(record: Record, operation: str) -> dict:
     """The trial's phases up to that operation, those before it cut short: what a scheduler or a drive has learnt in them counts."""
     spec = copy.deepcopy(record.load["spec"])
-    rates = {phase.operation: phase.iops for phase in record.phases}
+    iops = {phase.operation: phase.iops for phase in record.phases}
     kept = []
     for phase in spec["phases"]:  # type: ignore[index]
         kept.append(phase)
         if phase["operation"] == operation:
             break
-        length_ns = min(HISTORY_MOST_S, HISTORY_IOS / max(rates.get(phase["operation"], 0.0), 1.0)) * 1e9
+        length_ns = min(HISTORY_MOST_S, HISTORY_IOS / max(iops.get(phase["operation"], 0.0), 1.0)) * 1e9
         phase["runtime_ns"] = min(phase.get("runtime_ns") or 10**18, round(length_ns))
     return {**spec, "phases": kept}  # type: ignore[dict-item]
 
 
 def of_specs(asked: Sequence[tuple[str, dict]], operation: str, speeds: Sequence[float]) -> list[CloseUp]:
-    """The same of (setting, spec of a cell); `speeds`: I/Os per second that they reach."""
+    """The same of (setting, spec of a trial); `speeds`: I/Os per second that they reach."""
     calls = max(speeds, default=1.0)
     joined = CALLS_PER_REQUEST if any(spec.get("cache") is not None for _, spec in asked) else 1
     fastest, slowest = calls / joined, min(speeds, default=1.0) / joined
@@ -135,19 +135,19 @@ def _close_up(setting: str, spec: dict, result: dict, from_ms: float, span_ms: f
     return replace(between(start, span_ms), whole=between(begin, start + span_ms - begin))
 
 
-def _from_memory(bins: dict[str, int], served: Sequence[Served]) -> float:
+def _from_memory(bins: dict[str, int], served: Sequence[ServedRequest]) -> float:
     """Share of the calls that were faster than any request of the drive: the page cache had the data, or room for it."""
     fastest_ns = 1e6 * min((one.end - one.issue for one in served), default=0.0)
     total = sum(bins.values())
     return sum(count for bound, count in bins.items() if int(bound) < fastest_ns) / total if total else 0.0
 
 
-def _served(rows: Sequence[Sequence], *, members_only: bool) -> list[Served]:
+def _served(rows: Sequence[Sequence], *, members_only: bool) -> list[ServedRequest]:
     """Requests out of events. Of an array the submitted I/Os have addresses of the array, those after them of its first drive."""
     bios: dict[int, deque[tuple[int, int, int]]] = defaultdict(deque)
     inserted: dict[tuple[int, int], deque[int]] = defaultdict(deque)
     issued: dict[tuple[int, int], deque[tuple[int, int, int, int]]] = defaultdict(deque)
-    found: list[Served] = []
+    found: list[ServedRequest] = []
     for time, event, op, sector, sectors, process in rows:
         match event:
             case "submit" if not members_only:
@@ -162,7 +162,7 @@ def _served(rows: Sequence[Sequence], *, members_only: bool) -> list[Served]:
             case "complete" if issued[sector, sectors]:
                 arrival, issue, thread, count = issued[sector, sectors].popleft()
                 found.append(
-                    Served(arrival / 1e6, issue / 1e6, time / 1e6, sector, sectors, op != "R", thread, max(count - 1, 0))
+                    ServedRequest(arrival / 1e6, issue / 1e6, time / 1e6, sector, sectors, op != "R", thread, max(count - 1, 0))
                 )  # fmt: skip
     return found
 
@@ -183,7 +183,7 @@ def _bios_of(
     return first, thread, count
 
 
-def _with_parts(served: list[Served], device: dict) -> list[Served]:
+def _with_parts(served: list[ServedRequest], device: dict) -> list[ServedRequest]:
     """With seek, rotation and transfer, where the drive model has an arm."""
     order = sorted(served, key=lambda one: one.end)
     commands = [(one.sector, one.sectors, one.write, round(one.issue * 1e6), round(one.end * 1e6)) for one in order]

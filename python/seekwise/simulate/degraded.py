@@ -78,10 +78,10 @@ def _results(specs: tuple[str, ...], operation: str, runtime_ns: int) -> tuple[t
         phases = [phase for phase in phases if phase["elapsed_ns"] > 0]
         if not phases:
             continue
-        rates = [phase["bytes"] * 1e9 / phase["elapsed_ns"] for phase in phases]
+        throughputs = [phase["bytes"] * 1e9 / phase["elapsed_ns"] for phase in phases]
         loaded = _speed(mine, operation)
         slowdown = max(idle / max(loaded, SYNC_SPEED_MIN_KIB_S), 1.0) if idle and loaded else None
-        found.append((name, StateResult(mine[0]["array"], sum(rates) / len(rates), slowdown)))
+        found.append((name, StateResult(mine[0]["array"], sum(throughputs) / len(throughputs), slowdown)))
     return tuple(found)
 
 

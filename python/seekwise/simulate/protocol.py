@@ -24,7 +24,7 @@ class Options:
     target: str | None = None
     destroy: tuple[str, ...] = ()
     trace: bool = False
-    """Keep what the drive did, request by request (simulated trials of the first block)."""
+    """Keep what the drive did, request by request (simulated trials of the first repetition)."""
     guests: int | None = None
     """Virtual machines at once, for the VM testbed."""
 
@@ -42,14 +42,14 @@ class Origin(TypedDict):
 
 def origin(run_id: str, plan: Plan, trial: Trial, **seen: Value) -> Origin:
     """Of a trial of `plan`; `seen`: factors that the backend found in force, as `scheduler`."""
-    cell, setting = plan.combinations[trial.combination], plan.settings[trial.setting]
+    combination, setting = plan.combinations[trial.combination], plan.settings[trial.setting]
     return Origin(
         run_id=run_id,
         trial=trial.index,
         repetition=trial.repetition,
-        combination=cell.key,
+        combination=combination.key,
         setting=setting.label if trial.role != "sentinel" else f"{setting.label} (drift check)",
-        factors=cell.factors(setting, **seen),
+        factors=combination.factors(setting, **seen),
     )
 
 
@@ -62,7 +62,7 @@ class Session(Protocol):
     ended_ahead: int = 0
 
     def run(self, trials: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
-        """Carries out trials of one block in their order; a record per attempt, as each one ends.
+        """Carries out trials of one repetition in their order; a record per attempt, as each one ends.
 
         `attempts`: attempts that earlier sessions already made, by trial.
         """
@@ -92,4 +92,6 @@ class Backend(Protocol):
         """Raises for whatever the session would refuse; touches nothing."""
         ...
 
-    def session(self, plan: Plan, run_id: str, say: Say) -> AbstractContextManager[Session | SpreadSession]: ...
+    def session(self, plan: Plan, run_id: str, say: Say) -> AbstractContextManager[Session | SpreadSession]:
+        """Everything that the trials need is set up inside, and restored at the end; `say` takes sentences for the user."""
+        ...

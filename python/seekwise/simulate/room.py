@@ -14,21 +14,21 @@ Capacity = Callable[[str, dict[str, Value]], int | None]
 
 
 def check(plan: Plan, capacity: Capacity) -> None:
-    """Raises UsageError for the first cell whose files are larger than what they would lie on."""
+    """Raises UsageError for the first combination whose files are larger than what they would lie on."""
     known: dict[tuple, int | None] = {}
-    for cell in plan.combinations:
+    for combination in plan.combinations:
         for setting in plan.settings:
-            values = {**cell.fixed, **setting.values}
+            values = {**combination.fixed, **setting.values}
             built = tuple((name, str(values[name])) for name in FACTORS if name in values)
-            place = (cell.system, built)
+            place = (combination.system, built)
             if place not in known:
-                known[place] = capacity(cell.system, values)
-            room, needed = known[place], needed_bytes(cell.load)
+                known[place] = capacity(combination.system, values)
+            room, needed = known[place], needed_bytes(combination.load)
             if room is not None and needed > room:
                 array = "".join(f", {name} = {value}" for name, value in built)
                 raise UsageError(
-                    f"{cell.load.threads} × {cell.load.size_bytes / 1e9:.3g} GB of load {cell.load.name} do not fit on "
-                    f"the {room / 1e9:.4g} GB of system {cell.system}{array}",
+                    f"{combination.load.threads} × {combination.load.size_bytes / 1e9:.3g} GB of load {combination.load.name} do not fit on "
+                    f"the {room / 1e9:.4g} GB of system {combination.system}{array}",
                     hint="a smaller `size` or fewer `threads`: each thread has a region of its own",
                 )
 

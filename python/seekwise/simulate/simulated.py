@@ -1,6 +1,6 @@
 """The simulated backend: the same study, records and verdicts, on a model of host, block layer and drive.
 
-A trial is one cell of the compiled simulator (`crates/sim`). Repeats of a setting differ by their seed only: it draws the addresses
+A trial is one specification for the compiled simulator (`crates/sim`). Repeats of a setting differ by their seed only: it draws the addresses
 and where the platters stand at the start. Trials run side by side over the cores, without the interpreter lock.
 
 Two ways: direct I/O on a drive or on md over drives goes here, with every tunable of the queues (`trial_spec`); controllers, page cache and file systems go through `storage_trials`.
@@ -27,10 +27,10 @@ from seekwise.simulate.trial_spec import (
     REGIONS_OWN,
     WITHOUT_EFFECT,
     cache_spec,
-    cell_spec,
     describe,
     phases_of,
     probe_phase,
+    spec_of_trial,
 )
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
@@ -38,7 +38,7 @@ from seekwise.workload.study import parameters
 from seekwise.workload.study.factors import ISCHED_PREFIX, Value, factor
 from seekwise.workload.study.plan import Load, Plan, SystemFacts, Trial
 from seekwise.workload.study.profiles import resolve
-from seekwise.workload.study.quantity import bytes_text, capacity_text
+from seekwise.workload.study.quantity import bytes_text, capacity_text, counted
 from seekwise.workload.study.study import Study, System
 
 # Name of the modelled drive among the devices.
@@ -63,6 +63,7 @@ class SimulatedBackend:
         self.study: Study | None = None
 
     def describe(self, study: Study) -> tuple[SystemFacts, ...]:
+        """Has the simulator check every system and combination without a run; raises UsageError (exit status 2) for what is not modelled."""
         self.study = study
         self._check_parameters(study)
         self.systems = {system.name: self._checked(system) for system in study.system}
@@ -75,7 +76,7 @@ class SimulatedBackend:
             # Each array that the settings make, and each other setting on the first of them.
             made = arrays.combinations(study) if _varies(system, study) else [{}]
             for values in [*made, *({**made[0], **values} for values in _wanted(study))]:
-                describe(cell_spec(system, values, seed=0, phases=[probe_phase()]))
+                describe(spec_of_trial(system, values, seed=0, phases=[probe_phase()]))
         return facts
 
     def _checked(self, system: System) -> System:
@@ -114,7 +115,7 @@ class SimulatedBackend:
             parameters.named(study, key)
 
     def _check_storage(self, study: Study, system: System) -> None:
-        """Drive, controller, kernel, schedulers and options exist; the rest is found cell by cell and said in the records."""
+        """Drive, controller, kernel, schedulers and options exist; the rest is found combination by combination and said in the records."""
         if system.controller is not None and controllers.known(system.controller) is None:
             raise UsageError(
                 f"system {system.name} has the unknown controller `{system.controller}`",
@@ -134,23 +135,17 @@ class SimulatedBackend:
             )
         for values in _wanted(study):
             if "scheduler" in values:
-                describe(cell_spec(_bare(system), {"scheduler": values["scheduler"]}, seed=0, phases=[probe_phase()]))
+                describe(
+                    spec_of_trial(_bare(system), {"scheduler": values["scheduler"]}, seed=0, phases=[probe_phase()])
+                )
 
     def _facts(self, system: System) -> SystemFacts:
         if storage_trials.is_storage(system, self.study):
             return self._storage_facts(system)
         first = arrays.combinations(self.study)[0] if _varies(system, self.study) else {}
-        found = describe(cell_spec(system, first, seed=0, phases=[probe_phase()]))
+        found = describe(spec_of_trial(system, first, seed=0, phases=[probe_phase()]))
         settings = found["settings"]
-        current = {
-            "queue/scheduler": settings["scheduler"],
-            "queue/nr_requests": str(settings["nr_requests"]),
-            "queue/max_sectors_kb": str(settings["max_sectors_kb"]),
-            "queue/nomerges": str(settings["nomerges"]),
-            "queue/rotational": str(settings["rotational"]),
-            "queue/wbt_lat_usec": str(settings["wbt_lat_usec"]),
-            "device/queue_depth": str(settings["queue_depth"]),
-        }
+        current = _of_queue(settings) | {"queue/rotational": str(settings["rotational"])}
         return SystemFacts(
             name=system.name,
             target=f"{found['drive']} (simulated)",
@@ -163,7 +158,7 @@ class SimulatedBackend:
         )
 
     def _storage_facts(self, system: System) -> SystemFacts:
-        found = describe(cell_spec(_bare(system), {}, seed=0, phases=[probe_phase()]))
+        found = describe(spec_of_trial(_bare(system), {}, seed=0, phases=[probe_phase()]))
         leaves = tuple(f"sim{index}" for index in range(system.drives))
         return SystemFacts(
             name=system.name,
@@ -191,12 +186,13 @@ class SimulatedBackend:
         # An array that cannot be is a trial's own matter; its record says why.
         built = {name: value for name, value in values.items() if name in arrays.FACTORS}
         try:
-            return int(describe(cell_spec(system, built, seed=0, phases=[probe_phase()]))["capacity_bytes"])
+            return int(describe(spec_of_trial(system, built, seed=0, phases=[probe_phase()]))["capacity_bytes"])
         except UsageError:
             return None
 
     @contextmanager
     def session(self, plan: Plan, run_id: str, say: Say) -> Iterator[SimulatedSession]:
+        """Needs `describe` first, else SeekwiseError (exit status 1). Touches nothing on this machine."""
         if not self.systems:
             raise SeekwiseError("a simulated run needs its study described first")
         yield SimulatedSession(plan, run_id, self.systems, self.study, self.options.trace)
@@ -217,6 +213,7 @@ class SimulatedSession:
     processors: int = field(default_factory=lambda: os.cpu_count() or 1)
 
     def run(self, trials: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
+        """Records in the order of `trials`, in batches over all processors; no record depends on how many there are."""
         for whole, group in itertools.groupby(trials, key=self._is_storage):
             given = list(group)
             size = self.processors * (STORAGE_BATCH if whole else BATCH)
@@ -225,7 +222,7 @@ class SimulatedSession:
                 yield from self._storages(batches, attempts)
                 continue
             for batch in batches:
-                yield from self._cells(batch, attempts)
+                yield from self._trials(batch, attempts)
 
     def asked(self, trials: Sequence[Trial]) -> list[str]:
         """What the compiled simulator would be asked for each trial; equal texts, equal results."""
@@ -272,7 +269,7 @@ class SimulatedSession:
         seeded = [(each, each.seed_of(number), number) for each, number in zip(batch, numbers, strict=True)]
         return storage_trials.records(self.study, self.systems, self.plan, self.run_id, seeded, heed, self.processors)
 
-    def _cells(self, batch: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
+    def _trials(self, batch: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
         seeds = [each.seed_of(attempts.get(each.index, 0) + 1) for each in batch]
         specs = [self._spec(trial, seed) for trial, seed in zip(batch, seeds, strict=True)]
         started = now()
@@ -286,20 +283,25 @@ class SimulatedSession:
             yield self._record(trial, seed, spec, result, started, attempts.get(trial.index, 0) + 1)
 
     def _spec(self, trial: Trial, seed: int) -> dict:
-        cell, setting = self.plan.combinations[trial.combination], self.plan.settings[trial.setting]
-        system = self.systems[cell.system]
-        values = {**cell.fixed, **setting.values}
-        spec = cell_spec(
-            system, values, seed=seed, phases=phases_of(cell, system), name=cell.key, varied=self.study.parameters
+        combination, setting = self.plan.combinations[trial.combination], self.plan.settings[trial.setting]
+        system = self.systems[combination.system]
+        values = {**combination.fixed, **setting.values}
+        spec = spec_of_trial(
+            system,
+            values,
+            seed=seed,
+            phases=phases_of(combination, system),
+            name=combination.key,
+            varied=self.study.parameters,
         )
-        if not cell.load.direct:
-            spec["cache"] = cache_spec(cell, values)
+        if not combination.load.direct:
+            spec["cache"] = cache_spec(combination, values)
         if self.trace and trial.repetition == 1 and trial.role != "sentinel":
             spec["trace_events_max"] = TRACE_EVENTS
         return spec
 
     def _record(self, trial: Trial, seed: int, spec: dict, result: dict, started: str, attempt: int) -> Record:
-        cell = self.plan.combinations[trial.combination]
+        combination = self.plan.combinations[trial.combination]
         return Record(
             **origin(self.run_id, self.plan, trial, scheduler=result["settings"]["scheduler"]),
             provenance="simulated",
@@ -309,10 +311,10 @@ class SimulatedSession:
                 phase
                 for each in result["phases"]
                 if each["operation"] != PARTITION_SCAN
-                for phase in _phases_of(each, _thread(spec), cell.load)
+                for phase in _phases_of(each, _thread(spec), combination.load)
             ),
             settings_seen={
-                DEVICE: _seen(result["settings"], {**cell.fixed, **self.plan.settings[trial.setting].values})
+                DEVICE: _seen(result["settings"], {**combination.fixed, **self.plan.settings[trial.setting].values})
             },
             environment={
                 "kernel": f"Linux {result['models']['kernel']} (model)",
@@ -368,7 +370,7 @@ def _stack(found: dict) -> tuple[str, ...]:
     parts += [f"{len(array['missing'])} missing"] if array["missing"] else []
     parts += ["bitmap"] if array.get("bitmap", "none") != "none" else []
     survives = array["survives_failures"]
-    parts += [size, f"survives {survives} failure{'' if survives == 1 else 's'}", f"Linux {found['kernel']}"]
+    parts += [size, f"survives {counted(survives, 'failure')}", f"Linux {found['kernel']}"]
     return (f"md0: {', '.join(parts)}",)
 
 
@@ -446,7 +448,7 @@ def _phases_of(result: dict, thread: str, load: Load) -> list[Phase]:
     found = []
     for (name, threads), own in zip(groups, result["jobs"], strict=True):
         phase = _phase({**result, **own, "operation": name}, thread)
-        # Rates over time are kept for all groups together. A group has threads of its own, which the cell's key does not say.
+        # Rates over time are kept for all groups together. A group has threads of its own, which the combination's key does not say.
         found.append(replace(phase, windows=(), details={**phase.details, "group_threads": threads}))
     return found
 
@@ -473,7 +475,7 @@ def _phase(result: dict, thread: str) -> Phase:
             idle=max(0.0, cpu["processors"] * elapsed_s - spent),
         ),
         device_bytes=result["device_bytes"],
-        windows=tuple((rate, latency) for rate, latency in result["windows"]),
+        windows=tuple((throughput, latency) for throughput, latency in result["windows"]),
         details={
             "device_busy_ns": result["device_busy_ns"],
             "merges": result["merges"],
@@ -486,9 +488,9 @@ def _phase(result: dict, thread: str) -> Phase:
     )
 
 
-def _seen(settings: dict, values: dict[str, Value]) -> dict[str, str]:
-    """The settings in force, under the kernel's file names."""
-    seen = {
+def _of_queue(settings: dict) -> dict[str, str]:
+    """The queue's own settings in force, under the kernel's file names."""
+    return {
         "queue/scheduler": settings["scheduler"],
         "queue/nr_requests": str(settings["nr_requests"]),
         "queue/max_sectors_kb": str(settings["max_sectors_kb"]),
@@ -496,7 +498,11 @@ def _seen(settings: dict, values: dict[str, Value]) -> dict[str, str]:
         "queue/wbt_lat_usec": str(settings["wbt_lat_usec"]),
         "device/queue_depth": str(settings["queue_depth"]),
     }
-    seen |= {f"queue/iosched/{name}": str(value) for name, value in settings["iosched"].items()}
+
+
+def _seen(settings: dict, values: dict[str, Value]) -> dict[str, str]:
+    """The same with the scheduler's, and with what the model takes without effect."""
+    seen = _of_queue(settings) | {f"queue/iosched/{name}": str(value) for name, value in settings["iosched"].items()}
     for name in WITHOUT_EFFECT & values.keys():
         seen[factor(name).attribute] = str(values[name])
     return seen

@@ -15,7 +15,7 @@ from seekwise import _core, controllers
 from seekwise.errors import UsageError
 from seekwise.simulate import arrays
 from seekwise.simulate.protocol import origin
-from seekwise.simulate.setups import cells
+from seekwise.simulate.setups import trials
 from seekwise.simulate.setups.setup import GNOME_DISKS_SAMPLES, Setup, of_system
 from seekwise.simulate.setups.value import NotModelled
 from seekwise.simulate.trial_spec import background_jobs, pace_of
@@ -38,15 +38,15 @@ def is_storage(system: System, study: Study | None) -> bool:
     """Whether a system needs the whole storage rather than drives behind queues, alone or under md."""
     if any(name in system.options for name in OPTIONS):
         return True
-    if cached_by_cells(system):
+    if cached_by_trials(system):
         return False
     return study is not None and any(not workload.direct or workload.program == SAMPLED for workload in study.workload)
 
 
-def cached_by_cells(system: System) -> bool:
-    """Whether buffered loads are modelled by the cells themselves: multi-queue kernels, a raw drive or md."""
+def cached_by_trials(system: System) -> bool:
+    """Whether buffered loads are modelled by the trials themselves: multi-queue kernels, a raw drive or md."""
     try:
-        multi_queue = system.kernel is None or cells.version(system.kernel) >= cells.SINGLE_QUEUE_UNTIL
+        multi_queue = system.kernel is None or trials.version(system.kernel) >= trials.SINGLE_QUEUE_UNTIL
     except NotModelled as error:
         raise UsageError(f"system {system.name}: {error}", hint="for example 2.6.32 or 6.1") from None
     return system.controller is None and multi_queue
@@ -65,8 +65,8 @@ class PhaseRequest:
     reason: str = ""
 
 
-def setup_of_cell(study: Study, system: System, load: Load, values: dict[str, Value]) -> Setup:
-    """What a cell and a setting ask for."""
+def setup_of_combination(study: Study, system: System, load: Load, values: dict[str, Value]) -> Setup:
+    """What a combination and a setting ask for."""
     unknown = next((name for name in values if name not in SETTINGS and not name.startswith(ISCHED_PREFIX)), None)
     if unknown is not None:
         raise UsageError(
@@ -126,22 +126,22 @@ def _queue(values: dict[str, Value]) -> dict[str, object]:
 
 
 def phase_requests(
-    study: Study, system: System, cell: Combination, setting: Setting, seed: int, default_scheduler: str = ""
+    study: Study, system: System, combination: Combination, setting: Setting, seed: int, default_scheduler: str = ""
 ) -> list[PhaseRequest]:
     """The operations of a trial."""
-    load = cell.load
+    load = combination.load
     if load.job is not None:
-        raise UsageError(f"{cell.key} is a fio job file, which only the kernel backend runs")
-    values = {**cell.fixed, **setting.values}
+        raise UsageError(f"{combination.key} is a fio job file, which only the kernel backend runs")
+    values = {**combination.fixed, **setting.values}
     scheduler = str(values.get("scheduler") or default_scheduler)
     try:
-        setup = setup_of_cell(study, system, load, values)
+        setup = setup_of_combination(study, system, load, values)
     except NotModelled as missing:
         return [PhaseRequest(phase.operation, None, str(missing)) for phase in load.phases]
     found = []
     for phase in load.phases:
         try:
-            text = cells.spec(setup, phase.operation, scheduler, load.threads, seed)
+            text = trials.spec(setup, phase.operation, scheduler, load.threads, seed)
             found.append(PhaseRequest(phase.operation, text))
         except NotModelled as missing:
             found.append(PhaseRequest(phase.operation, None, str(missing)))
@@ -149,22 +149,22 @@ def phase_requests(
 
 
 def nothing_modelled(study: Study, systems: dict[str, System], plan: Plan) -> str | None:
-    """The first reason when no operation of any storage cell can be simulated; None when there is one that can."""
+    """The first reason when no operation of any storage combination can be simulated; None when there is one that can."""
     reason = None
-    for cell in plan.combinations:
-        default = plan.system_of(cell).scheduler or ""
-        for request in phase_requests(study, systems[cell.system], cell, plan.settings[0], 1, default):
+    for combination in plan.combinations:
+        default = plan.system_of(combination).scheduler or ""
+        for request in phase_requests(study, systems[combination.system], combination, plan.settings[0], 1, default):
             if request.spec is not None:
                 return None
-            reason = reason or f"{cell.key}, {request.operation}: {request.reason}"
+            reason = reason or f"{combination.key}, {request.operation}: {request.reason}"
     return reason
 
 
 def requests_of(study: Study, systems: dict[str, System], plan: Plan, trial: Trial, seed: int) -> list[PhaseRequest]:
     """What the core is asked for one trial: one request per phase."""
-    cell = plan.combinations[trial.combination]
-    default = plan.system_of(cell).scheduler or ""
-    return phase_requests(study, systems[cell.system], cell, plan.settings[trial.setting], seed, default)
+    combination = plan.combinations[trial.combination]
+    default = plan.system_of(combination).scheduler or ""
+    return phase_requests(study, systems[combination.system], combination, plan.settings[trial.setting], seed, default)
 
 
 def records(
@@ -173,14 +173,14 @@ def records(
     plan: Plan,
     run_id: str,
     batch: Sequence[tuple[Trial, int, int]],
-    tell: cells.Tell | None = None,
+    tell: trials.Tell | None = None,
     processors: int | None = None,
 ) -> list[Record]:
     """The records of trials (with their seed and attempt), simulated side by side."""
     started = now()
     asked = [requests_of(study, systems, plan, trial, seed) for trial, seed, _ in batch]
     specs = list(dict.fromkeys(request.spec for group in asked for request in group if request.spec is not None))
-    results = dict(zip(specs, cells.raw(specs, processors or os.cpu_count() or 1, tell), strict=True))
+    results = dict(zip(specs, trials.raw(specs, processors or os.cpu_count() or 1, tell), strict=True))
     return [
         _record(plan, run_id, trial, seed, attempt, group, results, started)
         for (trial, seed, attempt), group in zip(batch, asked, strict=True)
@@ -197,8 +197,8 @@ def _record(
     results: dict[str, dict],
     started: str,
 ) -> Record:
-    cell = plan.combinations[trial.combination]
-    memory = {"memory_bytes": cell.load.memory_limit_bytes} if cell.load.memory_limit_bytes else {}
+    combination = plan.combinations[trial.combination]
+    memory = {"memory_bytes": combination.load.memory_limit_bytes} if combination.load.memory_limit_bytes else {}
     phases, missing, specs = [], {}, {}
     for request in group:
         result = {"error": request.reason} if request.spec is None else results[request.spec]
@@ -206,8 +206,8 @@ def _record(
             missing[request.operation] = str(result["error"])
         else:
             spec = specs[request.operation] = json.loads(request.spec)
-            ticks = cells.prints_ticks(spec["cell"]["queue"]["kernel"])
-            phases += phases_of(request.operation, result, cell.load, ticks=ticks)
+            ticks = trials.prints_ticks(spec["cell"]["queue"]["kernel"])
+            phases += phases_of(request.operation, result, combination.load, ticks=ticks)
     return Record(
         **origin(run_id, plan, trial, **memory),
         provenance="simulated",
@@ -247,7 +247,7 @@ def phases_of(operation: str, result: dict, load: Load, *, ticks: bool) -> list[
 
 
 def phase(operation: str, result: dict, threads: int, *, ticks: bool) -> Phase:
-    """A phase of a record from a result of the compiled simulator: of one drive's cell, or of a storage.
+    """A phase of a record from a result of the compiled simulator: of one drive's trial, or of a storage.
 
     Processor time is exact; what the text's program would print of it, with its fault and by `ticks` where its kernel counts them, stands
     in the details. gnome-disks shows the mean of its samples' rates: the time is the one that gives this rate.
@@ -267,7 +267,7 @@ def phase(operation: str, result: dict, threads: int, *, ticks: bool) -> Phase:
         cpu=CpuSeconds(0.0, 0.0) if cpu is None else _cpu(cpu),
         device_bytes=result.get("device_bytes"),
         details={
-            **({"printed": cells.cpu_metrics(result, threads, ticks=ticks)} if cpu and "system_ticks" in cpu else {}),
+            **({"printed": trials.cpu_metrics(result, threads, ticks=ticks)} if cpu and "system_ticks" in cpu else {}),
             **{name: result[name] for name in ("members", "resync", "bitmap") if name in result},
         },
     )

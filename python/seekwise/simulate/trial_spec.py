@@ -19,7 +19,7 @@ from seekwise.workload.study.study import System
 
 # Kernel whose block layer is modelled when a study names none: the long-term kernel of Debian 12.
 KERNEL_DEFAULT = "6.1"
-# Settings of the queue that a cell knows, by the factor's name.
+# Settings of the queue that a trial knows, by the factor's name.
 QUEUE_FACTORS = {
     "nr_requests": "nr_requests",
     "nomerges": "nomerges",
@@ -55,7 +55,7 @@ PARTITION_SCAN = "partition_scan"
 SCAN_BEFORE_NS = 200_000_000
 
 
-def cell_spec(
+def spec_of_trial(
     system: System,
     values: dict[str, Value],
     *,
@@ -179,34 +179,38 @@ def _partition_scan() -> dict:
     return {"operation": PARTITION_SCAN, "jobs": [job]}
 
 
-def phases_of(cell: Combination, system: System) -> list[dict]:
+def phases_of(combination: Combination, system: System) -> list[dict]:
     """The phases of a combination; UsageError for loads that are not modelled."""
-    load = cell.load
+    load = combination.load
     if load.job is not None:
-        raise UsageError(f"{cell.key} is a fio job file, which only the kernel backend runs")
+        raise UsageError(f"{combination.key} is a fio job file, which only the kernel backend runs")
     if not load.direct and load.memory_limit_bytes is None:
         raise UsageError(
-            f"{cell.key} is buffered and has no `memory_limit`: how much the page cache may hold decides what is measured",
+            f"{combination.key} is buffered and has no `memory_limit`: how much the page cache may hold decides what is measured",
             hint='set `memory_limit = "64m"` and a `size` of several times that, or `direct = true`',
         )
     if not load.direct and load.iodepth > 1:
         raise UsageError(
-            f"{cell.key} has iodepth {load.iodepth} through the page cache, whose calls wait one by one",
+            f"{combination.key} has iodepth {load.iodepth} through the page cache, whose calls wait one by one",
             hint="set `direct = true`, or `iodepth = 1`",
         )
-    return [_phase_spec(cell, system, step.operation, step.runtime_s, step.ios_per_thread) for step in load.phases]
+    return [
+        _phase_spec(combination, system, step.operation, step.runtime_s, step.ios_per_thread) for step in load.phases
+    ]
 
 
-def cache_spec(cell: Combination, values: dict[str, Value]) -> dict[str, object]:
+def cache_spec(combination: Combination, values: dict[str, Value]) -> dict[str, object]:
     """The page cache that a buffered load has."""
-    cache: dict[str, object] = {"limit_bytes": cell.load.memory_limit_bytes}
+    cache: dict[str, object] = {"limit_bytes": combination.load.memory_limit_bytes}
     if "read_ahead_kb" in values:
         cache["read_ahead_kib"] = values["read_ahead_kb"]
     return cache
 
 
-def _phase_spec(cell: Combination, system: System, operation: str, runtime_s: float | None, ios: int | None) -> dict:
-    load, options = cell.load, system.options
+def _phase_spec(
+    combination: Combination, system: System, operation: str, runtime_s: float | None, ios: int | None
+) -> dict:
+    load, options = combination.load, system.options
     job = _job(operation, operation, load)
     if options.get("whole_drive"):
         # Every thread reaches the whole drive, as on a raw device.

@@ -54,7 +54,7 @@ def _phase(document: dict[str, object]) -> Phase:
     plain["latency_bins"] = {int(upper): count for upper, count in document["latency_bins"].items()}
     cpu = typed.require(document["cpu"], typed.CPU, "CPU seconds")
     plain["cpu"] = CpuSeconds(**{key: cpu[key] for key in CpuSeconds.__dataclass_fields__ if key in cpu})
-    plain["windows"] = tuple((rate, latency) for rate, latency in document.get("windows", ()))
+    plain["windows"] = tuple((throughput, latency) for throughput, latency in document.get("windows", ()))
     return Phase(**plain)
 
 

@@ -13,7 +13,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,11 +22,16 @@ from urllib.parse import quote
 
 from seekwise import files, suggestion
 from seekwise.errors import RefusedError, SeekwiseError, UsageError
+from seekwise.release import release
 from seekwise.store import codec
 from seekwise.store.record import Record
+from seekwise.store.run_id import new_run_id
 
 UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
 """What a damaged file ends in: SQLite's word about it may itself quote bytes that are no text."""
+
+IMPORTED = "imported"
+"""Backend of runs that another tool measured, and their name where none was given."""
 
 SCHEMA_VERSION = 1
 # "SEEK" in ASCII: tells our files from other SQLite databases (PRAGMA application_id).
@@ -95,8 +100,24 @@ class Run:
     ended_at: str | None
     outcome: str | None
 
+    @classmethod
+    def begun(
+        cls,
+        name: str,
+        backend: str,
+        plan: dict[str, object],
+        *,
+        seed: int,
+        target: str | None = None,
+        study: str = "",
+        run_id: str | None = None,
+    ) -> Run:
+        """A run that begins now, not yet in the database. `study`: its text; `run_id`: where records have one already."""
+        return cls(run_id or new_run_id(), now(), release(), name, backend, target, seed, study, plan, None, None)
+
     @property
     def failed(self) -> bool:
+        """Whether an error ended it; a run that was killed has no outcome and counts as not failed."""
         return self.outcome is not None and self.outcome.split(":")[0] == "failed"
 
     @property
@@ -117,8 +138,8 @@ class Run:
     @property
     def given_name(self) -> str | None:
         """What `--name` said, if anything."""
-        if self.backend == "imported":
-            return self.name if self.name != "imported" else None
+        if self.backend == IMPORTED:
+            return self.name if self.name != IMPORTED else None
         return str(self.plan.get("name") or "") or (self.name if self.name != self.study_name else None)
 
 
@@ -162,6 +183,7 @@ class Store:
         return cls(path, connection)
 
     def close(self) -> None:
+        """Without a commit: each row was committed as it was added."""
         self._connection.close()
 
     def __enter__(self) -> Self:
@@ -171,6 +193,7 @@ class Store:
         self.close()
 
     def add_run(self, run: Run) -> None:
+        """Committed at once. Raises SeekwiseError (exit status 1), naming the file, where the disk is full or the file locked or damaged."""
         try:
             self._insert_run(run)
         except UNREADABLE as error:
@@ -204,7 +227,20 @@ class Store:
             raise _translated(self.path, error) from error
 
     def end_run(self, run_id: str, outcome: str | None) -> None:
+        """Sets the time of the end to now; `outcome` as in `Run`."""
         self._change("UPDATE run SET ended_at = ?, outcome = ? WHERE run_id = ?", (now(), outcome, run_id))
+
+    @contextmanager
+    def ending(self, run_id: str) -> Iterator[None]:
+        """Writes down how a run ends, whatever ends it; nothing for one that was refused before it was added."""
+        try:
+            yield
+        except BaseException as error:
+            said = error.message if isinstance(error, SeekwiseError) else repr(error)
+            with suppress(SeekwiseError):
+                self.end_run(run_id, "interrupted" if isinstance(error, KeyboardInterrupt) else f"failed: {said}")
+            raise
+        self.end_run(run_id, "complete")
 
     def change_plan(self, run_id: str, plan: dict[str, object]) -> None:
         """A plan that went on growing while the run measured."""

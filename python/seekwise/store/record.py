@@ -5,11 +5,14 @@ The same shape comes from every backend. Units: seconds, bytes, nanoseconds (his
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
+
+from seekwise.store.operations import Operation
+from seekwise.store.percentiles import is_supported, percentile_ns, percentiles
 
 Provenance = Literal["measured", "virtual", "simulated"]
-Operation = Literal["seq_read", "seq_write", "rand_read", "rand_write", "mixed"]
 
 
 @dataclass(frozen=True)
@@ -41,33 +44,6 @@ class CpuSeconds:
             return self.submitter_system
         system_wide = self.system + (self.irq or 0.0) + (self.softirq or 0.0) - self.not_the_load_system
         return max(system_wide, self.submitter_system)
-
-
-PERCENTILES = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99)
-
-
-def percentiles(bins: dict[int, int], wanted: tuple[float, ...] = PERCENTILES) -> dict[str, int]:
-    """Percentiles of a histogram: the upper bound of the bin that holds the request of that rank.
-
-    A percentile p is given only where at least 20 requests lie beyond it (N (1 - p) >= 20), the median always: with
-    fewer, the figure is one request's luck.
-    """
-    total = sum(bins.values())
-    found: dict[str, int] = {}
-    if total == 0:
-        return found
-    ranked = sorted(bins.items())
-    for percent in wanted:
-        if percent != 50.0 and total * min(percent, 100.0 - percent) / 100.0 < 20.0:
-            continue
-        rank = max(1, -(-int(total * percent * 100) // 10_000))
-        seen = 0
-        for upper, count in ranked:
-            seen += count
-            if seen >= rank:
-                found[f"{percent:g}"] = upper
-                break
-    return found
 
 
 @dataclass(frozen=True)
@@ -111,10 +87,12 @@ class Phase:
 
     @property
     def rate_bytes_per_s(self) -> float:
+        """Throughput of the phase; 0 where no time passed."""
         return self.bytes / self.elapsed_s if self.elapsed_s > 0 else 0.0
 
     @property
     def iops(self) -> float:
+        """Requests per second; 0 where no time passed or the number of requests is unknown."""
         return self.ios / self.elapsed_s if self.elapsed_s > 0 else 0.0
 
     @property
@@ -128,8 +106,21 @@ class Phase:
         """Percentiles of the histogram; where another tool gave none, those that it reports."""
         return percentiles(self.latency_bins) if self.latency_bins else dict(self.reported_percentiles_ns)
 
+    def percentile_ns(self, percent: float, least: int | None = None) -> int | None:
+        """From the histogram, else as another tool reported it; the median always, others where enough requests lie beyond them.
+
+        `least`: requests that are enough, in place of `percentiles.is_supported`.
+        """
+        count = sum(self.latency_bins.values()) if self.latency_bins else self.ios
+        if percent != 50.0 and not (is_supported(count, percent) if least is None else count >= least):
+            return None
+        if self.latency_bins:
+            return percentile_ns(self.latency_bins, percent)
+        return self.reported_percentiles_ns.get(f"{percent:g}")
+
     @property
     def derived(self) -> Derived:
+        """Computed from the other fields; printed in documents, not stored."""
         return Derived(self.rate_bytes_per_s, self.iops, self.cpu_efficiency, self.percentiles_ns)
 
 
@@ -163,3 +154,13 @@ class Record:
     valid: bool = True
     invalid_reason: str | None = None
     attempt: int = 1
+
+    @property
+    def role(self) -> str:
+        """candidate, control (the second label of an A/A pair) or sentinel (a drift check)."""
+        return str(self.conditions.get("role", "candidate"))
+
+
+def environment_of(records: Iterable[Record]) -> dict[str, Any]:
+    """What the first record that knows it says of the machine; a run has one."""
+    return next((dict(record.environment) for record in records if record.environment), {})

@@ -23,7 +23,7 @@ def _is_amount(value: object) -> bool:
 
 
 def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and _is_amount(value)
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= NUMBER_MOST
 
 
 def _is_seed(value: object) -> bool:

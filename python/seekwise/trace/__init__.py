@@ -3,7 +3,7 @@
 readers/       one module per format, one row each in its `__init__.py`       disksim/   drives described in DiskSim's files
 record/        the kernel's block events, recorded                            file.py    our own format, `.swt`
 columns.py     what every reader yields: one array per column                 summary.py `trace` in figures
-depend.py, shape.py, load.py   what each program waits for, and the load that the simulator plays
+depend.py, paced.py, shape.py, load.py   what each program waits for, and the load that the simulator plays
 excerpt.py     a short stretch as it is kept with a run                       close_up.py   what requests met on their way
 
 Uses: control.

@@ -84,6 +84,7 @@ class Assembler:
         self.orphans = 0
 
     def time(self, ns: int) -> int:
+        """Nanoseconds since the first event; the first call sets the zero."""
         if self.start is None:
             self.start = ns
         since = ns - self.start
@@ -91,6 +92,10 @@ class Assembler:
         return since
 
     def queue(self, time: int, device: int, sector: int, sectors: int, letters: str, process: int) -> None:
+        """A bio enters (`block_bio_queue`).
+
+        `time`: ns since the start; `sector`, `sectors`: of 512 bytes; `letters`: `rwbs` as the kernel prints it; `process`: its index in the notes.
+        """
         kind, flags = flags_of(letters)
         found = _Open(time, sector, sectors, kind, flags, process)
         if not _is_flush(kind, flags, sectors):
@@ -103,7 +108,7 @@ class Assembler:
             self._row(waiting.pop(0), device, UNKNOWN)
             self.given_up += 1
 
-    def merge(self, time: int, device: int, sector: int, sectors: int, back: bool) -> None:
+    def merge(self, device: int, sector: int, sectors: int, back: bool) -> None:
         """The bio joins the request that ends where it starts, or starts where it ends."""
         bio = self._take((device, sector))
         key = self._ends.get((device, sector)) if back else (device, sector + sectors)
@@ -132,6 +137,7 @@ class Assembler:
         self._add((device, at), rest)
 
     def insert(self, time: int, device: int, sector: int, sectors: int, letters: str, process: int) -> None:
+        """The request enters the scheduler (`block_rq_insert`); only the first insert counts."""
         if _is_flush(*flags_of(letters), sectors):
             return
         found = self._known(time, device, sector, sectors, letters, process)
@@ -139,6 +145,7 @@ class Assembler:
             found.insert = time
 
     def issue(self, time: int, device: int, sector: int, sectors: int, letters: str, process: int) -> None:
+        """The driver gets the request (`block_rq_issue`); after a requeue, the last issue counts. Flushes under way are issued together."""
         kind, flags = flags_of(letters)
         if _is_flush(kind, flags, sectors):
             waiting = self._flushes.setdefault(device, [])
@@ -200,6 +207,7 @@ class Assembler:
         return full
 
     def requeue(self, device: int, sector: int) -> None:
+        """The driver gives the request back (`block_rq_requeue`): its time in the device has not begun."""
         found = self._open.get((device, sector))
         if found is not None:
             found.issue = UNKNOWN

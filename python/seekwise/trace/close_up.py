@@ -27,7 +27,7 @@ class Parts:
 
 
 @dataclass(frozen=True)
-class Served:
+class ServedRequest:
     """One request of the drive; times in ms since the stretch began, places in sectors of 512 bytes."""
 
     arrival: float
@@ -52,10 +52,10 @@ class CloseUp:
     setting: str
     span_ms: float
     capacity_sectors: int
-    requests: tuple[Served, ...]
+    requests: tuple[ServedRequest, ...]
     drives: int = 1
     """Of an array; `requests` are those of the first one."""
-    later: tuple[Served, ...] = ()
+    later: tuple[ServedRequest, ...] = ()
     """Requests that were under way when the stretch ended."""
     ios_of_load: int | None = None
     """I/Os that an array or a page cache was asked for in the stretch; None where each request of the drive is of the load itself."""
@@ -102,6 +102,7 @@ class CloseUp:
 
     @property
     def depth_mean(self) -> float:
+        """Requests outstanding, averaged over the time of the stretch."""
         steps = [*self.depth, (self.span_ms, 0)]
         return sum(count * (steps[at + 1][0] - time) for at, (time, count) in enumerate(steps[:-1])) / self.span_ms
 
@@ -141,7 +142,9 @@ class CloseUp:
         return sum(each.cached for each in known) / len(known) if known else None
 
 
-def cut(served: Iterable[Served], setting: str, from_ms: float, span_ms: float, capacity_sectors: int) -> CloseUp:
+def cut(
+    served: Iterable[ServedRequest], setting: str, from_ms: float, span_ms: float, capacity_sectors: int
+) -> CloseUp:
     """The requests that were done in the stretch, and those under way at its end; its start is time zero."""
     moved = sorted(
         (
@@ -172,7 +175,7 @@ def of_rows(rows: np.ndarray, name: str, requests_most: int, span_most_ms: float
     span_ms = min(float(ends[first + count] - ends[first]) / 1e6, span_most_ms)
     from_ms = float(ends[first]) / 1e6
     served = [
-        Served(
+        ServedRequest(
             float(row["arrival_ns"] if row["arrival_ns"] != UNKNOWN else row["issue_ns"]) / 1e6,
             float(row["issue_ns"]) / 1e6,
             float(row["complete_ns"]) / 1e6,

@@ -79,9 +79,11 @@ class Notes:
     """What a reader should know, in sentences without a period."""
 
     def process(self, name: str) -> int:
+        """The index into `processes`, which grows by names not seen before."""
         return _place(self.processes, self._process_places, name)
 
     def device(self, name: str) -> int:
+        """The index into `devices`. Raises TraceError (exit status 2) past 65,536 devices: the column has 16 bits."""
         place = _place(self.devices, self._device_places, name)
         if place > 65_535:
             raise TraceError("the trace has more than 65,536 devices")
@@ -139,6 +141,7 @@ class Rows:
         return len(self._lists[0]) >= CHUNK_ROWS
 
     def take(self) -> np.ndarray:
+        """The rows so far as an array of REQUEST, shape (rows,); the collector is empty afterwards."""
         chunk = np.empty(len(self._lists[0]), REQUEST)
         for name, column in zip(COLUMNS, self._lists, strict=True):
             chunk[name] = column

@@ -16,12 +16,14 @@ completion and issue times); Lee et al., "TraceTracker", IISWC 2017 (idle and pr
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
 
+from seekwise.trace import paced
 from seekwise.trace.columns import Flag, Kind, Notes
+from seekwise.trace.paced import REQUESTS_MIN
 
 ROWS_MAX = 4_000_000
 """Structure does not change with length: so many requests are looked at."""
@@ -29,7 +31,6 @@ EXPECTED_MIN = 10.0
 SHARE_MAX = 0.05
 SURE_MIN = 0.999
 DEPTH_MAX = 4096
-REQUESTS_MIN = 20
 NEAR_NS = 1_000_000
 WRITE_BACK = ("kworker", "flush-", "pdflush", "bdi-", "kernel-")
 JOURNAL = ("jbd2", "kjournald", "xfsaild", "xfs-", "btrfs-transacti", "txg_sync", "f2fs_ckpt")
@@ -51,6 +52,8 @@ class Loop:
     came: int
     think_ns: tuple[float, float, float]
     """10th, 50th and 90th percentile of the time from the completion that made room to the arrival."""
+    is_paced: bool = False
+    """It sends at even times, so that it only seems to wait."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,7 @@ def _process(name: str, rows: np.ndarray, commits: dict[str, np.ndarray]) -> Pro
         role=role,
         requests=len(rows),
         bytes=int(rows["sectors"].sum()) * 512,
-        loop=loop(rows),
+        loop=_unless_paced(rows, loop(rows)),
         flushes=_flushes(rows),
         waits=waits,
     )
@@ -167,6 +170,13 @@ def loop(rows: np.ndarray) -> Loop | None:
     # Where nothing was outstanding long enough nothing can be said: `ignores` stays 0.
     expected = len(rows) * spent[1] / whole if len(spent) > 1 else 0.0
     return Loop(False, int(before.max()) + 1, ignores, expected, int(came_at_least[1:2].sum()), (0.0, 0.0, 0.0))
+
+
+def _unless_paced(rows: np.ndarray, found: Loop | None) -> Loop | None:
+    known = rows[rows["complete_ns"] >= rows["arrival_ns"]]
+    if found is None or not found.closed or not paced.is_paced(known["arrival_ns"], np.sort(known["complete_ns"])):
+        return found
+    return replace(found, closed=False, sure=0.0, think_ns=(0.0, 0.0, 0.0), is_paced=True)
 
 
 def _time_at_least(arrivals: np.ndarray, done: np.ndarray) -> np.ndarray:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from seekwise.trace.depend import Process
-from seekwise.trace.summary import Figures
+from seekwise.trace.summary import TraceFigures
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trace(Figures):
+class Trace(TraceFigures):
     """`trace show FILE --json`."""
 
     SCHEMA: ClassVar = "seekwise.trace/1"

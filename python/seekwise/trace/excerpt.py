@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from seekwise.trace.close_up import Served
+from seekwise.trace.close_up import ServedRequest
 from seekwise.trace.columns import UNKNOWN, Kind
 
 KEY = "traced"
@@ -45,7 +45,7 @@ class Traced:
 
     setting: str
     span_ms: float
-    requests: tuple[Served, ...]
+    requests: tuple[ServedRequest, ...]
 
 
 def kept(extra: Mapping[str, object], use: str) -> list[Traced]:
@@ -60,13 +60,13 @@ def kept(extra: Mapping[str, object], use: str) -> list[Traced]:
         return []
 
 
-def _unpacked(each: dict[str, Any]) -> tuple[Served, ...]:
+def _unpacked(each: dict[str, Any]) -> tuple[ServedRequest, ...]:
     count = int(each["requests"])
     # The size is known: no more is ever unpacked, whatever the file holds.
     data = zlib.decompressobj().decompress(base64.b64decode(each["packed"]), 8 * len(COLUMNS) * count)
     table = np.cumsum(np.frombuffer(data, "<i8").reshape(len(COLUMNS), count), axis=1)
     return tuple(
-        Served(arrival / 1e6, issue / 1e6, end / 1e6, sector, sectors, kind == Kind.WRITE, process, merged)
+        ServedRequest(arrival / 1e6, issue / 1e6, end / 1e6, sector, sectors, kind == Kind.WRITE, process, merged)
         for arrival, issue, end, sector, sectors, kind, process, merged in table.T.tolist()
     )
 

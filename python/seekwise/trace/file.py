@@ -33,7 +33,7 @@ ROWS_MAX = 1 << 20
 DIFFERENCES = {"arrival_ns", "insert_ns", "issue_ns", "complete_ns", "sector"}
 
 
-class Writer:
+class TraceWriter:
     """Writes a trace chunk by chunk; `close` makes it complete."""
 
     def __init__(self, path: Path, notes: Notes) -> None:
@@ -64,11 +64,13 @@ class Writer:
         self.rows += len(chunk)
 
     def close(self) -> None:
+        """Writes the last block, with the notes; a file without it counts as cut off."""
         self._write_names()
         self._block(b"END ", json.dumps({"rows": self.rows, "notes": asdict(self.notes)}).encode())
         self._out.close()
 
     def flush(self) -> None:
+        """To the operating system, not to the drive."""
         self._out.flush()
 
     def _write_names(self) -> None:

@@ -73,6 +73,7 @@ class Level:
 
     @property
     def count(self) -> int:
+        """Completed requests of this device, over all of `requests`."""
         return sum(each.count for each in self.requests)
 
     @property

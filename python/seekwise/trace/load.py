@@ -75,14 +75,17 @@ class Group:
 
     @property
     def is_foreground(self) -> bool:
+        """False for the journal and for write-back: no program waits for those requests."""
         return self.role == "foreground"
 
     @property
     def seconds(self) -> float:
+        """From the first request to the last, at least 1 ns."""
         return max(self.last_ns - self.first_ns, 1) / 1e9
 
     @property
     def operation(self) -> str:
+        """`seq_read`, `rand_write`, `mixed` and so on; sequential means more than half of the requests."""
         if 0 < self.reads < self.requests:
             return "mixed"
         kind = "read" if self.reads else "write"
@@ -90,7 +93,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Program:
+class TracedProgram:
     name: str
     shape: Shape
     group: int
@@ -99,12 +102,12 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Load:
+class TracedLoad:
     """What the simulator plays."""
 
     path: Path
     groups: tuple[Group, ...]
-    programs: tuple[Program, ...]
+    programs: tuple[TracedProgram, ...]
     requests: int
     end_sector: int
     flushes: int
@@ -125,7 +128,7 @@ class Load:
         }
 
 
-def make(chunks: Iterable[np.ndarray], notes: Notes, folder: Path, *, undecided_open: bool = False) -> Load:
+def make(chunks: Iterable[np.ndarray], notes: Notes, folder: Path, *, undecided_open: bool = False) -> TracedLoad:
     """The load of a trace, its files in `folder`. TraceError if the trace has no requests that could be played."""
     gathered = _gather(chunks, notes, folder / "ordered")
     counts, late = gathered.counts, gathered.late
@@ -148,7 +151,7 @@ def make(chunks: Iterable[np.ndarray], notes: Notes, folder: Path, *, undecided_
     names = notes.devices
     said = _said(notes, counts, device, gathered, late)
     assumed = _assumed(written, groups, marked, state.flushes)
-    return Load(
+    return TracedLoad(
         path, tuple(groups), written, sum(mine.values()), state.end_sector, state.flushes,
         names[device] if device < len(names) else "", said, assumed,
     )  # fmt: skip
@@ -218,14 +221,14 @@ def group_name(name: str, role: str) -> str:
 
 def _programs(
     counts: dict[int, int], notes: Notes, decided: dict[int, Shape], undecided_open: bool
-) -> tuple[dict[int, Program], list[Group]]:
+) -> tuple[dict[int, TracedProgram], list[Group]]:
     """A program for each place of the trace (several places may share the last one), and their groups."""
     alone = sorted(counts, key=lambda place: (-counts[place], place))[:PROGRAMS_MAX]
     alone = [place for place in alone if place in decided]
     shared = [place for place in counts if place not in set(alone)]
     by_group: dict[str, int] = {}
     groups: list[Group] = []
-    found: dict[int, Program] = {}
+    found: dict[int, TracedProgram] = {}
     # Foreground first, so that its names are among those that are shown.
     alone.sort(key=lambda place: (decided[place].role != "foreground", -counts[place], place))
     first = 0
@@ -242,7 +245,7 @@ def _programs(
             groups.append(Group("all" if group == "?" else group, shape.role))
         groups[by_group[group]].programs += 1
         groups[by_group[group]].rows += counts[place]
-        found[place] = Program(name, shape, by_group[group], first, counts[place])
+        found[place] = TracedProgram(name, shape, by_group[group], first, counts[place])
         first += counts[place]
     if shared:
         rows = sum(counts[place] for place in shared)
@@ -251,7 +254,7 @@ def _programs(
             groups.append(Group(OTHERS, "foreground"))
         groups[by_group[OTHERS]].programs += len(shared)
         groups[by_group[OTHERS]].rows += rows
-        rest = Program(OTHERS, Shape("open", 0, False, "foreground"), by_group[OTHERS], first, rows)
+        rest = TracedProgram(OTHERS, Shape("open", 0, False, "foreground"), by_group[OTHERS], first, rows)
         found |= dict.fromkeys(shared, rest)
     return found, groups
 
@@ -260,7 +263,7 @@ def _programs(
 class _State:
     """What has to be known of a program from one chunk to the next."""
 
-    program: Program
+    program: TracedProgram
     number: int
     written: int = 0
     sent: int = 0
@@ -294,8 +297,8 @@ class _State:
 class _Compiler:
     """Writes rows as chunks come, each program's to its own part of the file."""
 
-    def __init__(self, programs: dict[int, Program], path: Path, rows: int, marked: bool, device: int) -> None:
-        numbers: dict[Program, _State] = {}
+    def __init__(self, programs: dict[int, TracedProgram], path: Path, rows: int, marked: bool, device: int) -> None:
+        numbers: dict[TracedProgram, _State] = {}
         for program in programs.values():
             numbers.setdefault(program, _State(program, len(numbers)))
         self.states = {place: numbers[program] for place, program in programs.items()}
@@ -438,7 +441,7 @@ def _said(
     return tuple(said)
 
 
-def _assumed(programs: tuple[Program, ...], groups: list[Group], marked: bool, flushes: int) -> tuple[str, ...]:
+def _assumed(programs: tuple[TracedProgram, ...], groups: list[Group], marked: bool, flushes: int) -> tuple[str, ...]:
     said = []
     for wanted, words in (("replies", "wait for their requests"), ("open", "send at their times")):
         unsure = [p for p in programs if not p.shape.is_sure and p.shape.how == wanted and p.shape.role == "foreground"]

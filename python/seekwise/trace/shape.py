@@ -18,8 +18,9 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
-from seekwise.trace import depend
-from seekwise.trace.depend import EXPECTED_MIN, REQUESTS_MIN, SHARE_MAX, SURE_MIN
+from seekwise.trace import depend, paced
+from seekwise.trace.depend import EXPECTED_MIN, SHARE_MAX, SURE_MIN
+from seekwise.trace.paced import REQUESTS_MIN
 
 How = Literal["replies", "slots", "admitted", "open"]
 PARTNERS_MAX = 12
@@ -27,11 +28,6 @@ PARTNERS_MAX = 12
 TURNS_MIN = 10
 SPREAD_LESS = 0.5
 UNDECIDED_SHARE = 0.05
-EVEN_SPREAD, EVEN_MIN, EVEN_CORRELATION = 0.05, 200, -0.3
-"""Distances within 5 % of each other, so many of them, and a correlation of neighbours below that."""
-DRIFT_STEPS, DRIFT_MAX = 50, 5.0
-PACED_SLOPE, PACED_SURE = 0.5, 4.0
-"""Below the slope, by so many standard errors."""
 MOSTLY_SHARE = 0.3
 """A program that reads ahead now and then waits for all the same: each burst by itself is taken as it was, waiting or not."""
 
@@ -72,13 +68,6 @@ def shapes(rows: np.ndarray, names: list[str]) -> dict[int, Shape]:
     return found
 
 
-def starts(arrivals: np.ndarray, done: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Which arrivals begin a burst (something was done since the one before), and how many were under way before each."""
-    completed = np.searchsorted(done, arrivals, side="right")
-    before = np.arange(len(arrivals)) - completed
-    return np.diff(completed, prepend=-1) > 0, np.maximum(before, 0)
-
-
 def _shape(name: str, rows: np.ndarray) -> Shape:
     role = depend._role(name, rows)
     known = rows[rows["complete_ns"] >= rows["arrival_ns"]]
@@ -89,12 +78,12 @@ def _shape(name: str, rows: np.ndarray) -> Shape:
     if role == "write-back":
         closed = loop is not None and loop.closed
         return Shape("admitted" if closed else "open", 0, closed, role)
-    begins, before = starts(arrivals, done)
+    begins, before = paced.starts(arrivals, done)
     spent = depend._time_at_least(arrivals, done)
     whole = float(max(done[-1] - arrivals[0], 1))
     expected = float(begins.sum()) * (float(spent[1]) / whole if len(spent) > 1 else 0.0)
     came = int((before[begins] > 0).sum())
-    if _is_paced(arrivals, done, begins & (before == 0)):
+    if paced.is_paced(arrivals, done):
         return Shape("open", 0, True, role)
     if expected >= EXPECTED_MIN:
         if came <= SHARE_MAX * expected and 1.0 - float(special.pdtr(came, expected)) >= SURE_MIN:
@@ -107,49 +96,6 @@ def _shape(name: str, rows: np.ndarray) -> Shape:
     # Hardly ever busy. A program that never sent while its own was under way is taken for one that waits.
     waits = came <= UNDECIDED_SHARE * max(float(begins.sum()), 1.0)
     return Shape("replies", int(before.max()) + 1, False, role) if waits else Shape("open", 0, False, role)
-
-
-def _is_paced(arrivals: np.ndarray, done: np.ndarray, alone: np.ndarray) -> bool:
-    """Whether bursts begin at even times, although none begins before the last one is done.
-
-    From one burst to the next a program that waits takes what the storage takes, and thinks: their distance grows with it, one to one. That of a paced
-    one does not. The slope of a line through both decides, where it is known well enough. Where the storage always takes the same, a
-    clock shows in another way: a burst that comes late is followed by a short distance, so neighbours are correlated by -1/2, and after fifty distances
-    it is as exact as after one; pauses after each end drift away.
-    """
-    at = np.flatnonzero(alone)
-    if len(at) < REQUESTS_MIN:
-        return False
-    began, distance = arrivals[at[:-1]], np.diff(arrivals[at]).astype(float)
-    took = (done[np.maximum(np.searchsorted(done, arrivals[at[1:]], side="right") - 1, 0)] - began).astype(float)
-    low, middle, high = np.percentile(distance, [10, 50, 90])
-    if high - low <= EVEN_SPREAD * middle and len(distance) >= EVEN_MIN:
-        near = np.clip(distance, low, high) - middle
-        if (
-            near.std()
-            and float(np.corrcoef(near[:-1], near[1:])[0, 1]) < EVEN_CORRELATION
-            and _drift(distance) < DRIFT_MAX
-        ):
-            return True
-    # One pause of minutes would decide alone.
-    usual = (distance <= np.percentile(distance, 95)) & (took <= np.percentile(took, 95))
-    distance, took = distance[usual], took[usual]
-    if len(took) < REQUESTS_MIN or took.std() == 0:
-        return False
-    if distance.std() == 0:
-        return True
-    # Half a second to load, which most traces do not need.
-    from scipy.stats import linregress
-
-    line = linregress(took, distance)
-    return bool(line.slope + PACED_SURE * line.stderr < PACED_SLOPE)
-
-
-def _drift(distance: np.ndarray) -> float:
-    """How far fifty distances in a row differ from the usual fifty, against one from the usual one."""
-    off = distance - np.median(distance)
-    sums = np.convolve(off, np.ones(DRIFT_STEPS), "valid")
-    return float(np.median(np.abs(sums - np.median(sums))) / max(np.median(np.abs(off)), 1.0))
 
 
 def _waits_for(rows: np.ndarray, other: np.ndarray, is_journal: bool) -> bool:
@@ -169,7 +115,7 @@ def _waits_for(rows: np.ndarray, other: np.ndarray, is_journal: bool) -> bool:
     if min(len(rows), len(other)) < REQUESTS_MIN:
         return False
     done, ended = np.sort(rows["complete_ns"]), np.sort(other["complete_ns"])
-    begins, _ = starts(rows["arrival_ns"], done)
+    begins, _ = paced.starts(rows["arrival_ns"], done)
     at = rows["arrival_ns"][begins]
     sent, finished = np.searchsorted(other["arrival_ns"], at), np.searchsorted(ended, at, side="right")
     came = int((sent > finished).sum())

@@ -45,6 +45,7 @@ class Summary:
 
     @property
     def seconds(self) -> float:
+        """From the first arrival to the last completion, at least 1 ns."""
         return max(self.last_ns - self.first_ns, 1) / 1e9
 
     def percentile_ms(self, kind: int, share: float) -> float | None:
@@ -56,11 +57,11 @@ class Summary:
         place = int(np.searchsorted(np.cumsum(counts), share * total))
         return float(2 ** ((place + 0.5) / PER_OCTAVE) / 1e6)
 
-    def figures(self, notes: Notes) -> Figures:
+    def figures(self, notes: Notes) -> TraceFigures:
         """As plain figures."""
         kinds, moved = [int(each) for each in self.kinds], [int(each) for each in self.bytes]
         many = sorted(self.by_process.items(), key=lambda item: -item[1][0])[:50]
-        return Figures(
+        return TraceFigures(
             requests=self.requests,
             seconds=round(self.seconds, 6),
             reads=kinds[Kind.READ],
@@ -84,7 +85,7 @@ class Summary:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figures:
+class TraceFigures:
     """What a trace holds, in numbers."""
 
     requests: int

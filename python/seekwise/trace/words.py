@@ -37,7 +37,9 @@ def lines(summary: Summary, notes: Notes, processes: Sequence[Process]) -> list[
     for kind, name in ((Kind.FLUSH, "flushes"), (Kind.DISCARD, "discards")):
         if summary.kinds[kind]:
             said.append(f"{name:7} {int(summary.kinds[kind]):10,}")
-    said.append(f"{summary.sequential / max(summary.requests, 1):.0%} go on where the process's last request ended")
+    said.append(
+        f"{_percent(summary.sequential / max(summary.requests, 1))} go on where the process's last request ended"
+    )
     if summary.outstanding_ns.any():
         said.append(
             f"{summary.outstanding_ns.sum() / max(summary.last_ns - summary.first_ns, 1):.3g} requests outstanding on average"
@@ -54,13 +56,13 @@ def _processes(processes: Sequence[Process]) -> list[str]:
         said.append(f"{process.name[:28]:28} {process.role:11} {process.requests:9,}  {loop_words(process)}")
         for wait in process.waits:
             said.append(
-                f"{'':51}waits for {wait.on[:20]}: {wait.share:.0%} of its commits, by chance {wait.by_chance:.0%}"
+                f"{'':51}waits for {wait.on[:20]}: {_percent(wait.share)} of its commits, by chance {_percent(wait.by_chance)}"
             )
         if process.flushes and process.flushes.count >= 5:
             flushes = process.flushes
             said.append(
-                f"{'':51}{flushes.count:,} flushes: {flushes.after_writes:.0%} sent after all writes, "
-                f"{flushes.holds_back:.0%} waited for"
+                f"{'':51}{flushes.count:,} flushes: {_percent(flushes.after_writes)} sent after all writes, "
+                f"{_percent(flushes.holds_back)} waited for"
             )
     if len(processes) > PROCESSES_SHOWN:
         said.append(f"and {len(processes) - PROCESSES_SHOWN} more (--json lists them)")
@@ -74,10 +76,16 @@ def loop_words(process: Process) -> str:
         return "unknown: too few requests with completion times"
     if loop.closed:
         think = loop.think_ns[1] / 1e6
-        return f"closed, depth {loop.depth}, think time {think:.3g} ms (sure: {min(loop.sure, 0.9999):.2%})"
+        return f"closed, depth {loop.depth}, think time {think:.3g} ms (sure: {100 * min(loop.sure, 0.9999):.2f} %)"
+    if loop.is_paced:
+        return "open: sends at even times (a rate limit?), so that the storage is always done by then"
     if loop.expected < 10:
         return "unknown: hardly ever busy"
     return f"open: {loop.came:,} came while one was outstanding, {loop.expected:,.0f} by chance"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
 
 
 def _time(seconds: float) -> str:

@@ -7,6 +7,6 @@ log.py       the log of units                                                   
 study/       study files parsed (`parse.py`, `study.py`), uses (`uses.py`), what may vary (`factors.py`), the plan of a study (`plan.py`)
 live_plan.py the plan of a live-switched run
 
-Uses: linux, control.
+Uses: linux, control, store.
 Start: `study/plan.py` for what a study will do, `study/uses.py` for what `tune` runs.
 """

@@ -48,6 +48,7 @@ class Crew:
     members: list[Member] = field(default_factory=list)
 
     def run(self) -> None:
+        """Starts services, then a process per worker; obeys commands on file descriptor 0 until it is closed or says to leave."""
         with contextlib.ExitStack() as services:
             for number, job in enumerate(self.spec["jobs"]):
                 program = programs.of(job["program"], job["parameters"])

@@ -39,7 +39,7 @@ SMALL_PER_FOLDER = 50
 
 
 @dataclass(frozen=True)
-class Share:
+class DataBudget:
     """What a data set may take. `end_s`: monotonic; past the least size nothing is added after it."""
 
     room_bytes: int
@@ -47,6 +47,7 @@ class Share:
 
     @property
     def is_over(self) -> bool:
+        """Whether the time to lay it out has passed."""
         return time.monotonic() >= self.end_s
 
 
@@ -57,10 +58,10 @@ class DataSet:
     name: str
     least_bytes: int
     most_bytes: int
-    build: Callable[[Path, Share], int]
+    build: Callable[[Path, DataBudget], int]
 
 
-def _large(folder: Path, share: Share) -> int:
+def _large(folder: Path, share: DataBudget) -> int:
     """Files of random bytes, which nothing compresses or finds twice; each as large as the device writes in a moment."""
     least = min(LARGE_LEAST_BYTES, share.room_bytes // LARGE_FILES)
     probe = min(PROBE_BYTES, share.room_bytes // LARGE_FILES)
@@ -76,7 +77,7 @@ def _large(folder: Path, share: Share) -> int:
     return LARGE_FILES * size
 
 
-def _small(folder: Path, share: Share) -> int:
+def _small(folder: Path, share: DataBudget) -> int:
     """Folders of small files in the order of their names, as an archive that was unpacked leaves them."""
     rng, written, number = Random(1), 0, 0
     sizes, weights = zip(*SMALL_SIZES, strict=True)
@@ -91,7 +92,7 @@ def _small(folder: Path, share: Share) -> int:
     return written
 
 
-def _parts(folder: Path, share: Share) -> int:
+def _parts(folder: Path, share: DataBudget) -> int:
     """Files of a few MiB: pictures, documents."""
     number = 0
     while number < PARTS_LEAST or ((number + 1) * PART_BYTES <= share.room_bytes and not share.is_over):
@@ -100,7 +101,7 @@ def _parts(folder: Path, share: Share) -> int:
     return number * PART_BYTES
 
 
-def _source(folder: Path, share: Share) -> int:
+def _source(folder: Path, share: DataBudget) -> int:
     """An archive of a source tree: modules of the Python that runs, as many as time allows."""
     library = Path(sysconfig.get_paths()["stdlib"])
     packages = ["json", "email", "http", "logging", "asyncio", "unittest", "xml", "importlib", "encodings", "ctypes"]
@@ -112,7 +113,7 @@ def _source(folder: Path, share: Share) -> int:
     return os.path.getsize(folder / ARCHIVE)
 
 
-def _text(folder: Path, share: Share) -> int:
+def _text(folder: Path, share: DataBudget) -> int:
     """Lines in no order."""
     rng, written = Random(1), 0
     with (folder / TEXT).open("x") as file:
@@ -193,7 +194,7 @@ def files_in(folders: Iterable[Path]) -> list[Path]:
     return sorted(found)
 
 
-def laid_out(name: str, data: Path, share: Share) -> int:
+def laid_out(name: str, data: Path, share: DataBudget) -> int:
     """Builds a data set below `data`; bytes that it took. Raises SeekwiseError when it cannot be made."""
     folder = data / name
     folder.mkdir(mode=0o700)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from seekwise.workload.data import Share
+    from seekwise.workload.data import DataBudget
 
 NAME = "data.db"
 ROW_BYTES = 400
@@ -20,12 +21,30 @@ PAGE_BYTES = 4096
 def connected(path: Path | str, timeout_s: float = 60.0) -> sqlite3.Connection:
     """As its documentation advises for durable transactions of several processes: WAL, synchronous=FULL."""
     link = sqlite3.connect(path, timeout=timeout_s, isolation_level=None)
-    link.execute("PRAGMA journal_mode=WAL")
+    until = time.monotonic() + timeout_s
+    while not _writes_ahead(link):
+        if time.monotonic() > until:
+            raise sqlite3.OperationalError(f"{path}: other programs keep it locked")
+        time.sleep(SWITCH_RETRY_S)
     link.execute("PRAGMA synchronous=FULL")
     return link
 
 
-def build(folder: Path, share: Share) -> int:
+SWITCH_RETRY_S = 0.01
+
+
+def _writes_ahead(link: sqlite3.Connection) -> bool:
+    """Switched to WAL. Of several that switch at once SQLite tells all but one BUSY without the wait that they asked for: all hold a lock."""
+    try:
+        link.execute("PRAGMA journal_mode=WAL")
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+            raise
+        return False
+    return True
+
+
+def build(folder: Path, share: DataBudget) -> int:
     """Rows in the order of their key, with an index on a value that is not in this order; its bytes."""
     path = folder / NAME
     link = sqlite3.connect(path, isolation_level=None)

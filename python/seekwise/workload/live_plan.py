@@ -104,6 +104,7 @@ class LivePlan:
 
     @property
     def in_force(self) -> Candidate:
+        """The candidate whose values the machine had before the run."""
         return next(each for each in self.candidates if each.in_force)
 
     @property

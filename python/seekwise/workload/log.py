@@ -19,7 +19,7 @@ ROW = struct.Struct("=5d")
 BEGUN = struct.Struct("=d")
 
 
-class Writer:
+class LogWriter:
     """Of one worker. Appends only; memory is the only thing that it touches."""
 
     def __init__(self, path: Path) -> None:
@@ -28,9 +28,11 @@ class Writer:
         self._place = BEGUN.size
 
     def begun(self, clock_s: float) -> None:
+        """Seconds since 1970; kept in the first eight bytes until the unit ends."""
         os.pwrite(self._file, BEGUN.pack(clock_s), 0)
 
     def ended(self, clock_s: float, took_s: float, moved: int, waited_share: float, cached_share: float) -> None:
+        """`clock_s`: seconds since 1970 at the end; `took_s`: seconds; `moved`: bytes; shares from 0 to 1. The duration is stored in ns."""
         row = ROW.pack(clock_s, took_s * 1e9, float(moved), waited_share, cached_share)
         os.pwrite(self._file, row, self._place)
         self._place += len(row)

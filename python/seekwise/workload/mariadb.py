@@ -106,6 +106,7 @@ class Client:
         raise RuntimeError("the connection to MariaDB ended")
 
     def close(self) -> None:
+        """Ends its input and waits at most 2 s; the server is stopped by `served`."""
         with contextlib.suppress(OSError):
             if self._process.stdin is not None:
                 self._process.stdin.close()

@@ -62,10 +62,8 @@ class Program(BaseModel):
     """Not every machine with Seekwise has it."""
     expected_s: ClassVar[float] = 0.0
     """Of a long unit, before one was seen: for planning alone."""
-
-    def data_sets(self) -> tuple[str, ...]:
-        """Names of the data sets that it works on (`data.py`)."""
-        return ()
+    data_sets: ClassVar[tuple[str, ...]] = ()
+    """Names of the data sets that it works on (`data.py`)."""
 
     def missing(self) -> str | None:
         """Why it cannot run on this machine, as a phrase; None where it can."""

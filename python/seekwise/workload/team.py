@@ -38,7 +38,7 @@ class Task:
 class Team:
     """A running crew."""
 
-    def __init__(self, running: child.Load, line: socket.socket, errors: Path) -> None:
+    def __init__(self, running: child.ChildProgram, line: socket.socket, errors: Path) -> None:
         self.failed: str | None = None
         self._running = running
         self._line = line
@@ -48,6 +48,7 @@ class Team:
         self._ready = False
 
     def wait_ready(self) -> None:
+        """Raises SeekwiseError (exit status 1) where a program cannot run, or not all are ready within a minute."""
         end = time.monotonic() + READY_S
         while not self._ready and self.failed is None:
             if time.monotonic() > end:

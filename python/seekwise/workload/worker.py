@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from seekwise.workload.log import Writer
+from seekwise.workload.log import LogWriter
 from seekwise.workload.program import Place, Program
 
 
@@ -27,7 +27,7 @@ class Worker:
         self.program = program
         self.place = place
         self.think_s = think_s
-        self.log = Writer(log)
+        self.log = LogWriter(log)
         self._told = told
         self._say = say
         self._leaving = False

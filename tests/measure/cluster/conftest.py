@@ -143,9 +143,9 @@ class Runs:
 
     folder: Path
 
-    def study(self, *, ios: int = 500, blocks: int = 20) -> Path:
+    def study(self, *, ios: int = 500, repetitions: int = 20) -> Path:
         path = self.folder / "study.toml"
-        path.write_text(simulated_study.text(name="spread", ios=ios, blocks=blocks))
+        path.write_text(simulated_study.text(name="spread", ios=ios, repetitions=repetitions))
         return path
 
     def start(self, *words: str, db: str, **environment: str) -> subprocess.Popen[str]:

@@ -34,7 +34,7 @@ def alone(runs: Runs):
 
 def begun(cluster: Processes, runs: Runs, *, workers: int, ios: int = 3000):
     """(study, process of its run) with the first records on file."""
-    study = runs.study(ios=ios, blocks=60)
+    study = runs.study(ios=ios, repetitions=60)
     for _ in range(workers):
         cluster.start_worker()
     process = runs.start(str(study), "--on", cluster.on, db="spread.db")
@@ -42,6 +42,7 @@ def begun(cluster: Processes, runs: Runs, *, workers: int, ios: int = 3000):
     return study, process
 
 
+@pytest.mark.slow
 def test_local_workers_give_the_same_bits_in_whatever_order_they_end(runs: Runs, alone) -> None:
     study = runs.study()
     said = runs(str(study), "--workers", "2", db="spread.db")
@@ -49,6 +50,7 @@ def test_local_workers_give_the_same_bits_in_whatever_order_they_end(runs: Runs,
     assert records_of(runs.folder / "spread.db") == alone(study)
 
 
+@pytest.mark.slow
 def test_a_worker_killed_in_the_middle_loses_and_doubles_nothing(cluster: Processes, runs: Runs, alone) -> None:
     study, process = begun(cluster, runs, workers=2)
     os.kill(cluster.workers[0].pid, signal.SIGKILL)
@@ -114,7 +116,7 @@ def test_one_that_joins_later_ends_the_run_which_can_be_resumed(cluster: Process
 
 @pytest.mark.slow
 def test_a_killed_run_is_resumed_where_it_was(runs: Runs, alone) -> None:
-    study = runs.study(ios=3000, blocks=60)
+    study = runs.study(ios=3000, repetitions=60)
     process = runs.start(str(study), "--workers", "2", db="spread.db")
     wait_for(lambda: count(runs.folder / "spread.db") > 20)
     os.killpg(process.pid, signal.SIGKILL)
@@ -125,7 +127,7 @@ def test_a_killed_run_is_resumed_where_it_was(runs: Runs, alone) -> None:
 
 @pytest.mark.slow
 def test_an_interrupted_run_says_how_to_go_on(runs: Runs) -> None:
-    process = runs.start(str(runs.study(ios=3000, blocks=60)), "--workers", "2", db="spread.db")
+    process = runs.start(str(runs.study(ios=3000, repetitions=60)), "--workers", "2", db="spread.db")
     wait_for(lambda: count(runs.folder / "spread.db") > 20)
     os.killpg(process.pid, signal.SIGINT)
     said = runs.ended(process, status=130)

@@ -49,11 +49,12 @@ def hostile(tmp_path):
     return shared, theirs, precious, caught
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: the folders belong to user nobody")
 def test_workers_find_nothing_that_another_user_planted(runs: Runs, hostile) -> None:
     shared, theirs, precious, caught = hostile
     before = sorted(path.name for path in shared.iterdir())
-    study = runs.study(ios=50, blocks=2)
+    study = runs.study(ios=50, repetitions=2)
     runs(str(study), db="alone.db")
     for number, owner in enumerate((0, NOBODY)):
         os.chown(shared, owner, owner)
@@ -70,7 +71,7 @@ def test_workers_find_nothing_that_another_user_planted(runs: Runs, hostile) -> 
 
 
 def test_no_port_of_a_run_answers_who_has_no_key(runs: Runs) -> None:
-    process = runs.start(str(runs.study(ios=3000, blocks=60)), "--workers", "2", db="spread.db")
+    process = runs.start(str(runs.study(ios=3000, repetitions=60)), "--workers", "2", db="spread.db")
     wait_for(lambda: count(runs.folder / "spread.db") > 5)
     family = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
     ports = {
@@ -100,7 +101,7 @@ def test_no_port_of_a_run_answers_who_has_no_key(runs: Runs) -> None:
 def test_a_killed_run_leaves_no_folder_after_the_next_command(runs: Runs) -> None:
     own = runs.folder / "tmp"
     own.mkdir()
-    process = runs.start(str(runs.study(ios=3000, blocks=60)), "--workers", "2", db="spread.db", TMPDIR=str(own))
+    process = runs.start(str(runs.study(ios=3000, repetitions=60)), "--workers", "2", db="spread.db", TMPDIR=str(own))
     wait_for(lambda: count(runs.folder / "spread.db") > 5)
     assert [path for path in own.iterdir() if path.name.startswith("seekwise-dask-")]
     workers = psutil.Process(process.pid).children(recursive=True)

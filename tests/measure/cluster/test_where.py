@@ -65,8 +65,8 @@ def test_a_worker_is_refused_for_each_thing_that_makes_numbers_differ() -> None:
             client.refuse("tcp://there:1", ours.difference(other))
 
 
-def made(blocks: int) -> plan.Plan:
-    study = parse.loads(simulated_study.text(blocks=blocks), "test")
+def made(repetitions: int) -> plan.Plan:
+    study = parse.loads(simulated_study.text(repetitions=repetitions), "test")
     return plan.make(study, (SystemFacts("one", "sim0", scheduler="none", speed="rotational"),))
 
 
@@ -107,12 +107,12 @@ def test_an_excerpt_keeps_what_a_trial_means() -> None:
     ("words", "status", "says"),
     [
         (("--workers", "0"), 2, "0 is not in the range"),
-        (("--on", "tcp://127.0.0.1:1"), 4, "does not answer"),
+        pytest.param(("--on", "tcp://127.0.0.1:1"), 4, "does not answer", marks=pytest.mark.slow),
         (("--on", "tcp://127.0.0.1:1", "--backend", "kernel"), 2, "only simulated trials run elsewhere"),
     ],
 )
 def test_wrong_words_end_in_one_error(runs: Runs, words, status, says) -> None:
-    said = runs(str(runs.study(ios=10, blocks=1)), *words, db="x.db", status=status)
+    said = runs(str(runs.study(ios=10, repetitions=1)), *words, db="x.db", status=status)
     assert says in said and said.count("error: ") == 1
 
 

@@ -13,10 +13,10 @@ from seekwise.errors import UsageError
 from seekwise.measure.foreign.result import MIB
 from seekwise.measure.foreign.tiotest import FORMAT
 from seekwise.measure.kernel import tiotest
-from seekwise.workload.study.plan import Combination, Load, Phase
+from seekwise.workload.study.plan import Combination, Load, PlannedPhase
 
 FAKE = Path(__file__).parent / "fake_tiotest.py"
-PHASES = tuple(Phase(name, None, 400 if name.startswith("rand") else None) for name in tiotest.ORDER)
+PHASES = tuple(PlannedPhase(name, None, 400 if name.startswith("rand") else None) for name in tiotest.ORDER)
 LOAD = Load("tio", PHASES, program="tiotest", threads=2, direct=False, size_bytes=16 * MIB, memory_limit_bytes=64 * MIB)
 
 
@@ -42,7 +42,7 @@ def test_it_is_called_as_the_article_called_it():
         ({"direct": True}, "no direct I/O"),
         ({"iodepth": 4}, "one request of each thread"),
         ({"phases": PHASES[:2]}, "always does seq_write, rand_write"),
-        ({"phases": tuple(Phase(name, 1.0, None) for name in tiotest.ORDER)}, "cannot be stopped"),
+        ({"phases": tuple(PlannedPhase(name, 1.0, None) for name in tiotest.ORDER)}, "cannot be stopped"),
         ({"think_s": 0.1}, "knows no pace"),
         ({"job": "x.fio", "phases": ()}, "runs no fio job file"),
     ],

@@ -12,10 +12,10 @@ import pytest
 
 from seekwise.errors import RefusedError, UsageError
 from seekwise.measure.kernel import user_job
-from seekwise.measure.kernel.fio_job import Place
+from seekwise.measure.kernel.fio_job import FioTarget
 
-FOLDER = Place(folder=Path("/srv/x"), region_bytes=64 * 2**20)
-DEVICE = Place(device=Path("/dev/sdb"), offset_bytes=2**20, region_bytes=2**20, whole_bytes=10 * 2**20)
+FOLDER = FioTarget(folder=Path("/srv/x"), region_bytes=64 * 2**20)
+DEVICE = FioTarget(device=Path("/dev/sdb"), offset_bytes=2**20, region_bytes=2**20, whole_bytes=10 * 2**20)
 needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 
 
@@ -105,7 +105,7 @@ def test_fio_stays_where_the_last_word_says(tmp_path):
     """A device of a file: what lies outside the proven region is as before."""
     disk = tmp_path / "disk.img"
     disk.write_bytes(b"\xaa" * (16 << 20))
-    place = Place(device=disk, offset_bytes=2**20, region_bytes=2**20, whole_bytes=14 * 2**20)
+    place = FioTarget(device=disk, offset_bytes=2**20, region_bytes=2**20, whole_bytes=14 * 2**20)
     text = (
         "[global]\nioengine=psync\nbs=64k\nsize=100%\n[a]\nrw=write\noffset=0\nsize=100%\nnumjobs=2\n"
         "[b]\nrw=randwrite\nbsrange=4k-256k\nsize=16m\n[c]\nrw=write\nfilesize=1g\nsize=64g\nbs=3333\n[d]\nrw=randwrite\nbs=1m\nba=512\n"

@@ -4,20 +4,21 @@ from dataclasses import replace
 
 import pytest
 
+from seekwise.linux.diskstats import DiskCounters
 from seekwise.measure.kernel import validity
-from seekwise.measure.kernel.disk import DiskCounters, Program
 from seekwise.measure.kernel.fio_result import FioPhase
-from seekwise.workload.study.plan import Load, Phase
+from seekwise.measure.kernel.programs import ForeignProgram
+from seekwise.workload.study.plan import Load, PlannedPhase
 
 MB = 1_000_000
 RESULT = FioPhase("seq_read", 1.0, 100 * MB, 100 * MB, 0, 25_000, {}, 0.0, 0, 0.0, 0.1, (), 0, {"1": 100.0})
-GOOD = validity.Seen(
+GOOD = validity.PhaseObservation(
     load=Load("quick"),
-    step=Phase("seq_read", 1.0),
+    step=PlannedPhase("seq_read", 1.0),
     result=RESULT,
-    moved=DiskCounters(25_000, 100 * MB, 0, 0, 900),
+    moved=DiskCounters(reads=25_000, read_bytes=100 * MB),
     amplifies=False,
-    others=[Program("rsync", 812, 31_000_000)],
+    others=[ForeignProgram("rsync", 812, 31_000_000)],
     settings_before={"sda": {"queue/scheduler": "bfq"}},
     settings_after={"sda": {"queue/scheduler": "bfq"}},
     resync=None,
@@ -26,7 +27,7 @@ GOOD = validity.Seen(
 
 
 def counters(read: int, written: int) -> DiskCounters:
-    return DiskCounters(1, read, 1, written, 1)
+    return DiskCounters(reads=1, read_bytes=read, writes=1, write_bytes=written)
 
 
 def test_a_good_trial_is_valid():

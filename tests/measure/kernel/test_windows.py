@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from seekwise.measure.kernel import fio_job, windows
-from seekwise.workload.study.plan import Load, Phase
+from seekwise.workload.study.plan import Load, PlannedPhase
 
 
 def test_windows_add_the_jobs_that_ran_at_once(tmp_path: Path) -> None:
@@ -32,6 +32,6 @@ def test_no_logs_or_garbage_are_no_windows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("runtime_s", "logged"), [(1.0, False), (25.0, False), (30.0, True), (None, False)])
 def test_only_phases_long_enough_are_logged(runtime_s: float | None, logged: bool) -> None:
     text = fio_job.phase(
-        Load("x"), Phase("rand_read", runtime_s), fio_job.Place(Path("/x"), region_bytes=2**20), seed=1
+        Load("x"), PlannedPhase("rand_read", runtime_s), fio_job.FioTarget(Path("/x"), region_bytes=2**20), seed=1
     )
     assert ("write_bw_log=windows" in text) == logged

@@ -43,12 +43,12 @@ def made(text: str = TEXT, facts: SystemFacts = FACTS, **options) -> Plan:
     return plan.make(parse.loads(text, "study.toml"), (facts,), **options)
 
 
-def test_every_candidate_runs_once_in_every_block_and_the_reference_cell_at_both_ends():
+def test_every_candidate_runs_once_in_every_repetition_and_the_reference_combination_at_both_ends():
     found = made()
-    for block in range(1, 5):
-        trials = [trial for trial in found.trials if trial.repetition == block]
+    for repetition in range(1, 5):
+        trials = [trial for trial in found.trials if trial.repetition == repetition]
         inner = [(trial.combination, trial.setting) for trial in trials if trial.role != "sentinel"]
-        assert Counter(inner) == Counter((cell, setting) for cell in range(2) for setting in range(4))
+        assert Counter(inner) == Counter((combination, setting) for combination in range(2) for setting in range(4))
         assert [trial.role == "sentinel" for trial in trials] == [True] + [False] * 8 + [True]
         assert trials[0].combination == trials[-1].combination
 
@@ -67,9 +67,11 @@ def test_the_order_follows_the_seed_and_nothing_else():
     assert len(orders) == 20
 
 
-def test_blocks_differ_in_order():
+def test_repetitions_differ_in_order():
     trials = made().trials
-    orders = {tuple((t.combination, t.setting) for t in trials if t.repetition == block) for block in range(1, 5)}
+    orders = {
+        tuple((t.combination, t.setting) for t in trials if t.repetition == repetition) for repetition in range(1, 5)
+    }
     assert len(orders) == 4
 
 
@@ -104,14 +106,14 @@ def test_without_the_right_to_change_settings_the_one_in_force_is_measured_and_o
     assert found.touched == ()
 
 
-def test_factors_that_do_not_compete_are_part_of_the_cell():
+def test_factors_that_do_not_compete_are_part_of_the_combination():
     text = (
         TEXT.replace('scheduler = "offered"', 'scheduler = ["none", "bfq"]\nnr_requests = [32, 64]')
         + 'compare = "scheduler"\n'
     )
     found = made(text)
     assert [setting.label for setting in found.settings] == ["none", "bfq", "none (control)"]
-    assert {cell.key for cell in found.combinations} == {
+    assert {combination.key for combination in found.combinations} == {
         f"system=disk threads={threads} nr_requests={depth}" for threads in (1, 8) for depth in (32, 64)
     }
 
@@ -122,8 +124,10 @@ def test_expensive_factors_are_varied_in_outer_plots():
         + 'compare = "scheduler"\n'
     )
     found = made(text)
-    for block in range(1, 5):
-        chunks = [found.combinations[t.combination].fixed["chunk_kib"] for t in found.trials if t.repetition == block]
+    for repetition in range(1, 5):
+        chunks = [
+            found.combinations[t.combination].fixed["chunk_kib"] for t in found.trials if t.repetition == repetition
+        ]
         changes = sum(one != other for one, other in itertools.pairwise(chunks))
         assert changes == 1, "an array is built twice a block, not for every trial"
 
@@ -147,28 +151,28 @@ def test_a_plan_survives_the_way_through_json():
 
 def fitted(seconds: float, text: str = TEXT) -> Plan:
     study = parse.loads(text, "study.toml")
-    return budget.fit(study, seconds, lambda study, blocks: plan.make(study, (FACTS,), blocks=blocks))
+    return budget.fit(study, seconds, lambda study, repetitions: plan.make(study, (FACTS,), repetitions=repetitions))
 
 
-def test_a_budget_takes_blocks_first_and_never_more_than_asked_for():
+def test_a_budget_takes_repetitions_first_and_never_more_than_asked_for():
     whole = made()
-    assert fitted(10_000).blocks == whole.blocks == 4
+    assert fitted(10_000).repetitions == whole.repetitions == 4
     part = fitted(whole.prepare_s + (whole.estimated_s - whole.prepare_s) * 0.8)
-    assert part.blocks == 3
+    assert part.repetitions == 3
     assert part.combinations == whole.combinations
     assert part.notes == ()
 
 
-def test_a_tighter_budget_shortens_trials_then_drops_cells_and_says_so():
-    three = made(blocks=3)
+def test_a_tighter_budget_shortens_trials_then_drops_combinations_and_says_so():
+    three = made(repetitions=3)
     shorter = fitted(three.estimated_s * 0.8)
     assert shorter.estimated_s <= three.estimated_s * 0.8
     assert 0.5 <= shorter.combinations[0].load.phases[0].runtime_s < 1
     assert shorter.notes[0].startswith("shorter trials")
     fewer = fitted(three.estimated_s * 0.55)
-    assert [cell.load.threads for cell in fewer.combinations] == [8]
+    assert [combination.load.threads for combination in fewer.combinations] == [8]
     assert fewer.notes[1] == "fewer combinations, threads: 8"
-    assert fewer.blocks >= 3
+    assert fewer.repetitions >= 3
 
 
 def test_a_budget_that_cannot_be_met_is_refused_with_the_least_that_works():

@@ -7,7 +7,7 @@
 //!                anywhere on the track (zero latency), waiting a turn for data that the host has not sent yet.
 //! Not modelled:  speed errors, retries.
 
-use super::layout::{Map, Place, Track};
+use super::layout::{Map, SectorPlace, Track};
 use super::parameters::Mechanics;
 
 /// A sector that started so little ago, in turns, is still caught: the last bits of the arithmetic.
@@ -67,7 +67,7 @@ pub struct Stream {
 
 /// How a stream is to be done.
 #[derive(Clone, Copy, Debug)]
-pub struct Order {
+pub struct StreamOrder {
     pub first: u64,
     pub wanted: u64,
     pub limit: u64,
@@ -78,6 +78,7 @@ pub struct Order {
 }
 
 impl Arm {
+    /// The arm on the track of sector 0; `start` is the angle under it at time 0, in turns.
     pub fn new(map: Map, mechanics: &Mechanics, start: f64) -> Self {
         Self {
             at: map.place(0).track,
@@ -95,6 +96,7 @@ impl Arm {
         }
     }
 
+    /// Duration of a revolution in nanoseconds.
     pub fn turn_ns(&self) -> f64 {
         self.turn_ns
     }
@@ -148,7 +150,7 @@ impl Arm {
     }
 
     /// Starts to move sectors at `time`.
-    pub fn begin(&self, time: f64, order: &Order) -> Stream {
+    pub fn begin(&self, time: f64, order: &StreamOrder) -> Stream {
         let place = self.map.place(order.first);
         let seek = self.seek_ns(self.at, place.track, order.write);
         let mut stream = Stream {
@@ -176,7 +178,7 @@ impl Arm {
     }
 
     /// The run that begins at `address`, with the head on its track from `landing` on.
-    fn land(&self, stream: &Stream, place: Place, address: u64, landing: f64) -> Run {
+    fn land(&self, stream: &Stream, place: SectorPlace, address: u64, landing: f64) -> Run {
         let spt = self.map.sectors_on(place.track);
         let sector_ns = self.turn_ns / f64::from(spt);
         let end = self.map.run_end(address, stream.limit.max(stream.wanted));

@@ -48,6 +48,7 @@ pub struct Segments {
 }
 
 impl Segments {
+    /// Empty segments; the first is kept for writes if the drive has a separate one.
     pub fn new(buffer: &Buffer) -> Self {
         let segment = |dedicated| Segment {
             state: State::Empty,
@@ -69,10 +70,12 @@ impl Segments {
         }
     }
 
+    /// The segment used most recently.
     pub fn last(&self) -> &Segment {
         &self.list[self.list.len() - 1]
     }
 
+    /// The segment at `index` of the list, least recently used first. Indices change when a segment is used.
     pub fn get(&mut self, index: usize) -> &mut Segment {
         &mut self.list[index]
     }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 /// Numbering of the sparing schemes in DiskSim's files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unit {
+enum LayoutUnit {
     Zone,
     Track,
     Cylinder,
@@ -108,7 +108,7 @@ pub struct Track {
 
 /// Where an address lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Place {
+pub struct SectorPlace {
     pub track: Track,
     pub sector: u32,
     /// The address lies on a spare sector.
@@ -121,7 +121,7 @@ pub struct Map {
     layout: Layout,
     /// First address of each zone, and the capacity.
     starts: Vec<u64>,
-    unit: Unit,
+    unit: LayoutUnit,
     at_front: bool,
     slip_to_end: bool,
     tracks: bool,
@@ -132,10 +132,10 @@ impl Map {
     pub fn new(layout: &Layout) -> Result<Self, String> {
         let tracks = layout.sparing == 1;
         let unit = match layout.sparing {
-            0 | 1 | 9 | 10 => Unit::Zone,
-            2 | 4 | 5 | 6 | 7 => Unit::Cylinder,
-            3 => Unit::Track,
-            8 => Unit::Range,
+            0 | 1 | 9 | 10 => LayoutUnit::Zone,
+            2 | 4 | 5 | 6 | 7 => LayoutUnit::Cylinder,
+            3 => LayoutUnit::Track,
+            8 => LayoutUnit::Range,
             other => {
                 return Err(format!(
                     "sparing scheme {other} is not known; there are 0 to 10"
@@ -204,14 +204,17 @@ impl Map {
             .filter(|left| *left > 0)
     }
 
+    /// Addresses of the disk in sectors, spare ones left out.
     pub fn capacity(&self) -> u64 {
         self.starts[self.layout.zones.len()]
     }
 
+    /// Cylinders of the disk, spare ones included.
     pub fn cylinders(&self) -> u32 {
         self.layout.cylinders
     }
 
+    /// Sectors of a track, spare ones included.
     pub fn sectors_on(&self, track: Track) -> u32 {
         self.layout.zones[track.zone as usize].sectors_per_track
     }
@@ -221,10 +224,10 @@ impl Map {
         let spt = u64::from(zone.sectors_per_track);
         let cylinder = spt * u64::from(self.layout.surfaces);
         let sectors = match self.unit {
-            Unit::Zone => return (u64::MAX, u64::MAX),
-            Unit::Track => spt,
-            Unit::Cylinder => cylinder,
-            Unit::Range => cylinder * u64::from(self.layout.range_cylinders),
+            LayoutUnit::Zone => return (u64::MAX, u64::MAX),
+            LayoutUnit::Track => spt,
+            LayoutUnit::Cylinder => cylinder,
+            LayoutUnit::Range => cylinder * u64::from(self.layout.range_cylinders),
         };
         let spares = if self.layout.sparing == 7 {
             0
@@ -263,7 +266,7 @@ impl Map {
     }
 
     /// Where an address lies.
-    pub fn place(&self, address: u64) -> Place {
+    pub fn place(&self, address: u64) -> SectorPlace {
         let (number, mut sector) = self.physical(address);
         let zone = &self.layout.zones[number];
         let spt = u64::from(zone.sectors_per_track);
@@ -280,7 +283,7 @@ impl Map {
         let track = sector / spt;
         let surfaces = u64::from(self.layout.surfaces);
         let cylinder = (track / surfaces) as u32;
-        Place {
+        SectorPlace {
             track: Track {
                 zone: number as u32,
                 cylinder: (zone.first_cylinder + cylinder).min(self.layout.cylinders - 1),
@@ -318,7 +321,7 @@ impl Map {
         // With spare sectors in each cylinder or track, the drive lays the skew out from the sectors in use.
         if matches!(self.layout.sparing, 2..=6) {
             let mut tracks = u64::from(cylinder) * u64::from(self.layout.surfaces);
-            if self.unit == Unit::Track {
+            if self.unit == LayoutUnit::Track {
                 tracks += u64::from(head);
             }
             let before = tracks * u64::from(zone.sectors_per_track);

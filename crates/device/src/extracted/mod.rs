@@ -26,7 +26,7 @@ pub mod layout;
 pub mod parameters;
 
 use crate::device::{Command, CommandKind, Device, Tag};
-use arm::{Arm, Order, Stream, Supply};
+use arm::{Arm, Stream, StreamOrder, Supply};
 use buffer::{Hit, Segments, State};
 use layout::Map;
 pub use parameters::Extracted as Parameters;
@@ -349,7 +349,7 @@ impl ExtractedDisk {
             return;
         }
         self.segments.get(index).state = State::Reading;
-        let order = Order {
+        let order = StreamOrder {
             first: from,
             wanted: span.end.max(from),
             limit: limit.max(span.end),
@@ -466,7 +466,7 @@ impl ExtractedDisk {
         segment.ahead = 0;
         self.segments.grow(index, span.end);
         self.segments.forget(span.first, span.end, index);
-        let order = Order {
+        let order = StreamOrder {
             first: span.first,
             wanted: span.end,
             limit: span.end,

@@ -2,14 +2,14 @@
 
 use super::cache::{LinkQueue, Segments, Stream, NO_SEGMENT};
 use super::mechanics::Mechanics;
-use super::ncq::{Head, Queue, Waiting};
+use super::ncq::{Head, Queue, QueuedCommand};
 use super::write_cache::WriteCache;
 use crate::device::Tag;
 use seekwise_units::{Lba, Nanos, Sectors};
 
 /// What the arm is doing.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Work {
+pub(super) enum ArmWork {
     Idle,
     Command {
         tag: u32,
@@ -66,7 +66,7 @@ pub(super) struct State {
     pub(super) head: Head,
     /// Since when the arm is free, or when it will be.
     pub(super) free_at: Nanos,
-    pub(super) work: Work,
+    pub(super) work: ArmWork,
     /// A queued read that goes on where the arm's present read ends.
     pub(super) follower: Option<Tag>,
     pub(super) stream: Option<Stream>,
@@ -89,7 +89,7 @@ impl State {
     #[inline]
     pub(super) fn turn(&self) -> Option<Nanos> {
         match self.work {
-            Work::Destage { end } | Work::ReadAhead { end } => {
+            ArmWork::Destage { end } | ArmWork::ReadAhead { end } => {
                 let turn = end.max(self.sent_at);
                 (turn < self.link.next() && self.has_waiting()).then_some(turn)
             }
@@ -104,7 +104,7 @@ impl State {
     /// Lets the arm do what it does of its own accord up to `now`; at work for a command it does nothing else.
     #[inline(always)]
     pub(super) fn advance(&mut self, mechanics: &Mechanics, now: Nanos) {
-        if !matches!(self.work, Work::Command { .. }) {
+        if !matches!(self.work, ArmWork::Command { .. }) {
             self.advance_alone(mechanics, now);
         }
     }
@@ -112,25 +112,25 @@ impl State {
     fn advance_alone(&mut self, mechanics: &Mechanics, now: Nanos) {
         loop {
             match self.work {
-                Work::Destage { end } if end <= now => {
+                ArmWork::Destage { end } if end <= now => {
                     self.dirty.end();
-                    self.work = Work::Idle;
+                    self.work = ArmWork::Idle;
                     self.admit(mechanics, end);
                     while let Some(tag) = self.dirty.flushed() {
                         let earliest = end.max(self.sent_at);
                         self.link.push(tag, earliest, mechanics.link_overhead);
                     }
                     self.decide(mechanics);
-                    if matches!(self.work, Work::Idle) && !self.dirty.is_empty() {
+                    if matches!(self.work, ArmWork::Idle) && !self.dirty.is_empty() {
                         self.destage(mechanics, end);
                     }
                 }
-                Work::ReadAhead { end } if end <= now => {
-                    self.work = Work::Idle;
+                ArmWork::ReadAhead { end } if end <= now => {
+                    self.work = ArmWork::Idle;
                     self.free_at = end;
                     self.decide(mechanics);
                 }
-                Work::Idle
+                ArmWork::Idle
                     if !self.dirty.is_empty() && self.free_at + mechanics.destage_delay <= now =>
                 {
                     let from = self.free_at + mechanics.destage_delay;
@@ -333,7 +333,7 @@ impl State {
         }
         self.busy += end - self.free_at;
         self.free_at = end;
-        self.work = Work::ReadAhead { end };
+        self.work = ArmWork::ReadAhead { end };
         true
     }
 
@@ -347,7 +347,13 @@ impl State {
     }
 
     #[inline]
-    fn occupy(&mut self, mechanics: &Mechanics, waiting: &Waiting, from: Nanos, media_end: Nanos) {
+    fn occupy(
+        &mut self,
+        mechanics: &Mechanics,
+        waiting: &QueuedCommand,
+        from: Nanos,
+        media_end: Nanos,
+    ) {
         self.busy += media_end - from;
         self.kept = if waiting.segment == NO_SEGMENT {
             Lba(0)
@@ -360,7 +366,7 @@ impl State {
         self.visit.reached = waiting.start + waiting.sectors;
         self.head = waiting.last;
         self.free_at = media_end;
-        self.work = Work::Command {
+        self.work = ArmWork::Command {
             tag: waiting.tag,
             read: !waiting.write,
             start: waiting.start,
@@ -393,7 +399,7 @@ impl State {
             track: extent.extent.last_track,
         };
         self.free_at = end;
-        self.work = Work::Destage { end };
+        self.work = ArmWork::Destage { end };
     }
 
     /// Lets blocked writes into the write cache.

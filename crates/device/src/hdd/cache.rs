@@ -46,6 +46,7 @@ pub struct Segments {
 }
 
 impl Segments {
+    /// `count` empty segments of at most `sectors_max` each; the arrays limit both.
     pub fn new(count: usize, sectors_max: Sectors) -> Self {
         Self {
             start: [0; SEGMENTS_MAX],
@@ -193,6 +194,7 @@ impl Segments {
         self.end[segment] != 0
     }
 
+    /// First sector that the segment holds; 0 if it is empty.
     pub fn start_of(&self, segment: usize) -> Lba {
         Lba(self.start[segment])
     }
@@ -252,6 +254,7 @@ pub struct LinkQueue {
 impl LinkQueue {
     const SLOTS: usize = 64;
 
+    /// An idle link.
     pub fn new() -> Self {
         Self {
             tags: [0; Self::SLOTS],
@@ -276,6 +279,7 @@ impl LinkQueue {
         self.free_at = done;
     }
 
+    /// When the next command is done; never if none is under way.
     #[inline]
     pub fn next(&self) -> Nanos {
         if self.len == 0 {
@@ -285,6 +289,7 @@ impl LinkQueue {
         }
     }
 
+    /// Removes the command that is done next and returns its tag; there must be one.
     pub fn pop(&mut self) -> u32 {
         let tag = self.tags[self.head];
         self.head = (self.head + 1) % Self::SLOTS;

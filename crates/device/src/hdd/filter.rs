@@ -12,6 +12,7 @@ pub const SHIFT: u32 = 16;
 pub struct Filter([u8; SLOTS]);
 
 impl Filter {
+    /// Nothing starts anywhere.
     pub fn new() -> Self {
         Self([0; SLOTS])
     }
@@ -21,11 +22,13 @@ impl Filter {
         (lba.0 >> SHIFT) as usize % SLOTS
     }
 
+    /// Counts something that starts at `lba`.
     #[inline]
     pub fn add(&mut self, lba: Lba) {
         self.0[Self::slot(lba)] += 1;
     }
 
+    /// Undoes one [`Filter::add`] of the same address.
     #[inline]
     pub fn remove(&mut self, lba: Lba) {
         self.0[Self::slot(lba)] -= 1;

@@ -54,7 +54,7 @@ struct Zone {
 
 /// A place under a head.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct TrackPlace {
     /// Distance from the outer edge, in tracks.
     pub cylinder: u32,
     /// Number of the track in the order of addresses, over all heads.
@@ -66,7 +66,7 @@ pub struct Place {
 /// A mapped extent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
-    pub first: Place,
+    pub first: TrackPlace,
     /// Track and cylinder of the last sector.
     pub last_track: u32,
     pub last_cylinder: u32,
@@ -94,6 +94,7 @@ pub struct Geometry {
 const ZONE_TABLE: u64 = 512;
 
 impl Geometry {
+    /// Cuts the disk into zones of whole bands: sectors per track fall from the outer to the inner edge.
     pub fn new(layout: &Layout, spindle: &Spindle) -> Self {
         let group = layout.group_tracks.max(1);
         let bands = layout.tracks_per_surface.div_ceil(group);
@@ -147,6 +148,7 @@ impl Geometry {
         geometry
     }
 
+    /// Sectors on all tracks of all heads.
     pub fn capacity(&self) -> Sectors {
         Sectors(self.capacity)
     }
@@ -194,10 +196,11 @@ impl Geometry {
         track.wrapping_mul(self.skew).wrapping_add(along as u32) & ANGLE_MASK
     }
 
+    /// Cylinder, track and angle at which a sector starts; `lba` must be within the capacity.
     #[inline]
-    pub fn place(&self, lba: Lba) -> Place {
+    pub fn place(&self, lba: Lba) -> TrackPlace {
         let (zone, track, sector) = self.split(lba.0);
-        Place {
+        TrackPlace {
             cylinder: self.cylinder_of(track),
             track,
             angle: self.angle(zone, track, sector),
@@ -209,7 +212,7 @@ impl Geometry {
     pub fn extent(&self, lba: Lba, sectors: Sectors) -> Extent {
         let (zone, track, sector) = self.split(lba.0);
         let cylinder = self.cylinder_of(track);
-        let first = Place {
+        let first = TrackPlace {
             cylinder,
             track,
             angle: self.angle(zone, track, sector),
@@ -259,6 +262,7 @@ impl Geometry {
         self.zone(lba.0).sectors
     }
 
+    /// Turns that a whole track takes to read in order of addresses; 1 without interleave.
     pub fn interleave(&self) -> u32 {
         self.interleave
     }

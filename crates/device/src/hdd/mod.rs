@@ -29,12 +29,12 @@ mod tests;
 pub mod write_cache;
 
 use crate::device::{Command, CommandKind, Device, Tag};
-use arm::{Blocked, State, Visit, Work, BLOCKED_MAX};
-use cache::{LinkQueue, Segments, NO_SEGMENT};
+use arm::{ArmWork, Blocked, State, Visit, BLOCKED_MAX};
+use cache::{LinkQueue, Segments};
 use core::cell::RefCell;
 use geometry::{Geometry, Layout};
 use mechanics::Mechanics;
-use ncq::{Head, Ordering, Queue, Waiting};
+use ncq::{Head, Ordering, Queue};
 use rotation::Spindle;
 use seek::{SeekCurve, SeekTimes};
 use seekwise_units::{Depth, Lba, Nanos, Sectors};
@@ -96,6 +96,7 @@ pub struct Hdd {
 }
 
 impl Hdd {
+    /// An idle drive with cold caches; [`HddParameters::start_angle`] is that at time 0, in turns.
     pub fn new(parameters: &HddParameters) -> Self {
         let start = (parameters.start_angle.rem_euclid(1.0) * f64::from(rotation::TURN)) as u32;
         let spindle = Spindle::new(parameters.rpm, start);
@@ -120,7 +121,7 @@ impl Hdd {
                 queue: Queue::new(),
                 head: Head::default(),
                 free_at: Nanos::ZERO,
-                work: Work::Idle,
+                work: ArmWork::Idle,
                 follower: None,
                 stream: None,
                 kept: Lba(0),
@@ -151,6 +152,7 @@ impl Hdd {
         self.mechanics.geometry.place(lba).cylinder
     }
 
+    /// Tracks from the outer edge to the innermost one in use; seek distances count in them.
     pub fn cylinders(&self) -> u32 {
         self.mechanics.geometry.cylinders()
     }
@@ -167,6 +169,7 @@ impl Hdd {
         }
     }
 
+    /// Where its sectors lie.
     pub fn geometry(&self) -> &Geometry {
         &self.mechanics.geometry
     }
@@ -174,7 +177,7 @@ impl Hdd {
     #[inline(always)]
     fn update_next(&mut self) {
         self.next = match self.state.work {
-            Work::Command { completion, .. } => completion.min(self.state.link.next()),
+            ArmWork::Command { completion, .. } => completion.min(self.state.link.next()),
             _ => self.next_without_command(),
         };
     }
@@ -199,7 +202,7 @@ impl Hdd {
     /// the link takes it then, and nothing can overtake it.
     fn look_ahead_at_writes(&self) -> Option<Nanos> {
         let state = &*self.state;
-        let Work::Destage { end } = state.work else {
+        let ArmWork::Destage { end } = state.work else {
             return None;
         };
         if !state.queue.is_empty() {
@@ -232,14 +235,14 @@ impl Hdd {
             }
             None => ahead.state.insert(self.state.clone()),
         };
-        while let Work::Destage { end } | Work::ReadAhead { end } = copy.work {
+        while let ArmWork::Destage { end } | ArmWork::ReadAhead { end } = copy.work {
             if copy.link.next() <= end || !copy.has_waiting() {
                 break;
             }
             copy.advance(&self.mechanics, end);
         }
         ahead.done = match copy.work {
-            Work::Command { completion, .. } => completion.min(copy.link.next()),
+            ArmWork::Command { completion, .. } => completion.min(copy.link.next()),
             _ => copy.link.next(),
         };
         ahead.done
@@ -283,27 +286,11 @@ impl Device for Hdd {
             start,
             sectors,
         } = command;
-        let whole = Waiting {
-            tag: tag.0,
-            write: true,
-            start,
-            sectors,
-            arrival: now,
-            segment: NO_SEGMENT,
-            ..Waiting::default()
-        };
         match kind {
             CommandKind::Read => {
-                if let Some((missing, segment)) = state.read(mechanics, now, tag.0, start, sectors)
-                {
-                    let read = Waiting {
-                        write: false,
-                        start: missing,
-                        sectors: Sectors(sectors.0 - (missing.0 - start.0)),
-                        segment,
-                        ..whole
-                    };
-                    state.queue_up(mechanics, read, start);
+                let missing = state.read(mechanics, now, tag.0, start, sectors);
+                if missing.is_some() {
+                    state.queue_up(mechanics, now, command, missing);
                 }
             }
             CommandKind::Write { force_unit_access } => {
@@ -311,7 +298,7 @@ impl Device for Hdd {
                 if state.dirty.enabled() && !force_unit_access {
                     state.cache_write(mechanics, now, command);
                 } else {
-                    state.queue_up(mechanics, whole, start);
+                    state.queue_up(mechanics, now, command, None);
                 }
             }
             CommandKind::Flush if !state.dirty.clean() => state.flush(mechanics, now, tag),
@@ -355,7 +342,7 @@ impl Device for Hdd {
         state.advance(mechanics, now);
         let link = state.link.next();
         let tag = match state.work {
-            Work::Command {
+            ArmWork::Command {
                 tag,
                 read,
                 start,
@@ -365,7 +352,7 @@ impl Device for Hdd {
                 segment,
             } if completion < link => {
                 debug_assert_eq!(completion, now);
-                state.work = Work::Idle;
+                state.work = ArmWork::Idle;
                 state.free_at = media_end;
                 if read {
                     let segment = state.segments.store(start, end, segment);

@@ -12,6 +12,7 @@ use super::filter::Filter;
 use super::rotation::{Spindle, ANGLE_MASK, SLACK};
 use super::seek::SeekCurve;
 use crate::device::Tag;
+use multiversion::multiversion;
 use seekwise_units::{Lba, Nanos, Sectors};
 
 use super::geometry::Extent;
@@ -19,6 +20,9 @@ use super::geometry::Extent;
 /// Slots of the waiting set; a multiple of the vector width.
 pub const SLOTS: usize = 32;
 pub const LANES: usize = 8;
+/// Accesses of the longest list, that of a write cache.
+pub const ACCESSES_MOST: usize = 128;
+const BLOCKS_MOST: usize = ACCESSES_MOST / LANES;
 /// How far apart reads of one stream may lie beside their own length: 32 MiB, for what between them is on its way from the buffer.
 const STREAM_SLACK: u64 = 1 << 16;
 /// Marks of an empty slot: a cost above every real one.
@@ -103,6 +107,7 @@ pub struct Head {
 impl<const BLOCKS: usize> Accesses<BLOCKS> {
     const SLOTS: usize = BLOCKS * LANES;
 
+    /// No access waits.
     pub fn new() -> Self {
         Self {
             blocks: [Block::EMPTY; BLOCKS],
@@ -110,16 +115,19 @@ impl<const BLOCKS: usize> Accesses<BLOCKS> {
         }
     }
 
+    /// Accesses in use: slots 0 to one less.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
+    /// No access waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
+    /// Adds an access in the next free slot; `settle` in ticks is what a write takes more than a read.
     #[inline]
     pub fn push(&mut self, extent: &Extent, settle: u32) {
         let (block, lane) = (&mut self.blocks[self.len / LANES], self.len % LANES);
@@ -169,7 +177,7 @@ impl<const BLOCKS: usize> Accesses<BLOCKS> {
     /// The slot that can be reached soonest, and its cost.
     #[inline]
     pub fn nearest(&self, head: Head, angle: u32, curve: &SeekCurve) -> (usize, u32) {
-        debug_assert!(self.len > 0 && Self::SLOTS.is_power_of_two());
+        debug_assert!(self.len > 0 && Self::SLOTS.is_power_of_two() && BLOCKS <= BLOCKS_MOST);
         let slots = Self::SLOTS as u32 - 1;
         // Costs are kept rather than worked out again: that would have to wait for itself, step by step. Whole blocks of slots, so that
         // nothing is left over for a scalar loop; empty slots are out of reach.
@@ -179,15 +187,33 @@ impl<const BLOCKS: usize> Accesses<BLOCKS> {
             let slot = best as usize % LANES;
             return (slot, costs[slot]);
         }
-        let mut costs = [[0; LANES]; BLOCKS];
-        let used = self.len.div_ceil(LANES).min(BLOCKS);
-        let mut best = i32::MAX;
-        for ((number, block), costs) in self.blocks[..used].iter().enumerate().zip(&mut costs) {
-            best = best.min(block.least(number * LANES, slots, head, angle, curve, costs));
-        }
-        let slot = best as usize & slots as usize;
-        (slot, costs[slot / LANES][slot % LANES])
+        nearest_of_many(
+            &self.blocks[..self.len.div_ceil(LANES).min(BLOCKS)],
+            slots,
+            head,
+            angle,
+            curve,
+        )
     }
+}
+
+/// Slot and cost of the nearest, from whole blocks. With vectors of eight lanes where the processor has them: every number comes out the same, since
+/// no step of it depends on how many are worked out at once.
+#[multiversion(targets("x86_64+avx+avx2"))]
+fn nearest_of_many(
+    blocks: &[Block],
+    slots: u32,
+    head: Head,
+    angle: u32,
+    curve: &SeekCurve,
+) -> (usize, u32) {
+    let mut costs = [[0; LANES]; BLOCKS_MOST];
+    let mut best = i32::MAX;
+    for ((number, block), costs) in blocks.iter().enumerate().zip(&mut costs) {
+        best = best.min(block.least(number * LANES, slots, head, angle, curve, costs));
+    }
+    let slot = best as usize & slots as usize;
+    (slot, costs[slot / LANES][slot % LANES])
 }
 
 impl<const BLOCKS: usize> Default for Accesses<BLOCKS> {
@@ -219,6 +245,7 @@ impl Ordering {
         Self { share, age_limit }
     }
 
+    /// Share of decisions by shortest access with `waiting` commands; 1 << 16 is all of them.
     #[inline]
     pub fn share(&self, waiting: usize) -> u32 {
         self.share[waiting.min(SLOTS)]
@@ -258,7 +285,7 @@ pub struct Left {
 /// A waiting command, beside its place in [`Accesses`]: one cache line.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
-pub struct Waiting {
+pub struct QueuedCommand {
     pub tag: u32,
     pub write: bool,
     pub start: Lba,
@@ -277,7 +304,7 @@ pub struct Queue {
     pub accesses: Accesses<{ SLOTS / LANES }>,
     /// Order of arrival.
     serials: [u32; SLOTS],
-    commands: [Waiting; SLOTS],
+    commands: [QueuedCommand; SLOTS],
     /// Where the waiting reads start.
     reads: Filter,
     serial: u32,
@@ -289,11 +316,12 @@ pub struct Queue {
 }
 
 impl Queue {
+    /// No command waits.
     pub fn new() -> Self {
         Self {
             accesses: Accesses::new(),
             serials: [0; SLOTS],
-            commands: [Waiting::default(); SLOTS],
+            commands: [QueuedCommand::default(); SLOTS],
             reads: Filter::new(),
             serial: 0,
             oldest_arrival: Nanos::ZERO,
@@ -302,17 +330,20 @@ impl Queue {
         }
     }
 
+    /// No command waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.accesses.is_empty()
     }
 
+    /// Commands waiting; their slots are 0 to one less.
     pub fn len(&self) -> usize {
         self.accesses.len()
     }
 
+    /// Adds a command, which must have arrived no earlier than those before; `settle` in ticks is what a write takes more.
     #[inline]
-    pub fn push(&mut self, waiting: Waiting, extent: &Extent, settle: u32) {
+    pub fn push(&mut self, waiting: QueuedCommand, extent: &Extent, settle: u32) {
         let slot = self.accesses.len();
         if slot == 0 {
             self.oldest_arrival = waiting.arrival;
@@ -327,8 +358,9 @@ impl Queue {
         self.commands[slot] = waiting;
     }
 
+    /// Removes the command in `slot`; the last one moves to that slot.
     #[inline]
-    pub fn take(&mut self, slot: usize) -> Waiting {
+    pub fn take(&mut self, slot: usize) -> QueuedCommand {
         let last = self.accesses.len() - 1;
         let taken = self.commands[slot];
         self.commands[slot] = self.commands[last];
@@ -379,6 +411,7 @@ impl Queue {
         left
     }
 
+    /// Undoes [`Queue::leave`]; no command may have been taken or added in between.
     #[inline]
     pub fn come_back(&mut self, left: &Left) {
         for (slot, place) in &left.slots[..left.count] {
@@ -386,6 +419,7 @@ impl Queue {
         }
     }
 
+    /// Slot of the command with that tag; None if it does not wait.
     pub fn find(&self, tag: Tag) -> Option<usize> {
         self.commands[..self.accesses.len()]
             .iter()
@@ -401,7 +435,7 @@ impl Queue {
     /// Of the reads that start from `first` up to and with `last` and arrived at `known` or before, the one that
     /// starts lowest.
     pub fn read_within(&self, first: Lba, last: Lba, known: Nanos) -> Option<usize> {
-        let within = |one: &Waiting| {
+        let within = |one: &QueuedCommand| {
             !one.write && first <= one.start && one.start <= last && one.arrival <= known
         };
         (0..self.accesses.len())
@@ -421,7 +455,8 @@ impl Queue {
         oldest
     }
 
-    pub fn command(&self, slot: usize) -> &Waiting {
+    /// The command in `slot`, which must be in use.
+    pub fn command(&self, slot: usize) -> &QueuedCommand {
         &self.commands[slot]
     }
 
@@ -502,7 +537,7 @@ impl Default for Queue {
 
 #[cfg(test)]
 mod tests {
-    use super::super::geometry::Place;
+    use super::super::geometry::TrackPlace;
     use super::super::seek::SeekTimes;
     use super::*;
     use crate::measure::Addresses;
@@ -541,7 +576,7 @@ mod tests {
         let mut queue = Accesses::<{ SLOTS / LANES }>::new();
         for round in 0..5_000u32 {
             while queue.len() <= (round as usize * 7) % SLOTS {
-                let first = Place {
+                let first = TrackPlace {
                     cylinder: random.below(86_000) as u32,
                     track: random.below(500_000) as u32,
                     angle: random.below(1 << 24) as u32,
@@ -580,7 +615,7 @@ mod tests {
         let curve = curve(&spindle);
         let mut random = Addresses::new(3);
         for _ in 0..20_000 {
-            let place = |random: &mut Addresses| Place {
+            let place = |random: &mut Addresses| TrackPlace {
                 cylinder: random.below(300) as u32 * random.below(300) as u32,
                 track: random.below(3) as u32,
                 angle: random.below(1 << 24) as u32,

@@ -21,7 +21,7 @@ const ROUNDING: Nanos = Nanos(1_000);
 
 /// A command as its host saw it.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen {
+pub struct ObservedCommand {
     pub start: Lba,
     pub sectors: Sectors,
     pub write: bool,
@@ -31,7 +31,7 @@ pub struct Seen {
 
 /// The parts of the time from when the arm could turn to a command until it was done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Parts {
+pub struct AccessParts {
     pub seek: Nanos,
     pub rotation: Nanos,
     pub transfer: Nanos,
@@ -44,7 +44,7 @@ pub struct Parts {
 }
 
 /// Commands in the order in which they were done.
-pub fn parts(disk: &Hdd, commands: &[Seen]) -> Vec<Parts> {
+pub fn parts(disk: &Hdd, commands: &[ObservedCommand]) -> Vec<AccessParts> {
     let mut head = Head::default();
     let mut free = Nanos::ZERO;
     let mechanics = &disk.mechanics;
@@ -70,9 +70,9 @@ pub fn parts(disk: &Hdd, commands: &[Seen]) -> Vec<Parts> {
             let answer = mechanics.cached_overhead + mechanics.link_time(seen.sectors);
             let moved = !stays && spent < seek + extent.transfer;
             if spent <= answer + ROUNDING || moved {
-                return Parts {
+                return AccessParts {
                     cached: true,
-                    ..Parts::default()
+                    ..AccessParts::default()
                 };
             }
             free = seen.done;
@@ -93,7 +93,7 @@ pub fn parts(disk: &Hdd, commands: &[Seen]) -> Vec<Parts> {
             };
             let rotation = (rest - own).min(turn);
             let transfer = least + (rest - own - rotation);
-            Parts {
+            AccessParts {
                 seek,
                 rotation,
                 transfer,
@@ -119,10 +119,10 @@ mod tests {
     }
 
     /// Reads one after the other, each given when the one before is done.
-    fn read(starts: &[u64], sectors: u64) -> Vec<(Seen, Parts)> {
+    fn read(starts: &[u64], sectors: u64) -> Vec<(ObservedCommand, AccessParts)> {
         let mut disk = disk();
         let mut now = Nanos::ZERO;
-        let seen: Vec<Seen> = starts
+        let seen: Vec<ObservedCommand> = starts
             .iter()
             .map(|&start| {
                 let given = now;
@@ -139,7 +139,7 @@ mod tests {
                 );
                 now = disk.next_completion().unwrap();
                 disk.complete_next(now);
-                Seen {
+                ObservedCommand {
                     start,
                     sectors,
                     write: false,

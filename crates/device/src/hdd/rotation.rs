@@ -46,10 +46,12 @@ impl Spindle {
         }
     }
 
+    /// Duration of a revolution, rounded down to nanoseconds.
     pub fn turn(&self) -> Nanos {
         Nanos(self.turn_ns as u64)
     }
 
+    /// Duration of a revolution in nanoseconds, unrounded.
     pub fn turn_ns(&self) -> f64 {
         self.turn_ns
     }

@@ -58,6 +58,7 @@ pub struct SeekTimes {
 }
 
 impl SeekCurve {
+    /// The curve in ticks of `spindle`. Seeks of up to `settle_tracks` rise linearly from the track-to-track time.
     pub fn new(times: &SeekTimes, spindle: &Spindle) -> Self {
         let ticks = |ms: f64| spindle.ticks_of(ms * 1e6) as f32;
         let settled_ms = times.a_ms + times.b_ms_per_sqrt_track * libm::sqrt(times.settle_tracks);

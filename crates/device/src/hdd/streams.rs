@@ -1,9 +1,9 @@
 //! Reads that go on where one ended: the buffer or the running read-ahead serves them.
 
-use super::arm::{State, Work};
+use super::arm::{ArmWork, State};
 use super::cache::{Held, Stream, NO_SEGMENT};
 use super::mechanics::Mechanics;
-use super::ncq::{Head, Waiting};
+use super::ncq::{Head, QueuedCommand};
 use super::rotation::Spindle;
 use seekwise_units::{Lba, Nanos, Sectors};
 
@@ -75,7 +75,8 @@ impl State {
         sectors: Sectors,
     ) -> Option<(Lba, usize)> {
         let end = start + sectors;
-        if let (Some(stream), Work::Idle | Work::ReadAhead { .. }) = (self.stream, self.work) {
+        if let (Some(stream), ArmWork::Idle | ArmWork::ReadAhead { .. }) = (self.stream, self.work)
+        {
             let position = Self::stream_position(mechanics, &stream, now);
             self.segments.extend(stream.segment, position);
             // Where it has stopped at its limit the platter has gone on, and the rest needs positioning.
@@ -85,12 +86,12 @@ impl State {
                 && position < stream.limit
                 && (start < self.visit.bound || self.queue.only_follows(start))
             {
-                let waiting = Waiting {
+                let waiting = QueuedCommand {
                     tag,
                     start,
                     sectors,
                     arrival: now,
-                    ..Waiting::default()
+                    ..QueuedCommand::default()
                 };
                 self.read_from_stream(mechanics, now, &stream, &waiting);
                 return None;
@@ -115,7 +116,7 @@ impl State {
         mechanics: &Mechanics,
         from: Nanos,
         stream: &Stream,
-        waiting: &Waiting,
+        waiting: &QueuedCommand,
     ) {
         let end = waiting.start + waiting.sectors;
         let position = Self::stream_position(mechanics, stream, from);
@@ -136,7 +137,7 @@ impl State {
             .max(self.sent_at);
         let completion = earliest + mechanics.link_tail(waiting.sectors);
         self.sent_at = completion;
-        self.work = Work::Command {
+        self.work = ArmWork::Command {
             tag: waiting.tag,
             read: true,
             start: position,

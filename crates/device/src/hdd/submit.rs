@@ -1,10 +1,11 @@
 //! What comes of a command when it arrives: it waits for the arm, or the cache takes it.
 
-use super::arm::{Blocked, State, Work};
+use super::arm::{ArmWork, Blocked, State};
+use super::cache::NO_SEGMENT;
 use super::mechanics::Mechanics;
-use super::ncq::{Head, Waiting};
+use super::ncq::{Head, QueuedCommand};
 use crate::device::{Command, Tag};
-use seekwise_units::{Lba, Nanos};
+use seekwise_units::{Lba, Nanos, Sectors};
 
 impl State {
     /// The cache takes the write, or it waits for room there.
@@ -46,36 +47,57 @@ impl State {
     /// An idle arm turns to what there is from `now` on.
     #[inline]
     fn wake_arm(&mut self, mechanics: &Mechanics, now: Nanos) {
-        if matches!(self.work, Work::Idle) {
+        if matches!(self.work, ArmWork::Idle) {
             self.free_at = self.free_at.max(now);
             self.decide(mechanics);
         }
     }
 
-    /// The command waits for the arm: a write whole, a read, which began at `start`, with the part of it that no segment holds.
-    #[inline]
-    pub(super) fn queue_up(&mut self, mechanics: &Mechanics, mut waiting: Waiting, start: Lba) {
-        let extent = mechanics.geometry.extent(waiting.start, waiting.sectors);
-        let settle = if waiting.write {
+    /// The command waits for the arm: a write whole, a read with the part that no segment holds, `missing`: from which address on, and the
+    /// segment that ends there.
+    #[inline(always)]
+    pub(super) fn queue_up(
+        &mut self,
+        mechanics: &Mechanics,
+        now: Nanos,
+        command: Command,
+        missing: Option<(Lba, usize)>,
+    ) {
+        let (from, segment) = missing.unwrap_or((command.start, NO_SEGMENT));
+        let end = command.start + command.sectors;
+        let sectors = Sectors(end.0 - from.0);
+        let extent = mechanics.geometry.extent(from, sectors);
+        let write = missing.is_none();
+        let settle = if write {
             mechanics.curve.write_settle
         } else {
             0
         };
-        waiting.transfer = extent.transfer;
-        waiting.last = Head {
-            cylinder: extent.last_cylinder,
-            track: extent.last_track,
+        let waiting = QueuedCommand {
+            tag: command.tag.0,
+            write,
+            start: from,
+            sectors,
+            arrival: now,
+            segment,
+            transfer: extent.transfer,
+            last: Head {
+                cylinder: extent.last_cylinder,
+                track: extent.last_track,
+            },
         };
         self.queue.push(waiting, &extent, settle);
         match self.work {
-            Work::Idle => {
-                self.free_at = self.free_at.max(waiting.arrival);
+            ArmWork::Idle => {
+                self.free_at = self.free_at.max(now);
                 self.follower = None;
                 self.decide(mechanics);
             }
-            Work::Command {
-                read: true, end, ..
-            } if !waiting.write && end == start => self.follower = Some(Tag(waiting.tag)),
+            ArmWork::Command {
+                read: true,
+                end: reached,
+                ..
+            } if !write && reached == command.start => self.follower = Some(command.tag),
             _ => {}
         }
     }

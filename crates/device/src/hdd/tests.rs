@@ -66,10 +66,10 @@ proptest! {
                 free.push(tag.0);
                 now = due;
                 long.state.advance(&long.mechanics, due);
-                if let Work::Command { read: true, start, end, media_end, completion, segment, .. } = long.state.work {
+                if let ArmWork::Command { read: true, start, end, media_end, completion, segment, .. } = long.state.work {
                     if completion == due && completion < long.state.link.next() {
                         let (mechanics, state) = (&long.mechanics, &mut *long.state);
-                        (state.work, state.free_at) = (Work::Idle, media_end);
+                        (state.work, state.free_at) = (ArmWork::Idle, media_end);
                         let segment = state.segments.store(start, end, segment);
                         state.begin_stream(mechanics, end, segment, media_end);
                         state.decide(mechanics);

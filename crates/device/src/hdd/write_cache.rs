@@ -5,12 +5,14 @@
 //! Not modelled:  contents, media-based caches.
 
 use super::geometry::{Extent, Geometry};
-use super::ncq::{Accesses, Head, LANES};
+use super::ncq::{Accesses, Head, ACCESSES_MOST, LANES};
 use super::rotation::Spindle;
 use super::seek::SeekCurve;
+use multiversion::multiversion;
 use seekwise_units::{Lba, Nanos, Sectors};
+use std::ops::Range;
 
-pub const DIRTY_MAX: usize = 128;
+pub const DIRTY_MAX: usize = ACCESSES_MOST;
 /// Adjacent writes are joined up to 1 MiB, so that one destaging does not hold up reads for long.
 const JOINED_SECTORS_MAX: u64 = 2048;
 const FLUSHES_MAX: usize = 32;
@@ -42,8 +44,8 @@ pub struct WriteCache {
     accesses: Accesses<{ DIRTY_MAX / LANES }>,
     extents: [DirtyExtent; DIRTY_MAX],
     /// First sector of each extent, its low half, and its length: looked through side by side.
-    firsts: [u32; DIRTY_MAX],
-    lengths: [u32; DIRTY_MAX],
+    firsts: Sides,
+    lengths: Sides,
     extents_max: usize,
     sectors: u64,
     sectors_max: u64,
@@ -54,13 +56,32 @@ pub struct WriteCache {
     flush_count: usize,
 }
 
+type Sides = [[u32; LANES]; DIRTY_MAX / LANES];
+
+/// The first of `blocks` in which an extent holds, or ends at, the sector with the low half `low`.
+#[multiversion(targets("x86_64+avx+avx2"))]
+fn block_near(firsts: &Sides, lengths: &Sides, blocks: Range<usize>, low: u32) -> Option<usize> {
+    let (firsts, lengths) = (&firsts[..blocks.end], &lengths[..blocks.end]);
+    for block in blocks {
+        let mut near = [0; LANES];
+        for lane in 0..LANES {
+            near[lane] = u32::from(low.wrapping_sub(firsts[block][lane]) <= lengths[block][lane]);
+        }
+        if near != [0; LANES] {
+            return Some(block);
+        }
+    }
+    None
+}
+
 impl WriteCache {
+    /// An empty cache. `extents_max` 0 turns it off; [`DIRTY_MAX`] is the most.
     pub fn new(extents_max: usize, sectors_max: Sectors) -> Self {
         Self {
             accesses: Accesses::new(),
             extents: [DirtyExtent::default(); DIRTY_MAX],
-            firsts: [0; DIRTY_MAX],
-            lengths: [0; DIRTY_MAX],
+            firsts: [[0; LANES]; DIRTY_MAX / LANES],
+            lengths: [[0; LANES]; DIRTY_MAX / LANES],
             extents_max: extents_max.min(DIRTY_MAX),
             sectors: 0,
             sectors_max: sectors_max.0,
@@ -71,14 +92,17 @@ impl WriteCache {
         }
     }
 
+    /// Whether writes may be accepted before they are on the platters.
     pub fn enabled(&self) -> bool {
         self.extents_max > 0
     }
 
+    /// Nothing waits to be written; an extent may still be on its way to the platter.
     pub fn is_empty(&self) -> bool {
         self.accesses.is_empty()
     }
 
+    /// No further extent fits.
     pub fn is_full(&self) -> bool {
         // What is on its way to the platter keeps its place until it is there.
         self.accesses.len() + usize::from(self.in_flight.is_some()) >= self.extents_max
@@ -92,6 +116,7 @@ impl WriteCache {
             && self.sectors + sectors.0 <= self.sectors_max
     }
 
+    /// Whether a flush waits for dirty data.
     pub fn flush_pending(&self) -> bool {
         self.flush_count > 0
     }
@@ -103,6 +128,7 @@ impl WriteCache {
             .map_or(Nanos::NEVER, |flush| flush.arrival)
     }
 
+    /// Nothing waits and nothing is on its way to the platter.
     pub fn clean(&self) -> bool {
         self.accesses.is_empty() && self.in_flight.is_none()
     }
@@ -115,20 +141,15 @@ impl WriteCache {
     #[inline]
     fn around(&self, at: Lba, mut look: impl FnMut(usize, &DirtyExtent)) {
         let low = at.0 as u32;
-        let count = self.accesses.len();
-        for block in (0..count).step_by(LANES) {
-            let firsts: &[u32] = &self.firsts[block..block + LANES];
-            let lengths: &[u32] = &self.lengths[block..block + LANES];
-            let mut any = false;
-            for lane in 0..LANES {
-                any |= low.wrapping_sub(firsts[lane]) <= lengths[lane];
+        let blocks = self.accesses.len().div_ceil(LANES);
+        let mut block = 0;
+        while let Some(near) = block_near(&self.firsts, &self.lengths, block..blocks, low) {
+            // Addresses 2 TiB apart have the same low half, and what stands behind the last extent is left over: `look` sees which is meant.
+            let found = self.dirty().iter().enumerate();
+            for (slot, dirty) in found.skip(near * LANES).take(LANES) {
+                look(slot, dirty);
             }
-            if any {
-                // Addresses 2 TiB apart have the same low half, and what stands behind the last extent is left over: `look` sees which is meant.
-                for (slot, dirty) in self.dirty().iter().enumerate().skip(block).take(LANES) {
-                    look(slot, dirty);
-                }
-            }
+            block = near + 1;
         }
     }
 
@@ -171,7 +192,7 @@ impl WriteCache {
                 let dirty = &mut self.extents[slot];
                 dirty.sectors.0 += sectors.0;
                 dirty.extent = geometry.extent(dirty.start, dirty.sectors);
-                self.lengths[slot] = dirty.sectors.0 as u32;
+                self.lengths[slot / LANES][slot % LANES] = dirty.sectors.0 as u32;
                 self.sectors += sectors.0;
                 return true;
             }
@@ -182,8 +203,8 @@ impl WriteCache {
         let slot = self.accesses.len();
         let extent = geometry.extent(start, sectors);
         self.accesses.push(&extent, settle);
-        self.firsts[slot] = start.0 as u32;
-        self.lengths[slot] = sectors.0 as u32;
+        self.firsts[slot / LANES][slot % LANES] = start.0 as u32;
+        self.lengths[slot / LANES][slot % LANES] = sectors.0 as u32;
         self.extents[slot] = DirtyExtent {
             start,
             sectors,
@@ -211,14 +232,15 @@ impl WriteCache {
         let taken = self.extents[slot];
         let last = self.accesses.len() - 1;
         self.extents[slot] = self.extents[last];
-        self.firsts[slot] = self.firsts[last];
-        self.lengths[slot] = self.lengths[last];
+        self.firsts[slot / LANES][slot % LANES] = self.firsts[last / LANES][last % LANES];
+        self.lengths[slot / LANES][slot % LANES] = self.lengths[last / LANES][last % LANES];
         self.accesses.swap_remove(slot);
         self.sectors -= taken.sectors.0;
         self.in_flight = Some(taken.serial);
         taken
     }
 
+    /// The extent that [`WriteCache::begin`] took out is on the platter.
     pub fn end(&mut self) {
         self.in_flight = None;
     }

@@ -144,6 +144,7 @@ pub struct Ssd {
 }
 
 impl Ssd {
+    /// An idle drive. With `aged` its flash has been filled and overwritten at random, otherwise it is empty.
     pub fn new(parameters: SsdParameters) -> Self {
         let pages = parameters.capacity.bytes().0 / PAGE_BYTES;
         let mut ftl = Ftl::new(pages, parameters.spare);

@@ -53,6 +53,7 @@ impl Base {
         }
     }
 
+    /// Slot of the request that holds the driver's `tag`.
     #[inline]
     pub fn slot_of(&self, tag: u32) -> u32 {
         self.slot_of_tag[tag as usize]

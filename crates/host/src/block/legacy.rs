@@ -83,6 +83,7 @@ pub struct LegacyQueue<S> {
 }
 
 impl<S: Scheduler> LegacyQueue<S> {
+    /// An empty queue; the driver takes `depth` requests at once.
     pub fn new(policy: S, limits: LegacyLimits, depth: u32) -> Self {
         let requests = limits.requests.nr_requests as usize * 3;
         Self {
@@ -254,6 +255,107 @@ impl<S: Scheduler> LegacyQueue<S> {
         true
     }
 
+    /// Makes `bio` part of a request that waits in the scheduler. False if it fits none.
+    #[inline(always)]
+    fn merge_into_waiting<D: Driver, O: Observer>(
+        &mut self,
+        now: Nanos,
+        bio: &Bio,
+        driver: &mut D,
+        observer: &mut O,
+    ) -> bool {
+        if self.policy.waiting() == 0 {
+            return false;
+        }
+        self.base.merger.gone = None;
+        let Base { table, merger, .. } = &mut self.base;
+        let Some(merged) = merger.try_merge(now, table, &mut self.policy, bio) else {
+            return false;
+        };
+        observer.note(now, Event::Merged(bio, merged.front));
+        if let Some(Gone {
+            direction, sync, ..
+        }) = self.base.merger.gone.take()
+        {
+            // Two waiting requests became one. A bio that somebody waits for may have joined two of the other kind.
+            let pool = self.pool_of(direction, sync);
+            self.release(now, pool);
+        }
+        self.after_arrival(now, bio.unplug, driver, observer);
+        true
+    }
+
+    /// The task sleeps until its pool has room.
+    fn sleep<D: Driver, O: Observer>(
+        &mut self,
+        now: Nanos,
+        bio: &Bio,
+        driver: &mut D,
+        observer: &mut O,
+    ) {
+        let pool = self.pool_of(bio.direction, bio.sync);
+        self.pools[pool].sleepers.push_back(bio.process);
+        // Linux 2.6.23 block/ll_rw_blk.c, get_request_wait: a task that must sleep for a request unplugs first.
+        self.flush_task_plug(now, driver, observer);
+        if self.plugged {
+            self.unplug();
+            self.run(now, driver, observer);
+        }
+    }
+
+    /// Starts a request that is alone and need not wait for others, if drive and policy let it through at once.
+    #[inline(always)]
+    fn pass<D: Driver, O: Observer>(
+        &mut self,
+        now: Nanos,
+        slot: u32,
+        bio: &Bio,
+        driver: &mut D,
+        observer: &mut O,
+    ) -> bool {
+        let runs_now = self.plug == LegacyPlug::Task || bio.unplug;
+        if !runs_now || self.base.plugging || self.base.free_tags.is_empty() {
+            return false;
+        }
+        let request = self.base.table.get(slot).request;
+        if !self.policy.pass(now, &request) {
+            return false;
+        }
+        self.unplug();
+        observer.note(now, Event::Inserted(&request));
+        observer.note(now, Event::Issued(&request));
+        self.start(now, slot, Access::from(bio), driver, observer);
+        true
+    }
+
+    /// A new request goes to the task's plug, or to the scheduler, which may run the queue.
+    #[inline(always)]
+    fn queue_request<D: Driver, O: Observer>(
+        &mut self,
+        now: Nanos,
+        slot: u32,
+        bio: &Bio,
+        driver: &mut D,
+        observer: &mut O,
+    ) {
+        if self.base.plugging {
+            self.base.plug.push(slot);
+            if self.base.plug.len() >= 32 {
+                self.flush_task_plug(now, driver, observer);
+            }
+            return;
+        }
+        self.base.insert(now, slot, &mut self.policy, observer);
+        match self.plug {
+            LegacyPlug::Task => self.run(now, driver, observer),
+            LegacyPlug::Queue { .. } => {
+                let waiting = self.base.table.used() - self.in_drive as usize;
+                let opens = bio.unplug || waiting >= UNPLUG_REQUESTS;
+                self.after_arrival(now, opens, driver, observer);
+            }
+        }
+    }
+
     fn make_batcher(&mut self, now: Nanos, process: ProcessId) {
         self.batchers.retain(|b| b.process != process);
         self.batchers.push(Batcher {
@@ -303,32 +405,11 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
             observer.note(now, Event::Merged(bio, false));
             return Submission::Accepted;
         }
-        if self.policy.waiting() != 0 {
-            self.base.merger.gone = None;
-            let Base { table, merger, .. } = &mut self.base;
-            if let Some(merged) = merger.try_merge(now, table, &mut self.policy, bio) {
-                observer.note(now, Event::Merged(bio, merged.front));
-                if let Some(Gone {
-                    direction, sync, ..
-                }) = self.base.merger.gone.take()
-                {
-                    // Two waiting requests became one. A bio that somebody waits for may have joined two of the other kind.
-                    let pool = self.pool_of(direction, sync);
-                    self.release(now, pool);
-                }
-                self.after_arrival(now, bio.unplug, driver, observer);
-                return Submission::Accepted;
-            }
+        if self.merge_into_waiting(now, bio, driver, observer) {
+            return Submission::Accepted;
         }
         if !self.admit(now, bio) {
-            let pool = self.pool_of(bio.direction, bio.sync);
-            self.pools[pool].sleepers.push_back(bio.process);
-            // Linux 2.6.23 block/ll_rw_blk.c, get_request_wait: a task that must sleep for a request unplugs first.
-            self.flush_task_plug(now, driver, observer);
-            if self.plugged {
-                self.unplug();
-                self.run(now, driver, observer);
-            }
+            self.sleep(now, bio, driver, observer);
             return Submission::Blocked;
         }
         let empty = self.policy.waiting() == 0 && self.dispatched == NONE;
@@ -339,33 +420,10 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
             }
         }
         let slot = self.base.table.allocate(now, bio);
-        let runs_now = self.plug == LegacyPlug::Task || bio.unplug;
-        if empty && runs_now && !self.base.plugging && !self.base.free_tags.is_empty() {
-            let request = self.base.table.get(slot).request;
-            if self.policy.pass(now, &request) {
-                self.unplug();
-                observer.note(now, Event::Inserted(&request));
-                observer.note(now, Event::Issued(&request));
-                self.start(now, slot, Access::from(bio), driver, observer);
-                return Submission::Accepted;
-            }
-        }
-        if self.base.plugging {
-            self.base.plug.push(slot);
-            if self.base.plug.len() >= 32 {
-                self.flush_task_plug(now, driver, observer);
-            }
+        if empty && self.pass(now, slot, bio, driver, observer) {
             return Submission::Accepted;
         }
-        self.base.insert(now, slot, &mut self.policy, observer);
-        match self.plug {
-            LegacyPlug::Task => self.run(now, driver, observer),
-            LegacyPlug::Queue { .. } => {
-                let waiting = self.base.table.used() - self.in_drive as usize;
-                let opens = bio.unplug || waiting >= UNPLUG_REQUESTS;
-                self.after_arrival(now, opens, driver, observer);
-            }
-        }
+        self.queue_request(now, slot, bio, driver, observer);
         Submission::Accepted
     }
 

@@ -32,7 +32,7 @@ pub struct Merger {
     pub merges: u64,
 }
 
-enum Kind {
+enum MergeKind {
     Back,
     Front,
 }
@@ -53,6 +53,7 @@ pub struct Merged {
 }
 
 impl Merger {
+    /// Nothing to merge with so far. `nomerges` as in sysfs; `requests` sizes the index.
     pub fn new(rule: MergeRule, max_sectors: Sectors, nomerges: u8, requests: usize) -> Self {
         let buckets = (requests.max(16) * 2).next_power_of_two();
         Self {
@@ -180,7 +181,7 @@ impl Merger {
         let mut at = self.by_end[self.bucket(bio.start)];
         while at != NONE {
             if table.end(at) == bio.start && Self::allowed(table, policy, at, bio) {
-                return self.apply(now, table, policy, at, bio, Kind::Back);
+                return self.apply(now, table, policy, at, bio, MergeKind::Back);
             }
             at = table.get(at).next_by_end;
         }
@@ -188,7 +189,7 @@ impl Merger {
             .front_merge_candidate(&bio.request(RequestId(NONE), now))?
             .0;
         Self::allowed(table, policy, front, bio).then_some(())?;
-        self.apply(now, table, policy, front, bio, Kind::Front)
+        self.apply(now, table, policy, front, bio, MergeKind::Front)
     }
 
     /// See [`super::BlockQueue::room_behind`]: only the request of the last merge is looked at.
@@ -233,11 +234,11 @@ impl Merger {
         None
     }
 
-    fn touches(table: &Table, slot: u32, bio: &Bio) -> Option<Kind> {
+    fn touches(table: &Table, slot: u32, bio: &Bio) -> Option<MergeKind> {
         if table.end(slot) == bio.start {
-            Some(Kind::Back)
+            Some(MergeKind::Back)
         } else if table.get(slot).request.start == bio.start + bio.sectors {
-            Some(Kind::Front)
+            Some(MergeKind::Front)
         } else {
             None
         }
@@ -261,7 +262,7 @@ impl Merger {
         policy: &mut S,
         slot: u32,
         bio: &Bio,
-        kind: Kind,
+        kind: MergeKind,
     ) -> Option<Merged> {
         let sectors = Sectors(table.get(slot).request.sectors.0 + bio.sectors.0);
         if sectors > self.max_sectors {
@@ -272,7 +273,7 @@ impl Merger {
             }
             return None;
         }
-        let front = matches!(kind, Kind::Front);
+        let front = matches!(kind, MergeKind::Front);
         let start = if front {
             bio.start
         } else {

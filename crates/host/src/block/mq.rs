@@ -16,6 +16,7 @@
 //! Not modelled:  several hardware queues, queue runs moved to a worker thread, requeues by the driver, flush machinery.
 
 use super::base::{Base, Limits};
+use super::merge::Gone;
 use super::table::{State, NONE};
 use super::tags::Tags;
 use super::wbt::Throttle;
@@ -53,7 +54,6 @@ pub struct MqQueue<S> {
     dispatch_list: VecDeque<u32>,
     busyness: Busyness,
     takes_many: bool,
-    /// A completion leaves the run to a kernel thread, and one is due.
     /// A request waited for a driver tag when the queue was run: the next completion runs it again.
     restart: bool,
     /// When the policy is asked again that dispatched nothing.
@@ -65,6 +65,7 @@ pub struct MqQueue<S> {
 }
 
 impl<S: Scheduler> MqQueue<S> {
+    /// An empty queue; the driver has `depth` tags. `throttle`: write-back throttling, None when it is off.
     pub fn new(policy: S, limits: MqLimits, depth: u32, throttle: Option<Throttle>) -> Self {
         let requests = limits.requests.nr_requests;
         let kernel = limits.kernel;
@@ -100,7 +101,7 @@ impl<S: Scheduler> MqQueue<S> {
         self.start(now, slot, access, driver, observer);
     }
 
-    #[inline]
+    #[inline(always)]
     fn start<D: Driver, O: Observer>(
         &mut self,
         now: Nanos,
@@ -285,6 +286,98 @@ impl<S: Scheduler> MqQueue<S> {
         slot
     }
 
+    /// A request for `bio` passes the scheduler by if a scheduler tag is free too.
+    #[inline(always)]
+    fn goes_straight(&self, bio: &Bio) -> bool {
+        self.limits.direct
+            && !self.base.plugging
+            && self.next == NONE
+            && self.policy.waiting() == 0
+            && !self.base.free_tags.is_empty()
+            && (bio.sync || self.throttle.is_none())
+    }
+
+    /// Makes `bio` part of a request that waits in the scheduler. False if it fits none.
+    #[inline(always)]
+    fn merge_into_waiting<D: Driver, O: Observer>(
+        &mut self,
+        now: Nanos,
+        bio: &Bio,
+        driver: &mut D,
+        observer: &mut O,
+    ) -> bool {
+        if self.policy.waiting() == 0 {
+            return false;
+        }
+        let Base { table, merger, .. } = &mut self.base;
+        let Some(merged) = merger.try_merge(now, table, &mut self.policy, bio) else {
+            return false;
+        };
+        if let Some(gone) = self.base.merger.gone.take() {
+            self.joined(gone);
+        }
+        observer.note(now, Event::Merged(bio, merged.front));
+        if self.next == NONE {
+            self.run(now, driver, observer);
+        }
+        true
+    }
+
+    /// The task sleeps for a scheduler tag, or until write-back throttling admits it.
+    fn sleep<D: Driver, O: Observer>(
+        &mut self,
+        now: Nanos,
+        bio: &Bio,
+        throttled: bool,
+        driver: &mut D,
+        observer: &mut O,
+    ) {
+        // A sleeping task flushes its plug first.
+        if !self.base.plug.is_empty() {
+            self.flush_plug(now, observer);
+            self.run(now, driver, observer);
+        }
+        match &mut self.tags {
+            Some(tags) if !throttled => tags.sleep(&self.policy, bio),
+            _ => self.sleepers.push_back(bio.process),
+        }
+    }
+
+    /// A new request goes to the task's plug, or to the scheduler, which runs the queue.
+    #[inline(always)]
+    fn queue_request<D: Driver, O: Observer>(
+        &mut self,
+        now: Nanos,
+        slot: u32,
+        bio: &Bio,
+        driver: &mut D,
+        observer: &mut O,
+    ) {
+        if self.base.plugging {
+            self.base.plug.push(slot);
+            if self.base.plug.len() >= PLUG_REQUESTS || bio.sectors >= PLUG_SECTORS {
+                self.flush_plug(now, observer);
+                self.run(now, driver, observer);
+            }
+        } else if self.is_quiet() {
+            self.insert_and_run(now, slot, Access::from(bio), driver, observer);
+        } else {
+            self.base.insert(now, slot, &mut self.policy, observer);
+            self.run(now, driver, observer);
+        }
+    }
+
+    /// A waiting request became part of another one: its tag is free, and write-back throttling counts it no longer
+    /// (Linux v6.1 block/blk-merge.c: blk_mq_sched_try_merge; block/blk-mq.c: blk_mq_free_request; block/blk-wbt.c: wbt_done).
+    #[cold]
+    fn joined(&mut self, gone: Gone) {
+        if let Some(throttle) = &mut self.throttle {
+            throttle.joined(gone.direction, gone.sync);
+        }
+        self.free_tag(gone.slot);
+        self.base.woken.extend(self.sleepers.pop_front());
+    }
+
     /// The tag of a request that is over: done, or part of another one.
     #[inline]
     fn free_tag(&mut self, slot: u32) {
@@ -323,13 +416,7 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
             observer.note(now, Event::Merged(bio, false));
             return Submission::Accepted;
         }
-        if self.limits.direct
-            && !self.base.plugging
-            && self.next == NONE
-            && self.policy.waiting() == 0
-            && !self.base.free_tags.is_empty()
-            && (bio.sync || self.throttle.is_none())
-        {
+        if self.goes_straight(bio) {
             if let Some(tag) = self.take_tag(bio) {
                 let slot = self.allocate(now, bio, tag);
                 observer.note(now, Event::Inserted(&self.base.table.get(slot).request));
@@ -337,18 +424,8 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
                 return Submission::Accepted;
             }
         }
-        if self.policy.waiting() != 0 && !again {
-            let Base { table, merger, .. } = &mut self.base;
-            if let Some(merged) = merger.try_merge(now, table, &mut self.policy, bio) {
-                if let Some(gone) = self.base.merger.gone.take() {
-                    self.free_tag(gone.slot);
-                }
-                observer.note(now, Event::Merged(bio, merged.front));
-                if self.next == NONE {
-                    self.run(now, driver, observer);
-                }
-                return Submission::Accepted;
-            }
+        if !again && self.merge_into_waiting(now, bio, driver, observer) {
+            return Submission::Accepted;
         }
         let throttled = match &mut self.throttle {
             Some(throttle) => !throttle.admits(now, bio),
@@ -367,33 +444,14 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
             }
         }
         let Some(tag) = tag else {
-            // A sleeping task flushes its plug first.
-            if !self.base.plug.is_empty() {
-                self.flush_plug(now, observer);
-                self.run(now, driver, observer);
-            }
-            match &mut self.tags {
-                Some(tags) if !throttled => tags.sleep(&self.policy, bio),
-                _ => self.sleepers.push_back(bio.process),
-            }
+            self.sleep(now, bio, throttled, driver, observer);
             return Submission::Blocked;
         };
         if let Some(throttle) = &mut self.throttle {
             throttle.allocated(now, bio);
         }
         let slot = self.allocate(now, bio, tag);
-        if self.base.plugging {
-            self.base.plug.push(slot);
-            if self.base.plug.len() >= PLUG_REQUESTS || bio.sectors >= PLUG_SECTORS {
-                self.flush_plug(now, observer);
-                self.run(now, driver, observer);
-            }
-        } else if self.is_quiet() {
-            self.insert_and_run(now, slot, Access::from(bio), driver, observer);
-        } else {
-            self.base.insert(now, slot, &mut self.policy, observer);
-            self.run(now, driver, observer);
-        }
+        self.queue_request(now, slot, bio, driver, observer);
         Submission::Accepted
     }
 

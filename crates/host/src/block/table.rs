@@ -22,7 +22,7 @@ pub enum State {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Entry {
+pub struct TableEntry {
     pub request: Request,
     pub token: u32,
     pub token_sectors: Sectors,
@@ -49,7 +49,7 @@ struct Link {
 
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    entries: Vec<Entry>,
+    entries: Vec<TableEntry>,
     free: Vec<u32>,
     links: Vec<Link>,
     free_links: Vec<u32>,
@@ -57,6 +57,7 @@ pub struct Table {
 }
 
 impl Table {
+    /// No request; memory for `count`, more is taken when needed.
     pub fn with_capacity(count: usize) -> Self {
         Self {
             entries: Vec::with_capacity(count),
@@ -67,25 +68,29 @@ impl Table {
         }
     }
 
+    /// Requests that have a slot.
     pub fn used(&self) -> usize {
         self.used
     }
 
+    /// The request in `slot`; of a free slot, the one that was there last.
     #[inline]
-    pub fn get(&self, slot: u32) -> &Entry {
+    pub fn get(&self, slot: u32) -> &TableEntry {
         &self.entries[slot as usize]
     }
 
+    /// The request in `slot`, to be changed.
     #[inline]
-    pub fn get_mut(&mut self, slot: u32) -> &mut Entry {
+    pub fn get_mut(&mut self, slot: u32) -> &mut TableEntry {
         &mut self.entries[slot as usize]
     }
 
+    /// Makes a request of `bio`, allocated at `now`, and returns its slot.
     #[inline(always)]
     pub fn allocate(&mut self, now: Nanos, bio: &Bio) -> u32 {
         self.used += 1;
         let slot = self.free.pop().unwrap_or(self.entries.len() as u32);
-        let entry = Entry {
+        let entry = TableEntry {
             request: bio.request(RequestId(slot), now),
             token: bio.token,
             token_sectors: bio.sectors,
@@ -106,6 +111,7 @@ impl Table {
         slot
     }
 
+    /// The slot is free for another request.
     #[inline]
     pub fn release(&mut self, slot: u32) {
         self.used -= 1;
@@ -178,6 +184,7 @@ impl Table {
         self.release(slot);
     }
 
+    /// The sector after the last one of the request in `slot`.
     pub fn end(&self, slot: u32) -> Lba {
         self.get(slot).request.end()
     }

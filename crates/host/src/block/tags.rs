@@ -73,6 +73,7 @@ pub struct TagMap {
 }
 
 impl TagMap {
+    /// All tags free. The words of `layout` must be a power of two long.
     pub fn new(layout: TagWords) -> Self {
         let words = (0..layout.tags.div_ceil(layout.word))
             .map(|index| Word {
@@ -154,6 +155,7 @@ impl TagMap {
         None
     }
 
+    /// The tag is free; the next search begins at it.
     pub fn put(&mut self, tag: u32) {
         let within = self.layout.word - 1;
         self.words[(tag >> self.shift) as usize].freed |= 1 << (tag & within);
@@ -214,6 +216,7 @@ impl Waiters {
         }
     }
 
+    /// Puts a task to sleep in the next of the eight queues.
     pub fn sleep(&mut self, waiter: Waiter) {
         self.queues[self.next_wait].push_back(waiter);
         self.next_wait = (self.next_wait + 1) % WAIT_QUEUES;
@@ -226,6 +229,7 @@ impl Waiters {
         self.next_wait = (self.next_wait + 1) % WAIT_QUEUES;
     }
 
+    /// No task sleeps.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -323,6 +327,7 @@ impl Tags {
         }
     }
 
+    /// A free tag for a request like `bio`; None if the policy's limit leaves none.
     #[inline]
     pub fn take<S: Scheduler>(&mut self, policy: &S, bio: &Bio) -> Option<u32> {
         let depth = self.depth(policy, bio);
@@ -340,6 +345,7 @@ impl Tags {
         self.of_slot[slot as usize] = tag;
     }
 
+    /// The submitter of `bio` found no tag and sleeps for one, under the limit of its first try.
     pub fn sleep<S: Scheduler>(&mut self, policy: &S, bio: &Bio) {
         let depth = self.depth(policy, bio);
         self.again.retain(|waiter| waiter.process != bio.process);

@@ -35,6 +35,7 @@ pub struct Throttle {
 }
 
 impl Throttle {
+    /// No write is in flight. `device_depth`: the queue's depth as throttling sees it.
     pub fn new(latency_target: Nanos, device_depth: u32) -> Self {
         Self {
             latency_target,
@@ -90,10 +91,12 @@ impl Throttle {
         self.window_end != Nanos::NEVER
     }
 
+    /// Whether a request for `bio` may be allocated now; reads and sync writes always may.
     pub fn admits(&mut self, now: Nanos, bio: &Bio) -> bool {
         !Self::throttles(bio.direction, bio.sync) || self.in_flight < self.limit(now)
     }
 
+    /// A request was allocated for `bio`; the first throttled write starts the window.
     pub fn allocated(&mut self, now: Nanos, bio: &Bio) {
         if Self::throttles(bio.direction, bio.sync) {
             self.in_flight += 1;
@@ -105,12 +108,21 @@ impl Throttle {
         }
     }
 
+    /// A request went to the drive; of reads the first since one completed is remembered.
     pub fn issued(&mut self, now: Nanos, request: &Request) {
         if request.direction == Direction::Read && self.oldest_read.is_none() {
             self.oldest_read = Some(now);
         }
     }
 
+    /// A waiting request became part of another one.
+    pub fn joined(&mut self, direction: Direction, sync: bool) {
+        if Self::throttles(direction, sync) {
+            self.in_flight -= 1;
+        }
+    }
+
+    /// The drive is done with a request; a read's latency counts from its allocation.
     pub fn completed(&mut self, now: Nanos, request: &Request) {
         if Self::throttles(request.direction, request.sync) {
             self.in_flight -= 1;
@@ -132,6 +144,7 @@ impl Throttle {
         Nanos((WINDOW.0 as f64 / divisor) as u64)
     }
 
+    /// When the running window ends; never before the first throttled write.
     pub fn timer(&self) -> Nanos {
         self.window_end
     }

@@ -16,12 +16,14 @@ fn mask(from: u64, count: u64) -> u64 {
 }
 
 impl Bits {
+    /// An empty set; memory for numbers below `numbers`, more is taken when needed.
     pub fn with_capacity(numbers: u64) -> Self {
         Self {
             words: vec![0; numbers.div_ceil(64) as usize],
         }
     }
 
+    /// Whether `number` is in the set; false beyond its memory.
     #[inline]
     pub fn get(&self, number: u64) -> bool {
         self.words
@@ -93,6 +95,7 @@ impl Bits {
         self.apply(from, count, false)
     }
 
+    /// Empties the set and keeps its memory.
     pub fn clear_all(&mut self) {
         self.words.fill(0);
     }

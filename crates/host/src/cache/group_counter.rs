@@ -21,6 +21,7 @@ pub struct GroupCounter {
 }
 
 impl GroupCounter {
+    /// Counters at zero; they lag from 5.16 on and are exact before.
     pub fn of(version: Version) -> Self {
         Self {
             lag: if version >= Version(5, 16, 0) { 130 } else { 0 },

@@ -28,6 +28,7 @@ pub struct MetadataCache {
 }
 
 impl MetadataCache {
+    /// No block is in memory. `sifted`: pages leave the active list however short it is.
     pub fn new(sifted: bool) -> Self {
         Self {
             sifted,
@@ -71,6 +72,7 @@ impl MetadataCache {
         self.used.insert(block, cache.added());
     }
 
+    /// No block is in memory any more.
     pub fn clear(&mut self) {
         self.used.clear();
     }

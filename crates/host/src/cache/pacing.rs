@@ -45,6 +45,7 @@ impl Domain {
         }
     }
 
+    /// Pages that may be dirty in all: the share that `dirty_ratio` gives.
     pub fn threshold(&self) -> u64 {
         self.threshold
     }
@@ -106,7 +107,7 @@ impl Domain {
 
 /// What is dirty or being written, in pages.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Seen {
+pub struct DirtyPages {
     /// Of the group as its counters say, which lag.
     pub group: u64,
     /// Of the machine.
@@ -117,7 +118,7 @@ pub struct Seen {
     pub written_ever: u64,
 }
 
-impl Seen {
+impl DirtyPages {
     /// Of a machine that writes to one device; `group`: what the group's counters say.
     pub fn of_device(group: u64, dirty: u64, dirtied_ever: u64, written_ever: u64) -> Self {
         Self {
@@ -177,6 +178,7 @@ pub struct Pacing {
 }
 
 impl Pacing {
+    /// Begins with the kernel's first guess of the device's bandwidth; `hz` is ticks per second.
     pub fn new(hz: u32, group: Domain, machine: Domain) -> Self {
         Self {
             hz: u64::from(hz),
@@ -220,13 +222,13 @@ impl Pacing {
     }
 
     /// A flusher's look, which follows the drive only.
-    pub fn flusher_looks(&mut self, tick: u64, seen: &Seen) {
+    pub fn flusher_looks(&mut self, tick: u64, seen: &DirtyPages) {
         if self.estimate_due(tick) {
             self.estimate(tick, seen, false);
         }
     }
 
-    fn estimate(&mut self, tick: u64, seen: &Seen, rates: bool) {
+    fn estimate(&mut self, tick: u64, seen: &DirtyPages, rates: bool) {
         let elapsed = (tick - self.looked).max(1);
         if rates {
             let dirty_rate = (seen.dirtied_ever - self.dirtied_then) * self.hz / elapsed;
@@ -258,7 +260,7 @@ impl Pacing {
         self.looked = tick;
     }
 
-    fn position_of(&self, domain: &Domain, dirty: u64, seen: &Seen) -> i64 {
+    fn position_of(&self, domain: &Domain, dirty: u64, seen: &DirtyPages) -> i64 {
         domain.position(dirty, seen.device, seen.written_ever > 0, self.bandwidth)
     }
 
@@ -291,17 +293,10 @@ impl Pacing {
     }
 
     /// A writer looks at the limits.
-    pub fn writer_looks(&mut self, tick: u64, writer: &mut Writer, seen: &Seen) -> Verdict {
+    pub fn writer_looks(&mut self, tick: u64, writer: &mut Writer, seen: &DirtyPages) -> Verdict {
         let over = seen.group > self.group.free_run() || seen.machine > self.machine.free_run();
         if !over {
-            let room = |domain: &Domain, dirty: u64| match domain.threshold.saturating_sub(dirty) {
-                0 => 1,
-                room => 1 << (room.ilog2() / 2),
-            };
-            writer.look_after =
-                room(&self.group, seen.group).min(room(&self.machine, seen.machine));
-            writer.dirtied = 0;
-            writer.paused = tick;
+            self.let_run(tick, writer, seen);
             return Verdict::Free;
         }
         self.exceeded = seen.device > 0
@@ -329,15 +324,7 @@ impl Pacing {
         };
         let pause = period as i64 - since;
         if pause < pause_min as i64 {
-            if pause < -(self.hz as i64) {
-                writer.paused = tick;
-                writer.dirtied = 0;
-            } else if period > 0 {
-                writer.paused += period;
-                writer.dirtied = 0;
-            } else if writer.look_after <= writer.dirtied {
-                writer.look_after += writer.dirtied;
-            }
+            self.skip_pause(tick, writer, period, pause);
             return Verdict::GoOn;
         }
         let mut from = tick;
@@ -352,6 +339,30 @@ impl Pacing {
         Verdict::Sleep {
             ticks: pause,
             again: false,
+        }
+    }
+
+    /// Below the limits: the more room there is, the later the writer looks again.
+    fn let_run(&self, tick: u64, writer: &mut Writer, seen: &DirtyPages) {
+        let room = |domain: &Domain, dirty: u64| match domain.threshold.saturating_sub(dirty) {
+            0 => 1,
+            room => 1 << (room.ilog2() / 2),
+        };
+        writer.look_after = room(&self.group, seen.group).min(room(&self.machine, seen.machine));
+        writer.dirtied = 0;
+        writer.paused = tick;
+    }
+
+    /// A pause that is too short counts towards the next one, unless the writer is more than a second behind its rate. Times in ticks.
+    fn skip_pause(&self, tick: u64, writer: &mut Writer, period: u64, pause: i64) {
+        if pause < -(self.hz as i64) {
+            writer.paused = tick;
+            writer.dirtied = 0;
+        } else if period > 0 {
+            writer.paused += period;
+            writer.dirtied = 0;
+        } else if writer.look_after <= writer.dirtied {
+            writer.look_after += writer.dirtied;
         }
     }
 
@@ -407,8 +418,8 @@ mod tests {
         Pacing::new(250, Domain::new(14_910), Domain::new(144_000))
     }
 
-    fn seen(dirty: u64) -> Seen {
-        Seen {
+    fn seen(dirty: u64) -> DirtyPages {
+        DirtyPages {
             group: dirty,
             machine: dirty,
             device: dirty,

@@ -45,6 +45,15 @@ struct Cached {
     writing_pages: u64,
 }
 
+impl Cached {
+    /// The first page in `from..end` that is active, dirty, being written or being read, or `end`.
+    fn idle_until(&self, from: Page, end: Page) -> Page {
+        [&self.dirty, &self.writing, &self.coming, &self.active]
+            .iter()
+            .fold(end, |near, bits| bits.next_set(from, near))
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct PageCache {
     files: Vec<Cached>,
@@ -72,7 +81,7 @@ pub enum Content {
 
 /// What a reader finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum CachedPage {
     Absent,
     /// Being read.
     Coming,
@@ -95,12 +104,15 @@ impl PageCache {
         }
     }
 
+    /// Pages that files can have in memory.
     pub fn pages_max(&self) -> u64 {
         self.pages_max
     }
+    /// Pages in the cache, including those being read.
     pub fn pages(&self) -> u64 {
         self.pages
     }
+    /// Pages that count as active: used a second time and not moved back since.
     pub fn active_pages(&self) -> u64 {
         self.active_pages
     }
@@ -108,9 +120,11 @@ impl PageCache {
     pub fn added(&self) -> u64 {
         self.added
     }
+    /// Dirty pages of all files that are not under write-back.
     pub fn dirty(&self) -> u64 {
         self.dirty
     }
+    /// Pages of all files under write-back.
     pub fn writing(&self) -> u64 {
         self.writing
     }
@@ -119,22 +133,25 @@ impl PageCache {
         self.dirty() + self.writing()
     }
 
+    /// Dirty pages of one file that are not under write-back.
     pub fn dirty_of(&self, file: FileNumber) -> u64 {
         self.files[file as usize].dirty_pages
     }
+    /// Pages of one file under write-back.
     pub fn writing_of(&self, file: FileNumber) -> u64 {
         self.files[file as usize].writing_pages
     }
 
+    /// What a reader of the page finds.
     #[inline]
-    pub fn find(&self, file: FileNumber, page: Page) -> Found {
+    pub fn find(&self, file: FileNumber, page: Page) -> CachedPage {
         let cached = &self.files[file as usize];
         if !cached.present.get(page) {
-            Found::Absent
+            CachedPage::Absent
         } else if cached.coming.get(page) {
-            Found::Coming
+            CachedPage::Coming
         } else {
-            Found::There
+            CachedPage::There
         }
     }
 
@@ -161,6 +178,7 @@ impl PageCache {
         self.files[file as usize].present.set_before(page, most)
     }
 
+    /// Sets the read-ahead mark: a reader that comes to this page starts the next window.
     pub fn mark(&mut self, file: FileNumber, page: Page) {
         self.files[file as usize].marked.set(page, 1);
     }
@@ -213,6 +231,7 @@ impl PageCache {
         (added, reclaimed)
     }
 
+    /// The drive has read the pages: readers may use them.
     pub fn read_done(&mut self, run: Run) {
         self.files[run.file as usize]
             .coming
@@ -285,6 +304,7 @@ impl PageCache {
         cached.sending.set(run.start, run.pages);
     }
 
+    /// The drives have what the journal's task sent; the pages still count as dirty.
     pub fn send_done(&mut self, run: Run) {
         self.files[run.file as usize]
             .sending
@@ -300,6 +320,7 @@ impl PageCache {
         self.dirty -= cleaned;
     }
 
+    /// Whether the journal's task has sent the page and the drives have not written it.
     pub fn is_sending(&self, file: FileNumber, page: Page) -> bool {
         self.files[file as usize].sending.get(page)
     }
@@ -315,6 +336,7 @@ impl PageCache {
         self.writing += begun;
     }
 
+    /// The drives have written the pages: they are clean unless written to meanwhile.
     pub fn write_done(&mut self, run: Run) {
         let cached = &mut self.files[run.file as usize];
         let ended = cached.writing.clear(run.start, run.pages);
@@ -366,61 +388,62 @@ impl PageCache {
             let Some(run) = self.inactive.pop_front() else {
                 break;
             };
-            let cached = &mut self.files[run.file as usize];
-            let end = run.start + run.pages;
-            let mut at = run.start;
-            while at < end && freed < wanted {
-                let busy = [
-                    &cached.dirty,
-                    &cached.writing,
-                    &cached.coming,
-                    &cached.active,
-                ]
-                .iter()
-                .fold(end.min(at + (wanted - freed)), |near, bits| {
-                    bits.next_set(at, near)
-                });
-                if busy > at {
-                    let upto = busy;
-                    let gone = cached.present.clear(at, upto - at);
-                    cached.marked.clear(at, upto - at);
-                    cached.used.clear(at, upto - at);
-                    freed += gone;
-                    self.pages -= gone;
-                    at = upto;
-                    continue;
-                }
-                if cached.active.get(at) {
-                    let stop = cached.active.next_clear(at, end);
-                    self.active.push_back(Run {
-                        file: run.file,
-                        start: at,
-                        pages: stop - at,
-                    });
-                    at = stop;
-                } else {
-                    let stop = [&cached.dirty, &cached.writing, &cached.coming]
-                        .iter()
-                        .map(|bits| bits.next_clear(at, end))
-                        .max()
-                        .unwrap_or(end);
-                    self.inactive.push_back(Run {
-                        file: run.file,
-                        start: at,
-                        pages: stop - at,
-                    });
-                    at = stop;
-                }
-            }
-            if at < end {
-                self.inactive.push_front(Run {
-                    file: run.file,
-                    start: at,
-                    pages: end - at,
-                });
-            }
+            freed += self.reclaim_from(run, wanted - freed);
         }
         freed
+    }
+
+    /// Frees `wanted` pages at most of a run taken from the inactive list, and puts those that stay into the lists. Gives the number freed.
+    fn reclaim_from(&mut self, run: Run, wanted: u64) -> u64 {
+        let Run { file, start, pages } = run;
+        let end = start + pages;
+        let (mut at, mut freed) = (start, 0);
+        while at < end && freed < wanted {
+            let idle = self.files[file as usize].idle_until(at, end.min(at + (wanted - freed)));
+            if idle > at {
+                freed += self.evict(file, at, idle);
+                at = idle;
+            } else {
+                at = self.keep_first(file, at, end);
+            }
+        }
+        if at < end {
+            self.inactive.push_front(Run {
+                file,
+                start: at,
+                pages: end - at,
+            });
+        }
+        freed
+    }
+
+    /// Removes the pages of `start..end`, which are not in use, from the cache. Returns how many there were.
+    fn evict(&mut self, file: FileNumber, start: Page, end: Page) -> u64 {
+        let cached = &mut self.files[file as usize];
+        let pages = end - start;
+        let gone = cached.present.clear(start, pages);
+        cached.marked.clear(start, pages);
+        cached.used.clear(start, pages);
+        self.pages -= gone;
+        gone
+    }
+
+    /// Puts the first pages of `start..end`, which are active or in use, at the back of their list. Gives the first page behind them.
+    fn keep_first(&mut self, file: FileNumber, start: Page, end: Page) -> Page {
+        let cached = &self.files[file as usize];
+        let (list, stop) = if cached.active.get(start) {
+            (&mut self.active, cached.active.next_clear(start, end))
+        } else {
+            let stop = [&cached.dirty, &cached.writing, &cached.coming]
+                .iter()
+                .map(|bits| bits.next_clear(start, end))
+                .max()
+                .unwrap_or(end);
+            (&mut self.inactive, stop)
+        };
+        let pages = stop - start;
+        list.push_back(Run { file, start, pages });
+        stop
     }
 
     /// Oldest active pages become inactive again while the active list is the longer one (inactive_file_is_low).
@@ -488,8 +511,8 @@ mod tests {
         let mut cache = PageCache::new(1, 100);
         cache.add(run(0, 100), false);
         assert_eq!(cache.add(run(500, 30), false), 30);
-        assert_eq!(cache.find(0, 29), Found::Absent);
-        assert_eq!(cache.find(0, 30), Found::There);
+        assert_eq!(cache.find(0, 29), CachedPage::Absent);
+        assert_eq!(cache.find(0, 30), CachedPage::There);
         assert_eq!(cache.pages(), 100);
     }
 
@@ -499,8 +522,8 @@ mod tests {
         cache.add(run(0, 100), false);
         assert_eq!(cache.make_dirty(run(0, 40)), 40);
         cache.add(run(500, 20), false);
-        assert_eq!(cache.find(0, 0), Found::There);
-        assert_eq!(cache.find(0, 59), Found::Absent);
+        assert_eq!(cache.find(0, 0), CachedPage::There);
+        assert_eq!(cache.find(0, 59), CachedPage::Absent);
         let (dirty, content) = cache.next_dirty(0, 0, 1000, 16).unwrap();
         assert_eq!((dirty, content), (run(0, 16), Content::Dirty));
         cache.begin_write(dirty);
@@ -539,8 +562,8 @@ mod tests {
             cache.add(run(start, 32), false);
             cache.touch(run(start, 32));
         }
-        assert_eq!(cache.find(0, 50), Found::There);
-        assert_eq!(cache.find(0, 1000), Found::Absent);
+        assert_eq!(cache.find(0, 50), CachedPage::There);
+        assert_eq!(cache.find(0, 1000), CachedPage::Absent);
         assert_eq!(cache.pages(), 1000);
     }
 

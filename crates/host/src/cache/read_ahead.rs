@@ -28,6 +28,7 @@ pub enum ReadAheadGeneration {
 }
 
 impl ReadAheadGeneration {
+    /// The generation of a kernel.
     pub fn of(version: Version) -> Self {
         match version {
             Version(2, 6, 0..=23) => Self::Linux2_6_23,

@@ -65,6 +65,7 @@ const FIRST_BANDWIDTH: f64 = 25_600.0;
 const ESTIMATE_EVERY: Nanos = Nanos::from_millis(200);
 
 impl WriteBackGeneration {
+    /// The generation of a kernel.
     pub fn of(version: Version) -> Self {
         match version {
             Version(2, 6, 0..=23) => Self::Linux2_6_23,

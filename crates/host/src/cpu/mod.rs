@@ -105,6 +105,7 @@ impl SharedProcessor {
 }
 
 impl Processors {
+    /// `count` idle processors, at least one.
     pub fn new(count: u32) -> Self {
         Self {
             free_at: vec![Nanos::ZERO; count.max(1) as usize],
@@ -113,6 +114,7 @@ impl Processors {
         }
     }
 
+    /// One processor, which others book as well.
     pub fn shared(processor: SharedProcessor) -> Self {
         Self {
             shared: Some(processor),
@@ -128,6 +130,7 @@ impl Processors {
         }
     }
 
+    /// Number of processors.
     pub fn count(&self) -> usize {
         self.free_at.len()
     }

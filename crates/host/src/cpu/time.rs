@@ -35,6 +35,7 @@ pub struct Times {
 }
 
 impl Times {
+    /// No time booked; `hz` is ticks per second.
     pub fn new(hz: u32) -> Self {
         Self {
             hz,

@@ -21,7 +21,7 @@ const DIRECT: u64 = 12;
 const ADDRESSES: u64 = 1_024;
 
 #[derive(Clone, Copy, Debug)]
-struct Window {
+struct ReservationWindow {
     start: Block,
     end: Block,
     used: u64,
@@ -35,7 +35,7 @@ struct File {
     /// Block of addresses of the blocks above.
     doubly: Option<Block>,
     goal: Block,
-    window: Option<Window>,
+    window: Option<ReservationWindow>,
     window_size: u64,
 }
 
@@ -105,10 +105,12 @@ impl Ext3 {
         self.files.len() as u32 - 1
     }
 
+    /// Extents of the file allocated so far.
     pub fn map(&self, file: u32) -> &Map {
         &self.files[file as usize].map
     }
 
+    /// Indirect blocks that lead to the block of `page`, and the first page for which others are needed.
     pub fn path(&self, file: u32, page: Page) -> (Path, Page) {
         if page < DIRECT {
             return (Path::default(), DIRECT);
@@ -125,10 +127,12 @@ impl Ext3 {
         )
     }
 
+    /// The block with the inodes of a directory's first files.
     pub fn inode_block(&self) -> Block {
         metadata_of(0, false, self.blocks).1
     }
 
+    /// Gives blocks to the pages that have none; blocks of metadata that change, indirect ones included, are added to `metadata`.
     pub fn allocate(&mut self, file: u32, page: Page, pages: u64, metadata: &mut Vec<Block>) {
         let end = page + pages;
         let mut at = page;
@@ -219,7 +223,7 @@ impl Ext3 {
         let inner = &mut self.files[file as usize];
         inner.window_size = size;
         inner.goal = free;
-        inner.window = Some(Window {
+        inner.window = Some(ReservationWindow {
             start,
             end,
             used: 0,
@@ -228,7 +232,7 @@ impl Ext3 {
 
     fn next_size(&self, file: u32) -> u64 {
         let inner = &self.files[file as usize];
-        let well_used = |window: Window| window.used > (window.end - window.start) / 2;
+        let well_used = |window: ReservationWindow| window.used > (window.end - window.start) / 2;
         if inner.window.is_some_and(well_used) {
             (inner.window_size * 2).min(WINDOW_MAX)
         } else {

@@ -50,19 +50,23 @@ impl Ext4 {
         }
     }
 
+    /// A new empty file; returns its number.
     pub fn create(&mut self) -> u32 {
         self.files.push(File::default());
         self.files.len() as u32 - 1
     }
 
+    /// Extents of the file allocated so far.
     pub fn map(&self, file: u32) -> &Map {
         &self.files[file as usize].map
     }
 
+    /// The block with the inodes of a directory's first files.
     pub fn inode_block(&self) -> Block {
         metadata_of(0, true, self.blocks).1
     }
 
+    /// Gives blocks to the pages that have none, a chunk of 8 MiB set aside at a time; blocks of metadata that change are added to `metadata`.
     pub fn allocate(&mut self, file: u32, page: Page, pages: u64, metadata: &mut Vec<Block>) {
         let end = page + pages;
         let mut at = page;

@@ -38,6 +38,7 @@ pub struct Transaction {
 }
 
 impl Transaction {
+    /// Pages that must be on the drives before the commit; a run right behind the last one extends it.
     pub fn add_data(&mut self, run: Run) {
         match self.data.last_mut() {
             Some(last) if last.file == run.file && last.start + last.pages == run.start => {
@@ -58,6 +59,7 @@ pub struct Journal {
 }
 
 impl Journal {
+    /// An empty log in `area`, with transaction 1 running and unchanged.
     pub fn new(area: Area) -> Self {
         Self {
             area,

@@ -86,6 +86,7 @@ impl Map {
         None
     }
 
+    /// Adds pages that had no block; an extent right behind the one before is joined to it.
     pub fn add(&mut self, extent: Extent) {
         let after = self
             .at_or_before(extent.page)
@@ -99,6 +100,7 @@ impl Map {
         self.extents.insert(after, extent);
     }
 
+    /// All extents in order of pages.
     pub fn extents(&self) -> &[Extent] {
         &self.extents
     }
@@ -120,6 +122,7 @@ pub enum FileSystem {
 }
 
 impl FileSystem {
+    /// Block of `page` and how many pages from it on lie in a row, `most` at most; None for a hole.
     pub fn locate(&self, file: u32, page: Page, most: u64) -> Option<(Block, u64)> {
         match self {
             Self::Raw(raw) => Some(raw.locate(file, page, most)),
@@ -161,6 +164,7 @@ impl FileSystem {
         matches!(self, Self::Ext3(_))
     }
 
+    /// Where the journal lies; None for a file system without one in the model.
     pub fn journal(&self) -> Option<journal::Area> {
         match self {
             Self::Raw(_) | Self::Xfs(_) => None,
@@ -187,6 +191,7 @@ impl FileSystem {
     }
 }
 
+/// Sector on the volume of a block in a file system that begins at `offset`.
 pub fn address(block: Block, offset: Lba) -> Lba {
     Lba(block * BLOCK_SECTORS + offset.0)
 }

@@ -63,6 +63,7 @@ impl Xfs {
         }
     }
 
+    /// Extents of the file; they are complete from the start.
     pub fn map(&self, file: u32) -> &Map {
         &self.files[file as usize]
     }

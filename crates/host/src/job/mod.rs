@@ -40,6 +40,7 @@ pub enum Gap {
 impl Gap {
     pub const ZERO: Self = Self::Constant(Nanos::ZERO);
 
+    /// The time until the next operation; only the exponential kind uses `random`.
     #[inline]
     pub fn draw(&self, random: &mut crate::random::Random) -> Nanos {
         match *self {

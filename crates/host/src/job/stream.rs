@@ -66,6 +66,7 @@ impl Stream {
         self
     }
 
+    /// The next operation; sequential addresses begin again at the region's start when they reach its end.
     #[inline]
     pub fn draw(&mut self) -> Operation {
         if !self.sizes.is_empty() {

@@ -77,6 +77,7 @@ fn divided(number: u64, divisor: u32) -> (u64, u32) {
 }
 
 impl Parity {
+    /// Data chunks of a stripe.
     pub const fn data_members(&self) -> u32 {
         self.members - self.parities
     }

@@ -53,6 +53,7 @@ impl Raid0 {
         }
     }
 
+    /// Sectors of the array: the end of its last zone.
     pub fn capacity(&self) -> Sectors {
         Sectors(self.zones.last().map_or(0, |zone| zone.end))
     }

@@ -46,6 +46,7 @@ impl Raid10Layout {
         })
     }
 
+    /// Copies of each chunk, near ones times far ones.
     pub const fn copies(&self) -> u32 {
         self.near * self.far
     }

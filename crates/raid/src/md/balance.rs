@@ -22,6 +22,7 @@ pub struct MemberState {
 }
 
 impl MemberState {
+    /// A readable member without requests, its head at sector 0. `rotational`: as `queue/rotational` says.
     pub fn new(rotational: bool) -> Self {
         Self {
             readable: true,
@@ -54,6 +55,7 @@ pub struct Raid1Balance {
 }
 
 impl Raid1Balance {
+    /// Balance over `members` equal members, all in sync.
     pub fn new(generation: MdGeneration, members: u32, rotational: bool) -> Self {
         Self {
             generation,

@@ -28,6 +28,7 @@ pub enum MdGeneration {
 }
 
 impl MdGeneration {
+    /// The generation of a kernel; versions between two known ones belong to the earlier.
     pub fn of(version: Version) -> Self {
         match version {
             Version(2, 6, 0..=25) => Self::Linux2_6_23,

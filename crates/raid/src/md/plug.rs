@@ -35,6 +35,7 @@ pub struct Plug {
 }
 
 impl Plug {
+    /// An empty plug; no request in it grows beyond `sectors_max`.
     pub fn new(generation: MdGeneration, sectors_max: Sectors) -> Self {
         let newest_first = generation < MdGeneration::Linux6_12;
         Self {

@@ -58,6 +58,7 @@ pub struct Resync {
 }
 
 impl Resync {
+    /// A resync from 0 to `end` in steps of `step`, at most `steps_max` at once; `end` is in the sectors by which the array is gone through.
     pub fn new(
         generation: MdGeneration,
         speed: Speed,

@@ -114,6 +114,7 @@ impl Volume {
         }
     }
 
+    /// Sectors of the volume that its user can address.
     pub fn capacity(&self) -> Sectors {
         match self {
             Self::Raid0 { map, .. } => map.capacity(),

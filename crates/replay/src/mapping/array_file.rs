@@ -35,10 +35,12 @@ pub struct ArrayRow {
 }
 
 impl ArrayRow {
+    /// The sector after its last one.
     pub fn end(&self) -> Lba {
         self.start + self.sectors
     }
 
+    /// The row in words with its line number, for error messages.
     pub fn describe(&self) -> String {
         let direction = if self.write { "write" } else { "read" };
         let whom = self
@@ -51,6 +53,7 @@ impl ArrayRow {
     }
 }
 
+/// All rows after the header; empty lines are skipped. The error names the line.
 pub fn parse(text: &str) -> Result<Vec<ArrayRow>, String> {
     let mut lines = text.lines().enumerate();
     if lines
@@ -135,6 +138,7 @@ const MEMBER_DEFAULT: Sectors = Sectors::from_kib(8 << 20);
 const KERNEL_DEFAULT: &str = "6.1";
 
 impl ArrayConf {
+    /// Reads `text`, lines `key=value` of a `.conf`; `path` names the kernel where the text does not. The error is one sentence.
     pub fn parse(text: &str, path: &Path) -> Result<Self, String> {
         let values: HashMap<&str, &str> = text
             .lines()

@@ -89,6 +89,7 @@ struct Replay<'a> {
     file: MappingFile,
 }
 
+/// Replays a recording of an array with copies or stripes. An error means that it could not be replayed; misses are in the result.
 pub fn verify(conf: &ArrayConf, rows: &[ArrayRow]) -> Result<MappingFile, String> {
     let array = array_of(conf)?;
     let chunk = match &array {

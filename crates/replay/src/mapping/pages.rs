@@ -138,6 +138,7 @@ fn array_of(conf: &ArrayConf) -> Result<Raid5, String> {
     }))
 }
 
+/// Replays a recording of an array with parity. An error means that it could not be replayed; misses are in the result.
 pub fn verify(conf: &ArrayConf, rows: &[ArrayRow]) -> Result<MappingFile, String> {
     let offset = conf.offsets[0];
     let mut replay = Replay {

@@ -24,6 +24,7 @@ pub struct Process {
 }
 
 impl Process {
+    /// A process that has submitted nothing yet.
     pub fn new(id: ProcessId) -> Self {
         Self {
             id,
@@ -67,10 +68,12 @@ impl Process {
         self.submitted = true;
     }
 
+    /// A sync request of the process completed at tick `jiffies`.
     pub fn note_completion(&mut self, jiffies: u64) {
         self.last_completion = Some(jiffies);
     }
 
+    /// The process in words, one line, for `--explain`.
     pub fn words(&self) -> String {
         format!(
             "p{}: {} queued{}; thinks {} ticks (weight {}); seeks {} sectors (weight {}); last end {}; last completion {:?}\n",
@@ -105,6 +108,7 @@ impl Crowd {
         self.exit = decayed(self.exit, 0);
     }
 
+    /// A process did not come back after its first request.
     pub fn exit_again(&mut self) {
         self.exit = decayed(self.exit, ONE);
     }
@@ -114,6 +118,7 @@ impl Crowd {
         self.alone = decayed(self.alone, 0);
     }
 
+    /// No other process went on where one had ended.
     pub fn not_spared(&mut self) {
         self.alone = decayed(self.alone, ONE);
     }
@@ -128,6 +133,7 @@ impl Crowd {
         self.exit * self.alone > ONE / 2 * ONE
     }
 
+    /// The guess in words, one line, for `--explain`.
     pub fn words(&self) -> String {
         format!(
             "newcomers think {} ticks, seek {} sectors; exit {}/256, alone {}/256\n",

@@ -136,6 +136,7 @@ pub struct Anticipatory {
 }
 
 impl Anticipatory {
+    /// An empty scheduler in an async batch, which may already have run out: `setup.age` has passed.
     pub fn new(setup: &Setup) -> Self {
         let kernel = setup.kernel;
         let ticks = |name| kernel.ticks_from_millis(setup.get(PARAMETERS, name));

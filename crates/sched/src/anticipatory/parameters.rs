@@ -1,6 +1,6 @@
 //! Tunables of anticipatory, in milliseconds; the kernel divides HZ down to whole ticks for its defaults.
 
-use crate::parameter::{Parameter, Setup, Unit, ALWAYS};
+use crate::parameter::{Parameter, Setup, TunableUnit, ALWAYS};
 
 /// Linux 2.6.23 to 2.6.32 block/as-iosched.c: defaults are HZ over a whole number.
 fn hz_over(setup: &Setup, divisor: u64, ticks_min: u64) -> u64 {
@@ -17,7 +17,7 @@ const fn millis(
 ) -> Parameter {
     Parameter {
         name,
-        unit: Unit::Millis,
+        unit: TunableUnit::Millis,
         default,
         min: 0,
         max,

@@ -29,6 +29,7 @@ impl Default for Burst {
 }
 
 impl Burst {
+    /// Whether the present burst is large: its queues are not raised.
     pub fn is_large(&self) -> bool {
         self.large
     }

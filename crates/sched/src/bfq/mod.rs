@@ -129,6 +129,7 @@ pub struct Bfq {
 }
 
 impl Bfq {
+    /// An empty scheduler that knows nothing of its drive's speed yet.
     pub fn new(setup: &Setup) -> Self {
         let settings = Settings::new(setup);
         let kernel = setup.kernel;

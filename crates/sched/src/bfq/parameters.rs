@@ -1,7 +1,7 @@
 //! Tunables of bfq under their kernel names, and the constants that no file in sysfs shows.
 
 use crate::kernel::Kernel;
-use crate::parameter::{row, Parameter, Setup, Unit};
+use crate::parameter::{row, Parameter, Setup, TunableUnit};
 use seekwise_units::Nanos;
 
 /// The kernel's INT_MAX: what sysfs accepts at most.
@@ -9,16 +9,16 @@ const INT_MAX: u64 = i32::MAX as u64;
 
 /// Defaults: Linux 5.10 to 6.12 block/bfq-iosched.c, top of the file and bfq_init_queue.
 pub const PARAMETERS: &[Parameter] = &[
-    row("slice_idle", Unit::Millis, |_| 8, (0, INT_MAX), "how long to wait for the next request of a queue that became empty"),
-    row("slice_idle_us", Unit::Micros, |_| 8_000, (0, u32::MAX as u64), "the same as slice_idle, in microseconds; counts if it differs from its default"),
-    row("fifo_expire_sync", Unit::Millis, |_| 125, (1, INT_MAX), "age from which the oldest reads and sync writes of a queue go first, once per slot"),
-    row("fifo_expire_async", Unit::Millis, |_| 250, (1, INT_MAX), "age from which the oldest asynchronous writes of a queue go first, once per slot"),
-    row("back_seek_max", Unit::KiB, |_| 16 * 1024, (0, INT_MAX), "how far behind the last position a request may lie and still be taken before the end of the sweep"),
-    row("back_seek_penalty", Unit::Count, |_| 2, (1, INT_MAX), "how much more a seek back costs than one of the same length ahead"),
-    row("timeout_sync", Unit::Millis, |setup| setup.kernel.millis_from_ticks(timeout_ticks(&setup.kernel) as u64), (1, INT_MAX), "longest time a queue is served in a row, synchronous or not"),
-    row("max_budget", Unit::Sectors, |_| 0, (0, INT_MAX), "most sectors a queue is served in a row; 0 follows the estimated rate of the drive"),
-    row("strict_guarantees", Unit::Switch, |_| 0, (0, 1), "one request with the drive at a time, and always wait for the queue in service"),
-    row("low_latency", Unit::Switch, |_| 1, (0, 1), "prefer processes that just started or that read at a slow steady rate"),
+    row("slice_idle", TunableUnit::Millis, |_| 8, (0, INT_MAX), "how long to wait for the next request of a queue that became empty"),
+    row("slice_idle_us", TunableUnit::Micros, |_| 8_000, (0, u32::MAX as u64), "the same as slice_idle, in microseconds; counts if it differs from its default"),
+    row("fifo_expire_sync", TunableUnit::Millis, |_| 125, (1, INT_MAX), "age from which the oldest reads and sync writes of a queue go first, once per slot"),
+    row("fifo_expire_async", TunableUnit::Millis, |_| 250, (1, INT_MAX), "age from which the oldest asynchronous writes of a queue go first, once per slot"),
+    row("back_seek_max", TunableUnit::KiB, |_| 16 * 1024, (0, INT_MAX), "how far behind the last position a request may lie and still be taken before the end of the sweep"),
+    row("back_seek_penalty", TunableUnit::Count, |_| 2, (1, INT_MAX), "how much more a seek back costs than one of the same length ahead"),
+    row("timeout_sync", TunableUnit::Millis, |setup| setup.kernel.millis_from_ticks(timeout_ticks(&setup.kernel) as u64), (1, INT_MAX), "longest time a queue is served in a row, synchronous or not"),
+    row("max_budget", TunableUnit::Sectors, |_| 0, (0, INT_MAX), "most sectors a queue is served in a row; 0 follows the estimated rate of the drive"),
+    row("strict_guarantees", TunableUnit::Switch, |_| 0, (0, 1), "one request with the drive at a time, and always wait for the queue in service"),
+    row("low_latency", TunableUnit::Switch, |_| 1, (0, 1), "prefer processes that just started or that read at a slow steady rate"),
 ];
 
 /// HZ/8. Linux 5.10 to 6.12: bfq_timeout.
@@ -62,6 +62,7 @@ pub struct BfqGeneration {
 }
 
 impl BfqGeneration {
+    /// The changes that a kernel has.
     pub fn of(kernel: &Kernel) -> Self {
         Self {
             since_5_12: kernel.at_least(5, 12, 0),
@@ -109,6 +110,7 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Tunables in the units of the policy: ticks, sectors, nanoseconds.
     pub fn new(setup: &Setup) -> Self {
         let get = |name| setup.get(PARAMETERS, name);
         let ticks = |millis| setup.kernel.ticks_from_millis(millis) as i64;

@@ -42,6 +42,7 @@ pub struct Raise {
 }
 
 impl Raise {
+    /// Not raised; the queue last got a request or lost service at `tick`.
     pub fn none(tick: i64) -> Self {
         Self {
             span: 0,
@@ -224,11 +225,13 @@ impl Queue {
         }
     }
 
+    /// More than 19 of the last 32 requests were far from the one before.
     pub fn is_seeky(&self) -> bool {
         // Linux 5.10 to 6.12: BFQQ_SEEKY.
         self.seeks.count() > 19
     }
 
+    /// All of the last 32 requests were far from the one before.
     pub fn is_totally_seeky(&self) -> bool {
         self.seeks.count() == 32
     }
@@ -239,6 +242,7 @@ impl Queue {
         self.in_flight == 0 && self.timeout + span < tick
     }
 
+    /// No request waits; some may be in flight.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.waiting.next.is_none()
@@ -269,6 +273,7 @@ pub fn class_and_level(priority: Priority) -> (u8, u8) {
     }
 }
 
+/// Weight of a priority level: 80 for level 0 down to 10 for level 7 and beyond.
 pub fn weight_of(level: u8) -> u32 {
     (8 - u32::from(level.min(7))) * WEIGHT_STEP
 }

@@ -50,6 +50,7 @@ pub struct PeakRate {
 }
 
 impl PeakRate {
+    /// Two thirds of the reference drive's rate; `ticks` converts from ms.
     pub fn new(rotational: bool, ticks: impl Fn(u64) -> u64) -> Self {
         Self {
             // Optimistic: two thirds of the reference.

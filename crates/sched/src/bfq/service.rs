@@ -59,6 +59,7 @@ pub struct Entity {
 }
 
 impl Entity {
+    /// Sectors that may still be charged in this slot; negative when overdrawn.
     pub fn budget_left(&self) -> i64 {
         self.budget - self.service
     }
@@ -161,6 +162,7 @@ pub struct Service {
 }
 
 impl Service {
+    /// No queue; `hz` is ticks per second.
     pub fn new(hz: i64) -> Self {
         Self {
             entities: Vec::new(),
@@ -176,11 +178,13 @@ impl Service {
         }
     }
 
+    /// What is known of a queue, which must have begun.
     #[inline]
     pub fn get(&self, queue: u32) -> &Entity {
         &self.entities[queue as usize]
     }
 
+    /// The same, to be changed; weights take effect at [`Service::update_weight`].
     #[inline]
     pub fn get_mut(&mut self, queue: u32) -> &mut Entity {
         &mut self.entities[queue as usize]
@@ -226,6 +230,7 @@ impl Service {
         self.weights.0.len() >= 2 && (tally.is_none() || tally != smallest)
     }
 
+    /// Counts the queue among those with pending requests, under its present weight; does nothing if it is counted.
     #[inline]
     pub fn tally(&mut self, queue: u32) {
         let entity = &mut self.entities[queue as usize];
@@ -235,6 +240,7 @@ impl Service {
         }
     }
 
+    /// Undoes [`Service::tally`]; does nothing if the queue is not counted.
     #[inline]
     pub fn untally(&mut self, queue: u32) {
         if let Some(weight) = self.entities[queue as usize].tally.take() {
@@ -539,6 +545,7 @@ impl Service {
         newest_first.find(|queue| fits(*queue))
     }
 
+    /// The queue in words for `--explain`; stamps relative to the virtual time of its class.
     pub fn describe(&self, queue: u32) -> String {
         let entity = self.get(queue);
         let tree = &self.trees[entity.class as usize];

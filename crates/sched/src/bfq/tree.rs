@@ -78,11 +78,13 @@ impl Default for QueueTree {
 }
 
 impl QueueTree {
+    /// No queue is on the tree.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.root == NONE
     }
 
+    /// The smallest start of all queues on the tree; None if it is empty.
     #[inline]
     pub fn earliest_start(&self) -> Option<u64> {
         (self.root != NONE).then(|| self.node(self.root).earliest_start)
@@ -220,6 +222,7 @@ impl QueueTree {
         self.node_mut(root).red = false;
     }
 
+    /// Takes a queue off, which must be on the tree.
     #[inline]
     pub fn remove(&mut self, queue: u32) {
         if self.root == queue && self.node(queue).children == [NONE; 2] {

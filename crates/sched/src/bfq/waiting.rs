@@ -28,6 +28,7 @@ pub struct Slot {
 }
 
 impl Slot {
+    /// The sector after its last one; the largest address if it lies beyond.
     #[inline]
     pub fn end(&self) -> Lba {
         Lba(self.start.0.saturating_add(self.sectors))

@@ -11,6 +11,7 @@ pub struct Clock {
 }
 
 impl Clock {
+    /// The clock of a kernel: ticks until 4.7, nanoseconds from 4.8 on.
     pub fn new(kernel: Kernel) -> Self {
         Self {
             kernel,
@@ -18,6 +19,7 @@ impl Clock {
         }
     }
 
+    /// What the clock shows at `now`, in its own unit.
     #[inline]
     pub fn read(&self, now: Nanos) -> u64 {
         if self.nanoseconds {
@@ -36,6 +38,7 @@ impl Clock {
         }
     }
 
+    /// A span of milliseconds in the clock's unit; ticks round as the kernel does.
     pub fn millis(&self, millis: u64) -> u64 {
         if self.nanoseconds {
             millis * 1_000_000
@@ -44,6 +47,7 @@ impl Clock {
         }
     }
 
+    /// One second in the clock's unit.
     pub fn second(&self) -> u64 {
         if self.nanoseconds {
             1_000_000_000
@@ -52,6 +56,7 @@ impl Clock {
         }
     }
 
+    /// A span of ticks in the clock's unit.
     pub fn ticks(&self, ticks: u64) -> u64 {
         if self.nanoseconds {
             ticks * self.kernel.tick().0

@@ -57,18 +57,21 @@ impl Common {
         }
     }
 
+    /// Asks for the queue to be run at once, unless no queue has requests.
     pub fn want_dispatch(&mut self) {
         if self.busy > 0 {
             self.queue_kick = true;
         }
     }
 
+    /// Index of the request's process, which is made at its first request; `now` in the design's own time.
     #[inline]
     pub fn process_of(&mut self, request: &Request, now: u64) -> usize {
         self.processes
             .index_or_insert(request.process, || Process::new(request.process, now))
     }
 
+    /// Makes a queue with class and level of the request; returns its index.
     pub fn new_queue(&mut self, request: &Request) -> usize {
         self.queues
             .push(Queue::new(request.process, request.sync, request.priority));
@@ -123,6 +126,7 @@ impl Common {
         }
     }
 
+    /// Both are of the same queue, and a sync bio does not join an async request.
     pub fn may_merge(&self, request: &Request, bio: &Request) -> bool {
         let slot = self.requests.slot(request.id);
         if slot.gone || (bio.sync && !slot.sync) {
@@ -131,17 +135,20 @@ impl Common {
         self.queue_of_bio(bio) == Some(slot.queue as usize)
     }
 
+    /// The oldest request of the bio's queue that starts where the bio ends; None if there is none.
     pub fn front_merge_candidate(&self, bio: &Request) -> Option<RequestId> {
         self.queues[self.queue_of_bio(bio)?]
             .waiting
             .starting_at(bio.end())
     }
 
+    /// The next request in sector order in the same queue; None at its end.
     pub fn neighbour_after(&self, id: RequestId) -> Option<RequestId> {
         let queue = &self.queues[self.requests.slot(id).queue as usize];
         self.requests.after(&queue.waiting, id)
     }
 
+    /// The previous request in sector order in the same queue; None at its start.
     pub fn neighbour_before(&self, id: RequestId) -> Option<RequestId> {
         let queue = &self.queues[self.requests.slot(id).queue as usize];
         self.requests.before(&queue.waiting, id)

@@ -11,15 +11,18 @@ use std::collections::VecDeque;
 pub struct DispatchList(VecDeque<(RequestId, Lba, Direction)>);
 
 impl DispatchList {
+    /// Nothing is left for the driver.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
+    /// Requests left for the driver.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
+    /// Adds a request in order; `boundary`: end of the request that the driver took last.
     pub fn sort_in(&mut self, id: RequestId, start: Lba, direction: Direction, boundary: Lba) {
         let ahead = |sector: Lba| sector >= boundary;
         let mut at = self.0.len();
@@ -39,6 +42,7 @@ impl DispatchList {
         self.0.insert(at, (id, start, direction));
     }
 
+    /// The request that the driver gets next; None if the list is empty.
     pub fn pop(&mut self) -> Option<RequestId> {
         self.0.pop_front().map(|(id, ..)| id)
     }
@@ -50,6 +54,7 @@ impl DispatchList {
         self.0.len() < before
     }
 
+    /// The requests in the order in which they leave.
     pub fn iter(&self) -> impl Iterator<Item = RequestId> + '_ {
         self.0.iter().map(|(id, ..)| *id)
     }

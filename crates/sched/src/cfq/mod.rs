@@ -61,6 +61,7 @@ enum Design {
 pub struct Cfq(Design);
 
 impl Cfq {
+    /// An empty scheduler of the design that the kernel of `setup` has.
     pub fn new(setup: &Setup) -> Self {
         if setup.kernel.at_least(2, 6, 33) {
             Self(Design::WorkloadTrees(WorkloadTrees::new(setup)))

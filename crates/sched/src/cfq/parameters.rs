@@ -3,7 +3,7 @@
 //! Times are milliseconds. Before 4.8 the kernel keeps them in ticks and divides HZ down for its defaults.
 
 use crate::kernel::Version;
-use crate::parameter::{between, row, row_of, since, Parameter, Setup, Unit};
+use crate::parameter::{between, row, row_of, since, Parameter, Setup, TunableUnit};
 
 /// Linux 2.6.23 to 4.7 block/cfq-iosched.c: HZ over a whole number of ticks; from 4.8 on the span itself.
 fn hz_over(setup: &Setup, divisor: u64) -> u64 {
@@ -32,7 +32,7 @@ const IDLE_MAX_MS: u64 = 10_000;
 pub const PARAMETERS: &[Parameter] = &[
     row(
         "quantum",
-        Unit::Requests,
+        TunableUnit::Requests,
         |setup| {
             if setup.kernel.at_least(2, 6, 33) {
                 8
@@ -45,56 +45,56 @@ pub const PARAMETERS: &[Parameter] = &[
     ),
     row(
         "fifo_expire_sync",
-        Unit::Millis,
+        TunableUnit::Millis,
         |s| hz_over(s, 8),
         (1, HOUR_MS),
         "age at which a queue's oldest sync request is taken first, once a slice",
     ),
     row(
         "fifo_expire_async",
-        Unit::Millis,
+        TunableUnit::Millis,
         |s| hz_over(s, 4),
         (1, HOUR_MS),
         "age at which a queue's oldest async request is taken first, once a slice",
     ),
     row(
         "back_seek_max",
-        Unit::KiB,
+        TunableUnit::KiB,
         |_| 16 * 1024,
         (0, 1 << 40),
         "how far behind the last position a request may lie and still be next",
     ),
     row(
         "back_seek_penalty",
-        Unit::Count,
+        TunableUnit::Count,
         |_| 2,
         (1, 1_000_000),
         "what going back costs in terms of going forward",
     ),
     row(
         "slice_sync",
-        Unit::Millis,
+        TunableUnit::Millis,
         |s| hz_over(s, 10),
         (1, SLICE_MAX_MS),
         "time slice of a queue of sync requests at priority 4",
     ),
     row(
         "slice_async",
-        Unit::Millis,
+        TunableUnit::Millis,
         |s| hz_over(s, 25),
         (1, SLICE_MAX_MS),
         "time slice of a queue of async requests at priority 4",
     ),
     row(
         "slice_async_rq",
-        Unit::Requests,
+        TunableUnit::Requests,
         |_| 2,
         (1, 1_000_000),
         "base of the number of async requests in a slice",
     ),
     row(
         "slice_idle",
-        Unit::Millis,
+        TunableUnit::Millis,
         slice_idle,
         (0, IDLE_MAX_MS),
         "how long the device is left idle for the next request of the process just served; 0 never",
@@ -102,7 +102,7 @@ pub const PARAMETERS: &[Parameter] = &[
     row_of(
         since(2, 6, 35),
         "group_idle",
-        Unit::Millis,
+        TunableUnit::Millis,
         |s| hz_over(s, 125),
         (0, IDLE_MAX_MS),
         "how long the device is left idle for the next request of a group of queues; 0 never",
@@ -110,7 +110,7 @@ pub const PARAMETERS: &[Parameter] = &[
     row_of(
         since(2, 6, 31),
         "low_latency",
-        Unit::Switch,
+        TunableUnit::Switch,
         |_| 1,
         (0, 1),
         "shorter slices with many readers, and a slow start for async requests",
@@ -118,7 +118,7 @@ pub const PARAMETERS: &[Parameter] = &[
     row_of(
         since(3, 4, 0),
         "target_latency",
-        Unit::Millis,
+        TunableUnit::Millis,
         |s| {
             if super::counts_nanoseconds(&s.kernel) {
                 300
@@ -132,7 +132,7 @@ pub const PARAMETERS: &[Parameter] = &[
     row_of(
         between(Version(2, 6, 33), Version(2, 6, 35)),
         "group_isolation",
-        Unit::Switch,
+        TunableUnit::Switch,
         |_| 0,
         (0, 1),
         "keep seeky queues of a group apart from those of others",

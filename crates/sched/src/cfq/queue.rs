@@ -35,6 +35,7 @@ pub fn scaled_slice(base: u64, level: u8) -> i64 {
 pub struct AsyncQueues([[Option<usize>; 8]; 3]);
 
 impl AsyncQueues {
+    /// The queue of a class and a level 0 to 7; None until its first request.
     pub fn at(&mut self, class: Class, level: u8) -> &mut Option<usize> {
         &mut self.0[class as usize][level as usize]
     }
@@ -99,6 +100,7 @@ pub struct Queue {
 }
 
 impl Queue {
+    /// An empty queue with one user; a process without a priority counts as best effort 4.
     pub fn new(process: ProcessId, sync: bool, priority: Priority) -> Self {
         let (class, level) = effective(priority);
         Self {
@@ -144,6 +146,7 @@ impl Queue {
         !self.fresh && time >= self.slice_ends
     }
 
+    /// A slice begins: nothing taken, no end until its first completion.
     pub fn begin_slice(&mut self) {
         self.slice_ends = 0;
         self.slice_began = None;
@@ -154,6 +157,7 @@ impl Queue {
         self.must_dispatch = false;
     }
 
+    /// Its name for `--explain`: the process, or class and level.
     pub fn name(&self) -> String {
         if self.sync {
             format!("p{}", self.process.0)
@@ -178,6 +182,7 @@ pub struct Process {
 }
 
 impl Process {
+    /// A process without queues; `time`, of its first request, counts as its last completion.
     pub fn new(id: ProcessId, time: u64) -> Self {
         Self {
             id,
@@ -200,6 +205,7 @@ pub fn is_valid(mean: &Mean) -> bool {
 /// Mean seek beyond which a process or queue is seeky, and the distance within which a request is close.
 pub const CLOSE_SECTORS: u64 = 8 * 1024;
 
+/// The mean seek is longer than [`CLOSE_SECTORS`].
 pub fn is_seeky(mean: &Mean) -> bool {
     mean.mean > CLOSE_SECTORS
 }

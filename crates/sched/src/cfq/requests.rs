@@ -38,20 +38,24 @@ pub struct Waiting {
 }
 
 impl Waiting {
+    /// No request waits in the queue.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.sorted.is_empty()
     }
 
+    /// Requests that wait in the queue.
     #[inline]
     pub fn len(&self) -> usize {
         self.sorted.len()
     }
 
+    /// The request that has waited longest; None if none waits.
     pub fn oldest(&self) -> Option<RequestId> {
         self.fifo.head()
     }
 
+    /// The oldest request that starts exactly at `start`; None if there is none.
     pub fn starting_at(&self, start: Lba) -> Option<RequestId> {
         self.sorted.starting_at(start)
     }
@@ -71,6 +75,7 @@ pub struct Requests {
 }
 
 impl Requests {
+    /// No requests. `back_sectors_max`: farthest seek back, `back_cost`: how much more it costs than one ahead.
     pub fn new(back_sectors_max: u64, back_cost: u64, from_removed: bool) -> Self {
         Self {
             slots: Vec::new(),
@@ -82,11 +87,13 @@ impl Requests {
         }
     }
 
+    /// The request as it came last under this number; it may be complete.
     #[inline]
     pub fn slot(&self, id: RequestId) -> &Slot {
         &self.slots[id.0 as usize]
     }
 
+    /// Notes a request of the given queue and process; `since` and `expires` in the design's own time.
     #[inline]
     pub fn set(
         &mut self,
@@ -166,6 +173,7 @@ impl Requests {
         waiting.next != before
     }
 
+    /// Puts a noted request last in order of arrival; [`Requests::sort_in`] puts it into sector order.
     #[inline]
     pub fn arrive(&mut self, waiting: &mut Waiting, id: RequestId) {
         waiting.fifo.push_back(&mut self.links, id);
@@ -199,6 +207,7 @@ impl Requests {
         waiting.metadata -= u32::from(slot.metadata);
     }
 
+    /// The request is with the driver or on the way to it.
     pub fn leave(&mut self, id: RequestId) {
         self.slots[id.0 as usize].gone = true;
     }
@@ -209,6 +218,7 @@ impl Requests {
         self.slots[id.0 as usize].start = start;
     }
 
+    /// The request has a new length after a merge; its start is [`Requests::move_start`]'s business.
     pub fn grow(&mut self, id: RequestId, sectors: Sectors) {
         self.slots[id.0 as usize].sectors = sectors;
     }
@@ -222,14 +232,17 @@ impl Requests {
         (slot.since, slot.expires) = (since, expires);
     }
 
+    /// The next request in sector order; None at the end of the queue.
     pub fn after(&self, waiting: &Waiting, id: RequestId) -> Option<RequestId> {
         waiting.sorted.after(self.slot(id).start, id)
     }
 
+    /// The previous request in sector order; None at the start of the queue.
     pub fn before(&self, waiting: &Waiting, id: RequestId) -> Option<RequestId> {
         waiting.sorted.before(self.slot(id).start, id)
     }
 
+    /// The queue's requests in words for `--explain`.
     pub fn words(&self, waiting: &Waiting) -> String {
         let next = words(waiting.next);
         let oldest_first = waiting.fifo.words(&self.links);

@@ -14,19 +14,23 @@ struct Turn {
 pub struct ServiceTree(Vec<Turn>);
 
 impl ServiceTree {
+    /// No queue waits for a slice.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
+    /// Queues that wait for a slice.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
+    /// The queue that is served next; None if none waits.
     #[inline]
     pub fn first(&self) -> Option<usize> {
         self.0.first().map(|turn| turn.queue as usize)
     }
 
+    /// Key of the queue that is served next; None if none waits.
     pub fn first_key(&self) -> Option<i64> {
         self.0.first().map(|turn| turn.key)
     }
@@ -51,10 +55,12 @@ impl ServiceTree {
         );
     }
 
+    /// Takes a queue out; does nothing if it is not there.
     pub fn remove(&mut self, queue: usize) {
         self.0.retain(|turn| turn.queue as usize != queue);
     }
 
+    /// Queue and key of each, in the order of service.
     pub fn iter(&self) -> impl Iterator<Item = (usize, i64)> + '_ {
         self.0.iter().map(|turn| (turn.queue as usize, turn.key))
     }

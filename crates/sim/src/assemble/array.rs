@@ -1,4 +1,4 @@
-//! A cell over an array: its members, each with a queue of its own, under md.
+//! A trial over an array: its members, each with a queue of its own, under md.
 
 use crate::assemble::drive::{self, AnyDrive};
 use crate::assemble::md::md;
@@ -7,11 +7,11 @@ use crate::engine::{Engine, Running};
 use crate::queue::{either_queue, kernel_of, legacy_queue, mq_queue, Frame};
 use crate::result::probe::Recorder;
 use crate::spec::array::{describe, ArraySpec};
-use crate::spec::CellSpec;
+use crate::spec::TrialSpec;
 use crate::storage::attached::AttachedDrive;
 use crate::storage::md::Md;
 use crate::storage::served::Served;
-use crate::storage::unit::Unit;
+use crate::storage::unit::StorageUnit;
 use crate::task::cache_plan::CachePlan;
 use seekwise_device::hdd::Hdd;
 use seekwise_device::measure::{self, Load, Pattern};
@@ -49,25 +49,26 @@ fn share<Q: BlockQueue, D: Device, O: Observer>(
 /// An array that can be, before its members are built.
 pub struct Planned<'a> {
     pub spec: &'a ArraySpec,
-    cell: &'a CellSpec,
+    trial: &'a TrialSpec,
     pub geometry: Geometry,
 }
 
 impl<'a> Planned<'a> {
-    pub fn of(cell: &'a CellSpec, drive: &AnyDrive) -> Result<Option<Self>, String> {
-        let Some(spec) = &cell.device.array else {
+    /// None for a trial without an array. The error is one sentence: a drive that cannot be a member, or an array that mdadm would refuse.
+    pub fn of(trial: &'a TrialSpec, drive: &AnyDrive) -> Result<Option<Self>, String> {
+        let Some(spec) = &trial.device.array else {
             return Ok(None);
         };
         if !drive.modelled {
             return Err(format!(
                 "{} stands for a recording's drive and has no array",
-                cell.device.model
+                trial.device.model
             ));
         }
-        let geometry = spec.geometry(kernel_of(&cell.queue)?, drive.capacity())?;
+        let geometry = spec.geometry(kernel_of(&trial.queue)?, drive.capacity())?;
         Ok(Some(Self {
             spec,
-            cell,
+            trial,
             geometry,
         }))
     }
@@ -126,7 +127,7 @@ impl<'a> Planned<'a> {
 
     /// A member's drive. Spindles of an array do not turn in step, and stand elsewhere in each repeat.
     fn drive(&self, member: u32) -> Result<Drive, String> {
-        let seed = self.cell.seed.wrapping_add(u64::from(member) << 20);
+        let seed = self.trial.seed.wrapping_add(u64::from(member) << 20);
         self.built(drive::instance(seed))
     }
 
@@ -138,9 +139,9 @@ impl<'a> Planned<'a> {
     }
 
     fn built(&self, instance: u32) -> Result<Drive, String> {
-        match drive::build(&self.cell.device, instance)?.unit {
-            Unit::Drive(drive) => Ok(drive),
-            Unit::Controller(_) => unreachable!("refused in `of`"),
+        match drive::build(&self.trial.device, instance)?.unit {
+            StorageUnit::Drive(drive) => Ok(drive),
+            StorageUnit::Controller(_) => unreachable!("refused in `of`"),
         }
     }
 
@@ -160,8 +161,8 @@ impl<'a> Planned<'a> {
             }
             return Ok(self.boxed(engine, frame, plan));
         }
-        if self.cell.trace_events_max > 0 {
-            let observer = Recorder::new(self.cell.trace_events_max);
+        if self.trial.trace_events_max > 0 {
+            let observer = Recorder::new(self.trial.trace_events_max);
             return self.over(frame, rotational, policy, observer, Direct);
         }
         // Hard disks get machines of their own: no choice of the kind of drive at each step, and none of the policy where it is a usual one.
@@ -206,7 +207,7 @@ impl<'a> Planned<'a> {
         O: TraceSink + 'static,
         P: Phases<Md<Q, D>, O> + Send + 'static,
     {
-        Prepared::boxed(engine, self.cell, frame, self.geometry.capacity(), phases)
+        Prepared::boxed(engine, self.trial, frame, self.geometry.capacity(), phases)
     }
 
     /// A machine for any drives and policies; its processor serves the drives, too, where it is known what that costs.

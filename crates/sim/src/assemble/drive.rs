@@ -1,10 +1,10 @@
-//! Which drive a cell has: a model by name or as TOML, or one of the reference drives of the recordings.
+//! Which drive a trial has: a model by name or as TOML, or one of the reference drives of the recordings.
 
 use crate::queue::requests_of_scheduler;
 use crate::spec::check::check;
 use crate::spec::controller;
 use crate::spec::DeviceSpec;
-use crate::storage::unit::Unit;
+use crate::storage::unit::StorageUnit;
 use seekwise_device::linear::Linear;
 use seekwise_device::model::Attachment;
 use seekwise_device::null::Null;
@@ -12,9 +12,9 @@ use seekwise_device::{Device, Drive, Model};
 use seekwise_sched::Kernel;
 use seekwise_units::{Depth, Nanos, Sectors};
 
-/// Any drive that a cell can have.
+/// Any drive that a trial can have.
 pub struct AnyDrive {
-    pub unit: Unit,
+    pub unit: StorageUnit,
     pub traits: Traits,
     /// The model's full name.
     pub name: String,
@@ -81,10 +81,12 @@ const REFERENCE_SECTORS: f64 = 1_953_525_168.0;
 const REFERENCE_SERVICE_NS: f64 = 5_000_000.0;
 
 impl AnyDrive {
+    /// Sectors of the whole drive, also of those that the trial leaves unused.
     pub fn capacity(&self) -> Sectors {
         self.unit.capacity()
     }
 
+    /// Commands that the drive takes at once.
     pub fn depth(&self) -> Depth {
         self.unit.depth()
     }
@@ -92,7 +94,7 @@ impl AnyDrive {
     /// The drive on which a kernel's decisions were recorded.
     fn recorded(drive: Drive, service: &str) -> Self {
         Self {
-            unit: Unit::Drive(drive),
+            unit: StorageUnit::Drive(drive),
             traits: Traits {
                 rotational: true,
                 budget: false,
@@ -163,7 +165,7 @@ fn modelled(spec: &DeviceSpec, instance: u32) -> Result<AnyDrive, String> {
     let Some(controller) = &spec.controller else {
         let drive = model.build(instance).map_err(|e| e.to_string())?;
         return Ok(AnyDrive {
-            unit: Unit::Drive(drive),
+            unit: StorageUnit::Drive(drive),
             traits,
             name: model.name,
             command_kib: None,
@@ -179,7 +181,7 @@ fn modelled(spec: &DeviceSpec, instance: u32) -> Result<AnyDrive, String> {
             host: Host::Scsi(unit.depth().0),
             ..traits
         },
-        unit: Unit::Controller(Box::new(unit)),
+        unit: StorageUnit::Controller(Box::new(unit)),
         name: format!("{} over {} x {}", card.name, controller.drives, model.name),
         command_kib: Some(card.get("command_kib") as u32),
         modelled: false,

@@ -1,4 +1,4 @@
-//! A cell whose jobs use files: where the files lie, who uses them how, and the machine that runs it.
+//! A trial whose jobs use files: where the files lie, who uses them how, and the machine that runs it.
 //!
 //! Files lie where a file system puts them, or one after the other (`raw`); they are read and written through the page cache or directly.
 
@@ -16,17 +16,17 @@ use crate::result::probe::{Recorder, TraceEvent};
 use crate::result::{JobStats, ThreadEnd};
 use crate::spec::array::ArraySpec;
 use crate::spec::files::{check_steps, FilesSpec, Idle};
-use crate::spec::{CellSpec, JobSpec, PhaseSpec};
+use crate::spec::{JobSpec, PhaseSpec, TrialSpec};
 use crate::storage::attached::AttachedDrive;
 use crate::storage::md::Md;
-use crate::storage::unit::Unit;
+use crate::storage::unit::StorageUnit;
 use seekwise_device::Device;
 use seekwise_host::block::{BlockQueue, Observer};
 use seekwise_raid::Geometry;
 use seekwise_sched::Kernel;
 use seekwise_units::{Nanos, Sectors, PAGE_BYTES, PAGE_SECTORS, SECTOR_BYTES};
 
-/// Memory where a cell without buffered jobs says none.
+/// Memory where a trial without buffered jobs says none.
 pub(super) const MEMORY_BYTES: u64 = 128 << 20;
 /// What kernel and programs take of a small machine's memory in single-user mode: range 20 to 60 MB.
 pub(super) const OTHER_BYTES: u64 = 35_000_000;
@@ -34,9 +34,9 @@ pub(super) const OTHER_BYTES: u64 = 35_000_000;
 const GIVE_UP: Nanos = Nanos::from_secs(24 * 3_600);
 const DRIVES_MAX: u32 = 384;
 
-/// The files of a cell, and what its machine has for them.
+/// The files of a trial, and what its machine has for them.
 pub(super) struct OnFiles<'a> {
-    pub(super) spec: &'a CellSpec,
+    pub(super) spec: &'a TrialSpec,
     pub(super) on: FilesSpec,
     /// The jobs use regions of the device through its own page cache: one file.
     pub(super) device: bool,
@@ -51,9 +51,9 @@ pub(super) struct OnFiles<'a> {
 }
 
 impl<'a> OnFiles<'a> {
-    /// The files of a cell that has any, refused where they cannot be.
+    /// The files of a trial that has any, refused where they cannot be.
     pub fn of(
-        spec: &'a CellSpec,
+        spec: &'a TrialSpec,
         frame: &Frame,
         capacity: Sectors,
     ) -> Result<Option<Self>, String> {
@@ -257,7 +257,7 @@ impl<'a> OnFiles<'a> {
     fn over<Q: BlockQueue + Send + 'static>(
         &self,
         queue: impl Fn() -> Result<Q, String>,
-        units: Vec<Unit>,
+        units: Vec<StorageUnit>,
         below: &Below,
         array: Option<&Planned>,
         costs: (StepCosts, MdCosts),
@@ -293,7 +293,7 @@ impl<'a> OnFiles<'a> {
         if !self.single_queue || !by_step {
             let own = super::cost(host, scheduler, light)?;
             let costs = OperationCosts::of(host, &self.kernel, scheduler, own)?;
-            return Ok((StepCosts::of_cells(&costs), costs.md().unwrap_or(of_md)));
+            return Ok((StepCosts::of_trials(&costs), costs.md().unwrap_or(of_md)));
         }
         let mut costs = match model {
             Some(model) => model.costs(scheduler)?,
@@ -343,7 +343,7 @@ pub fn file_engine<Q: BlockQueue, D: Device, O: Observer>(
 }
 
 /// Drives with a queue each, alone or under md, or a unit of a controller: one disk with one queue.
-fn units(spec: &CellSpec) -> Result<Vec<Unit>, String> {
+fn units(spec: &TrialSpec) -> Result<Vec<StorageUnit>, String> {
     let device = &spec.device;
     let members = device.array.as_ref().map_or(1, |array| array.members);
     (0..members)
@@ -358,7 +358,7 @@ fn units(spec: &CellSpec) -> Result<Vec<Unit>, String> {
 }
 
 /// Where a drive's platters stand: spindles do not turn in step, and stand elsewhere in each repeat.
-pub(super) fn instance(spec: &CellSpec, member: u32) -> u32 {
+pub(super) fn instance(spec: &TrialSpec, member: u32) -> u32 {
     if spec.files.is_some() {
         return (spec.seed as u32)
             .wrapping_mul(spec.device.drives())

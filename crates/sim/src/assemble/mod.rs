@@ -20,9 +20,9 @@ use crate::queue::{
 use crate::result::probe::{Recorder, TraceEvent};
 use crate::spec::cache::CacheSpec;
 use crate::spec::check::check;
-use crate::spec::{CellSpec, DeviceSpec, HostSpec, PhaseSpec};
+use crate::spec::{DeviceSpec, HostSpec, PhaseSpec, TrialSpec};
 use crate::storage::attached::AttachedDrive;
-use crate::storage::unit::Unit;
+use crate::storage::unit::StorageUnit;
 use crate::storage::{Single, Stack};
 use crate::task::cache_plan::CachePlan;
 use crate::task::direct::DirectThreads;
@@ -55,13 +55,13 @@ pub struct Built {
 /// An engine and what a run of it needs beside. `phases` says who runs a phase.
 pub(crate) struct Prepared<S, O, P> {
     pub engine: Engine<S, O>,
-    pub spec: CellSpec,
+    pub spec: TrialSpec,
     pub capacity: Sectors,
     pub costs: OperationCosts,
     pub phases: P,
 }
 
-/// Who runs the phases of a cell.
+/// Who runs the phases of a trial.
 pub(crate) trait Phases<S, O> {
     fn run(
         &self,
@@ -133,9 +133,10 @@ where
     O: TraceSink + 'static,
     P: Phases<S, O> + Send + 'static,
 {
+    /// The machine behind the one call per phase; `capacity` is that of the drive or the array.
     pub fn boxed(
         engine: Engine<S, O>,
-        spec: &CellSpec,
+        spec: &TrialSpec,
         frame: &Frame,
         capacity: Sectors,
         phases: P,
@@ -178,7 +179,7 @@ impl<S: Stack + Send, O: TraceSink, P: Phases<S, O> + Send> Running for Prepared
 
 /// What a machine is put together from, once every default is filled in.
 struct Parts<'a> {
-    spec: &'a CellSpec,
+    spec: &'a TrialSpec,
     kernel: Kernel,
     below: Below,
     queues: MemberQueues,
@@ -187,7 +188,8 @@ struct Parts<'a> {
     traits: drive::Traits,
 }
 
-pub fn build(spec: &CellSpec) -> Result<Built, String> {
+/// Checks the spec and builds its machine. The error is one sentence that names the number or the name refused.
+pub fn build(spec: &TrialSpec) -> Result<Built, String> {
     let drive = drive::build(&spec.device, files::instance(spec, 0))?;
     let kernel = kernel_of(&spec.queue)?;
     let array = array::Planned::of(spec, &drive)?;
@@ -198,7 +200,7 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
     let below = below(spec, &drive, &kernel)?;
     let mut queues = MemberQueues::alike(&spec.queue, &below)?;
     let costs = host(spec, &mut queues, &drive.traits, array.is_some())?;
-    check_cell(spec, capacity)?;
+    check_trial(spec, capacity)?;
     let parts = Parts {
         spec,
         kernel,
@@ -226,19 +228,19 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
     })
 }
 
-fn has_programs(spec: &CellSpec) -> bool {
+fn has_programs(spec: &TrialSpec) -> bool {
     spec.phases.iter().any(|phase| phase.programs.is_some())
 }
 
-/// Refuses what no cell can be, whatever its drives are.
-fn check_cell(spec: &CellSpec, capacity: Sectors) -> Result<(), String> {
+/// Refuses what no trial can be, whatever its drives are.
+fn check_trial(spec: &TrialSpec, capacity: Sectors) -> Result<(), String> {
     let events = spec.trace_events_max as f64;
     check("trace_events_max", events, "events", 0.0, 10_000_000.0)?;
     if spec.phases.is_empty() {
-        return Err("a cell needs at least one phase".to_owned());
+        return Err("a trial needs at least one phase".to_owned());
     }
     if has_programs(spec) && spec.phases.len() > 1 {
-        return Err("recorded programs are the only phase of their cell".to_owned());
+        return Err("recorded programs are the only phase of their trial".to_owned());
     }
     threads::check_phases(spec, capacity)?;
     if let Some(cache) = &spec.cache {
@@ -257,7 +259,7 @@ fn check_cell(spec: &CellSpec, capacity: Sectors) -> Result<(), String> {
 }
 
 /// What the queues are told of the drives.
-fn below(spec: &CellSpec, drive: &AnyDrive, kernel: &Kernel) -> Result<Below, String> {
+fn below(spec: &TrialSpec, drive: &AnyDrive, kernel: &Kernel) -> Result<Below, String> {
     let mut depth = depth(&spec.device, drive, kernel)?;
     let syncs = |phase: &PhaseSpec| phase.jobs.iter().any(|job| job.sync_every > 0);
     let flushes = match Uses::of(spec) {
@@ -284,7 +286,7 @@ fn below(spec: &CellSpec, drive: &AnyDrive, kernel: &Kernel) -> Result<Below, St
 
 /// Processors and costs of the host become known to the queues; what operations cost.
 fn host(
-    spec: &CellSpec,
+    spec: &TrialSpec,
     queues: &mut MemberQueues,
     traits: &drive::Traits,
     over_array: bool,
@@ -340,7 +342,7 @@ impl Parts<'_> {
             return files.machine(&self.queues, &self.below, array, self.traits.light);
         }
         if spec.host.cores.is_some() {
-            return Ok(Box::new(cores::cell::machine(spec)?));
+            return Ok(Box::new(cores::trial::machine(spec)?));
         }
         let (policy, rotational) = (self.queues.policy()?, self.below.rotational);
         if let Some(load) = traced::of(spec)? {
@@ -354,19 +356,25 @@ impl Parts<'_> {
             return array.machine(frame, rotational, cached, policy);
         }
         Ok(match (cached, drive.unit) {
-            (Some(plan), Unit::Drive(device)) => {
+            (Some(plan), StorageUnit::Drive(device)) => {
                 let most = spec.trace_events_max;
                 let trace = (most > 0).then(|| Recorder::new(most));
                 assemble(spec, frame, device, trace, mq_queue(policy, frame), plan)
             }
-            (Some(_), Unit::Controller(_)) => {
+            (Some(_), StorageUnit::Controller(_)) => {
                 return Err("recorded programs behind a controller are not simulated".to_owned())
             }
-            (None, Unit::Drive(Drive::Hdd(device))) => with_device(spec, frame, device, policy),
-            (None, Unit::Drive(Drive::Ssd(device))) => with_device(spec, frame, device, policy),
-            (None, Unit::Drive(Drive::Null(device))) => with_device(spec, frame, device, policy),
-            (None, Unit::Drive(device)) => with_any_policy(spec, frame, device, policy),
-            (None, Unit::Controller(unit)) => with_device(spec, frame, *unit, policy),
+            (None, StorageUnit::Drive(Drive::Hdd(device))) => {
+                with_device(spec, frame, device, policy)
+            }
+            (None, StorageUnit::Drive(Drive::Ssd(device))) => {
+                with_device(spec, frame, device, policy)
+            }
+            (None, StorageUnit::Drive(Drive::Null(device))) => {
+                with_device(spec, frame, device, policy)
+            }
+            (None, StorageUnit::Drive(device)) => with_any_policy(spec, frame, device, policy),
+            (None, StorageUnit::Controller(unit)) => with_device(spec, frame, *unit, policy),
         })
     }
 }
@@ -406,7 +414,7 @@ pub(crate) fn read_ahead_kib(kernel: &Kernel, rotational: bool, max_sectors: Sec
     }
 }
 
-/// The page cache of a cell, checked.
+/// The page cache of a trial, checked.
 fn cache_plan(
     cache: &CacheSpec,
     frame: &Frame,
@@ -440,7 +448,7 @@ fn cache_plan(
 
 /// Drives whose speed does not matter share one machine for all policies: each further one costs seconds of compilation.
 fn with_any_policy<D: Device + Send + 'static>(
-    spec: &CellSpec,
+    spec: &TrialSpec,
     frame: &Frame,
     device: D,
     policy: AnyScheduler,
@@ -454,7 +462,7 @@ fn with_any_policy<D: Device + Send + 'static>(
 
 /// The hot combinations get a machine of their own; whatever else the registry holds, and traced runs, go through [`AnyScheduler`].
 fn with_device<D: Device + Send + 'static>(
-    spec: &CellSpec,
+    spec: &TrialSpec,
     frame: &Frame,
     device: D,
     policy: AnyScheduler,
@@ -480,7 +488,7 @@ fn with_device<D: Device + Send + 'static>(
 }
 
 fn assemble<Q, D, O, P>(
-    spec: &CellSpec,
+    spec: &TrialSpec,
     frame: &Frame,
     device: D,
     observer: O,

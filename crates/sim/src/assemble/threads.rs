@@ -3,7 +3,7 @@
 use crate::assemble::list;
 use crate::cost::OperationCosts;
 use crate::spec::check::{check, check_each};
-use crate::spec::{CellSpec, ClassSpec, JobSpec, PatternSpec, PhaseSpec};
+use crate::spec::{ClassSpec, JobSpec, PatternSpec, PhaseSpec, TrialSpec};
 use crate::task::{ThreadLoad, ThreadPlan};
 use seekwise_host::job::stream::ALWAYS;
 use seekwise_host::job::{Gap, Pace, Pattern, Stream};
@@ -19,7 +19,7 @@ const GIB: f64 = (1u64 << 30) as f64;
 /// Why depth is for direct jobs.
 pub(super) const ONE_CALL: &str = "a call through the page cache returns when it is done, so that a thread has no second one under way: depth is for direct jobs";
 
-/// What the jobs of a cell read and write, and who carries that out.
+/// What the jobs of a trial read and write, and who carries that out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Uses {
     /// Regions of the device, past the page cache.
@@ -30,7 +30,8 @@ pub enum Uses {
 }
 
 impl Uses {
-    pub fn of(spec: &CellSpec) -> Self {
+    /// Files if the trial has any; the page cache if any job of any phase is buffered; otherwise regions.
+    pub fn of(spec: &TrialSpec) -> Self {
         let buffered = |phase: &PhaseSpec| phase.jobs.iter().any(|job| !job.direct);
         if spec.files.is_some() {
             Self::Files
@@ -43,7 +44,7 @@ impl Uses {
 }
 
 /// Refuses what no phase can be, before anything runs.
-pub fn check_phases(spec: &CellSpec, capacity: Sectors) -> Result<(), String> {
+pub fn check_phases(spec: &TrialSpec, capacity: Sectors) -> Result<(), String> {
     let uses = Uses::of(spec);
     for (index, phase) in spec.phases.iter().enumerate() {
         check_phase(phase, capacity, uses).map_err(|e| format!("phase {index}: {e}"))?;
@@ -172,7 +173,7 @@ fn check_raw(job: &JobSpec) -> Result<(), String> {
         (!job.steps.is_empty(), "steps"),
     ];
     if let Some((_, what)) = wrong.iter().find(|(is, _)| *is) {
-        return Err(format!("{what} is for jobs of a cell with files"));
+        return Err(format!("{what} is for jobs of a trial with files"));
     }
     Ok(())
 }
@@ -294,7 +295,7 @@ fn pace(job: &JobSpec) -> Pace {
 
 /// The threads of phase `index`.
 pub fn threads(
-    spec: &CellSpec,
+    spec: &TrialSpec,
     index: usize,
     capacity: Sectors,
     processors: usize,

@@ -1,4 +1,4 @@
-//! A cell whose load is a recorded trace, over every storage that a cell knows.
+//! A trial whose load is a recorded trace, over every storage that a trial knows.
 //!
 //! One machine for all policies and drives: programs of a trace exist a second time for each combination that has a machine of its own, and each
 //! costs seconds of compilation.
@@ -9,8 +9,8 @@ use crate::cost::OperationCosts;
 use crate::engine::{Engine, PhaseOutcome, Running, Stalled};
 use crate::queue::{either_queue, Frame};
 use crate::spec::traced::TracedSpec;
-use crate::spec::{CellSpec, PhaseSpec};
-use crate::storage::unit::Unit;
+use crate::spec::{PhaseSpec, TrialSpec};
+use crate::storage::unit::StorageUnit;
 use crate::storage::Stack;
 use crate::task::traced::TracedPrograms;
 use crate::task::ThreadPlan;
@@ -22,20 +22,20 @@ use std::fs::File;
 use std::sync::Arc;
 
 /// Whether a load empties the drives' caches.
-pub(crate) fn flushes(spec: &CellSpec) -> bool {
+pub(crate) fn flushes(spec: &TrialSpec) -> bool {
     let traced = |phase: &PhaseSpec| phase.traced.as_ref().is_some_and(|load| load.flushes);
     spec.phases.iter().any(traced)
 }
 
-/// The recorded load of a cell, which is then its only phase.
-pub(crate) fn of(spec: &CellSpec) -> Result<Option<&TracedSpec>, String> {
+/// The recorded load of a trial, which is then its only phase.
+pub(crate) fn of(spec: &TrialSpec) -> Result<Option<&TracedSpec>, String> {
     if !spec.phases.iter().any(|phase| phase.traced.is_some()) {
         return Ok(None);
     }
     match spec.phases.as_slice() {
         [only] if spec.cache.is_none() && spec.trace_events_max == 0 => Ok(only.traced.as_ref()),
         _ => Err(
-            "a recorded load is the only phase of its cell, without page cache and trace"
+            "a recorded load is the only phase of its trial, without page cache and trace"
                 .to_owned(),
         ),
     }
@@ -63,10 +63,10 @@ impl<S: Stack, O: Observer> Phases<S, O> for Traced {
 }
 
 pub(crate) fn machine(
-    spec: &CellSpec,
+    spec: &TrialSpec,
     load: &TracedSpec,
     frame: &Frame,
-    unit: Unit,
+    unit: StorageUnit,
     array: Option<&Planned>,
     policy: AnyScheduler,
     rotational: bool,

@@ -11,7 +11,7 @@ use seekwise_units::Nanos;
 pub struct HostCosts {
     /// Program, system call, bio and request, doorbell; with the program's share of reaping.
     pub submit: Nanos,
-    /// Interrupt, completion, waking whoever waits.
+    /// Interrupt, completion, waking the process that waits.
     pub interrupt: Nanos,
     /// Sleeping and being put on the processor again.
     pub switch: Nanos,
@@ -91,6 +91,7 @@ impl Sections {
         }
     }
 
+    /// Processor time of all sections of one operation, without waiting for the lock.
     pub fn work(&self) -> Nanos {
         self.merge + self.insert + self.dispatch + self.finish.unwrap_or_default()
     }

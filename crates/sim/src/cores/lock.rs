@@ -1,6 +1,6 @@
-//! A spin lock: first come, first served, and whoever waits burns its processor.
+//! A spin lock: first come, first served, and a core that waits burns its time.
 //!
-//! Waiters stand in a queue (Linux kernel/locking/qspinlock.c), so who gets it when follows from the order in which they came: whoever asks is
+//! Waiters stand in a queue (Linux kernel/locking/qspinlock.c), so who gets it when follows from the order in which they came: a core that asks is
 //! told at once when it will have the lock and when it will have left it again.
 
 use seekwise_units::Nanos;
@@ -17,7 +17,7 @@ pub struct SpinLock {
 
 /// When a lock is got and when it is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stay {
+pub struct LockHold {
     pub from: Nanos,
     pub until: Nanos,
 }
@@ -34,13 +34,14 @@ impl SpinLock {
         }
     }
 
+    /// Whether a core that asks at `now` has to wait.
     pub fn is_held(&self, now: Nanos) -> bool {
         self.free_at > now
     }
 
     /// The core takes it at `now` for `work`. Calls come in the order of time.
     #[inline]
-    pub fn take(&mut self, core: usize, now: Nanos, work: Nanos) -> Stay {
+    pub fn take(&mut self, core: usize, now: Nanos, work: Nanos) -> LockHold {
         let from = now.max(self.free_at);
         let moved = if self.holder == core {
             Nanos::ZERO
@@ -52,24 +53,6 @@ impl SpinLock {
         self.held += until - from;
         self.holder = core;
         self.free_at = until;
-        Stay { from, until }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn waiters_spin_in_turn_and_a_change_of_cores_costs() {
-        let mut lock = SpinLock::new(Nanos(600));
-        let mut take = |core, now| lock.take(core, Nanos(now), Nanos(100)).until.0;
-        assert_eq!(take(0, 1_000), 1_100);
-        assert_eq!(take(0, 1_100), 1_200);
-        assert_eq!(take(1, 1_150), 1_900);
-        assert_eq!(take(2, 1_160), 2_600);
-        assert_eq!(lock.spun, Nanos(50 + 740));
-        assert_eq!(lock.held, Nanos(100 + 100 + 700 + 700));
-        assert!(lock.is_held(Nanos(2_599)) && !lock.is_held(Nanos(2_600)));
+        LockHold { from, until }
     }
 }

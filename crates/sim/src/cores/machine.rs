@@ -1,9 +1,9 @@
 //! The event loop: drives, timers of their schedulers and processors, whichever comes first.
 
 use super::costs::HostCosts;
-use super::lock::Stay;
+use super::lock::LockHold;
 use super::process::{Process, State, Submitting};
-use super::processor::{Fair, Processor, Stage};
+use super::processor::{CoreStage, Fair, Processor};
 use super::side::Side;
 use crate::result::histogram::Histogram;
 use crate::result::Windows;
@@ -155,12 +155,12 @@ impl<S: Scheduler, D: Device> Machine<S, D> {
     fn act(&mut self, core: usize) {
         let now = self.now;
         match self.processors[core].stage {
-            Stage::Next => self.next(core, now),
-            Stage::Merge => self.merge(core, now),
-            Stage::Insert => self.insert(core, now),
-            Stage::Dispatch(drive) => self.dispatch(core, drive, now),
-            Stage::Issue => self.issue(core, now),
-            Stage::Finish(drive, slot) => self.finish(core, drive, slot, now),
+            CoreStage::Next => self.next(core, now),
+            CoreStage::Merge => self.merge(core, now),
+            CoreStage::Insert => self.insert(core, now),
+            CoreStage::Dispatch(drive) => self.dispatch(core, drive, now),
+            CoreStage::Issue => self.issue(core, now),
+            CoreStage::Finish(drive, slot) => self.finish(core, drive, slot, now),
         }
         if self.due[core] != Nanos::NEVER {
             self.processors[core].busy += self.due[core] - now;
@@ -169,7 +169,7 @@ impl<S: Scheduler, D: Device> Machine<S, D> {
 
     /// Under a lock until its section is through.
     #[inline]
-    fn stays(&mut self, core: usize, now: Nanos, stay: Stay, stage: Stage) {
+    fn stays(&mut self, core: usize, now: Nanos, stay: LockHold, stage: CoreStage) {
         let processor = &mut self.processors[core];
         processor.spun += stay.from - now;
         processor.locked += stay.until - stay.from;
@@ -189,7 +189,7 @@ impl<S: Scheduler, D: Device> Machine<S, D> {
             return self.insert(core, now);
         }
         let stay = side.lock.take(core, now, side.sections.merge);
-        self.stays(core, now, stay, Stage::Insert);
+        self.stays(core, now, stay, CoreStage::Insert);
     }
 
     fn insert(&mut self, core: usize, now: Nanos) {
@@ -205,10 +205,10 @@ impl<S: Scheduler, D: Device> Machine<S, D> {
         if side.sections.locked {
             let stay = side.lock.take(core, now, side.sections.insert);
             side.insert(stay.from, slot);
-            self.stays(core, now, stay, Stage::Dispatch(drive));
+            self.stays(core, now, stay, CoreStage::Dispatch(drive));
         } else {
             side.insert(now, slot);
-            self.processors[core].stage = Stage::Dispatch(drive);
+            self.processors[core].stage = CoreStage::Dispatch(drive);
             self.due[core] = now;
             if !self.worker {
                 return self.dispatch(core, drive, now);
@@ -233,11 +233,11 @@ impl<S: Scheduler, D: Device> Machine<S, D> {
             return self.issue(core, now);
         }
         let stay = side.lock.take(core, now, side.sections.dispatch);
-        let mut stage = Stage::Issue;
+        let mut stage = CoreStage::Issue;
         if let Some(slot) = side.dispatch(stay.from) {
             // Everything that there is, one by one, before any of it is issued (Linux 6.3 block/blk-mq-sched.c: __blk_mq_do_dispatch_sched).
             if side.waits() {
-                stage = Stage::Dispatch(drive);
+                stage = CoreStage::Dispatch(drive);
             }
             self.processors[core].taken.push((drive, slot));
         }
@@ -267,7 +267,7 @@ impl<S: Scheduler, D: Device> Machine<S, D> {
             } = submitting;
             self.processes[process as usize].issued[io as usize] = (now, direction, sectors);
         }
-        processor.stage = Stage::Next;
+        processor.stage = CoreStage::Next;
         self.due[core] = now;
         self.next(core, now);
     }
@@ -278,9 +278,9 @@ impl<S: Scheduler, D: Device> Machine<S, D> {
         let stay = side.lock.take(core, now, work);
         let kick = side.complete(stay.from, slot);
         let stage = if kick {
-            Stage::Dispatch(drive)
+            CoreStage::Dispatch(drive)
         } else {
-            Stage::Next
+            CoreStage::Next
         };
         self.stays(core, now, stay, stage);
         self.completed(core, drive, slot, stay.until);
@@ -352,11 +352,11 @@ impl<S: Scheduler, D: Device> Machine<S, D> {
             self.leave(core, current, now, State::Blocked);
             return false;
         }
-        let (mut work, mut stage) = (self.costs.submit, Stage::Insert);
+        let (mut work, mut stage) = (self.costs.submit, CoreStage::Insert);
         if side.policy.is_some() {
             work += self.costs.path;
             if side.sections.locked {
-                stage = Stage::Merge;
+                stage = CoreStage::Merge;
             } else {
                 work += side.sections.work();
             }
@@ -383,11 +383,11 @@ impl<S: Scheduler, D: Device> Machine<S, D> {
         self.due[core] = until;
         let side = &mut self.sides[drive];
         if side.policy.is_some() && side.sections.finish.is_some() {
-            processor.stage = Stage::Finish(drive, slot);
+            processor.stage = CoreStage::Finish(drive, slot);
             return;
         }
         if side.policy.is_some() && side.complete(now, slot) {
-            processor.stage = Stage::Dispatch(drive);
+            processor.stage = CoreStage::Dispatch(drive);
             // The queue is run by the kernel's worker (Linux 6.3 block/kyber-iosched.c: kyber_domain_wake), which is charged for itself.
             self.due[core] += self.costs.worker;
             processor.charged += self.costs.worker;
@@ -395,7 +395,7 @@ impl<S: Scheduler, D: Device> Machine<S, D> {
         self.completed(core, drive, slot, until);
     }
 
-    /// A request is over: its program hears of it, and whoever waits for its tag.
+    /// A request is over: its program is told, and the process that waits for its tag.
     #[inline]
     fn completed(&mut self, core: usize, drive: usize, slot: u32, now: Nanos) {
         let side = &mut self.sides[drive];

@@ -17,7 +17,6 @@
 //! Not modelled:  merges (addresses are at random; the look-up costs what it costs), polling, sockets and NUMA, write-back throttling
 //!                (direct writes are exempt), a kyber of its own per hardware queue.
 
-pub(crate) mod cell;
 pub mod costs;
 pub mod lock;
 mod machine;
@@ -25,8 +24,7 @@ mod process;
 pub mod processor;
 mod side;
 pub mod spec;
-#[cfg(test)]
-mod tests;
+pub(crate) mod trial;
 
 pub use costs::{HostCosts, Sections};
 pub use machine::Machine;

@@ -46,6 +46,7 @@ pub struct Process {
 }
 
 impl Process {
+    /// A runnable process with nothing outstanding, on `core`, whose first operation goes to `next_drive`.
     pub fn new(group: usize, stream: Stream, depth: u32, core: usize, next_drive: usize) -> Self {
         Self {
             group,

@@ -2,7 +2,7 @@
 //!
 //! Source: Linux 6.3 kernel/sched/fair.c: sysctl_sched_latency 6 ms, sysctl_sched_min_granularity 0.75 ms, sysctl_sched_wakeup_granularity 1 ms,
 //! each times 1 + log2 of the processors (at most 8); place_entity (half a latency of credit), check_preempt_tick, check_preempt_wakeup.
-//! An interrupt is charged to whoever runs meanwhile: so equal programs are charged unequal times, and those behind overtake.
+//! An interrupt is charged to the process that runs meanwhile: so equal programs are charged unequal times, and those behind overtake.
 
 use seekwise_units::Nanos;
 use std::cmp::Reverse;
@@ -18,6 +18,7 @@ pub struct Fair {
 }
 
 impl Fair {
+    /// The scheduler's spans in ns for so many processors; `hz` is ticks per second.
     pub fn new(processors: usize, hz: u32) -> Self {
         let factor = u64::from(1 + (processors.clamp(1, 8) as u32).ilog2());
         Self {
@@ -36,7 +37,7 @@ impl Fair {
 
 /// What a processor does at its next event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum CoreStage {
     /// Takes what is next: an interrupt, a step of the program, another program.
     Next,
     /// Looks for a request to merge with.
@@ -52,7 +53,7 @@ pub enum Stage {
 
 #[derive(Debug)]
 pub struct Processor {
-    pub stage: Stage,
+    pub stage: CoreStage,
     pub current: Option<u32>,
     /// (virtual runtime, order, process).
     pub queue: BinaryHeap<Reverse<(u64, u64, u32)>>,
@@ -78,7 +79,7 @@ pub struct Processor {
 impl Default for Processor {
     fn default() -> Self {
         Self {
-            stage: Stage::Next,
+            stage: CoreStage::Next,
             current: None,
             queue: BinaryHeap::new(),
             order: 0,
@@ -98,6 +99,7 @@ impl Default for Processor {
 }
 
 impl Processor {
+    /// Puts a process into the run queue; the least virtual runtime (ns) runs first, equal ones in order of arrival.
     pub fn enqueue(&mut self, process: u32, virtual_runtime: u64) {
         self.queue
             .push(Reverse((virtual_runtime, self.order, process)));

@@ -12,7 +12,7 @@ use super::process::Submitting;
 
 /// What is known of a request beside what its scheduler is told.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry {
+pub struct SubmittedRequest {
     pub request: Request,
     pub io: u32,
     pub core: u32,
@@ -25,7 +25,7 @@ pub struct Side<S, D> {
     pub policy: Option<S>,
     pub sections: Sections,
     pub lock: SpinLock,
-    entries: Vec<Entry>,
+    entries: Vec<SubmittedRequest>,
     free: Vec<u32>,
     words: TagWords,
     /// Scheduler tags of each hardware queue in use, and who waits for one.
@@ -39,6 +39,7 @@ pub struct Side<S, D> {
 }
 
 impl<S: Scheduler, D: Device> Side<S, D> {
+    /// A drive with nothing under way. `policy` None: requests go straight to it; `words`: scheduler tags of each hardware queue.
     pub fn new(
         device: D,
         policy: Option<(S, Sections)>,
@@ -95,6 +96,7 @@ impl<S: Scheduler, D: Device> Side<S, D> {
         self.used[core] < limit.max(1)
     }
 
+    /// Takes a tag of the core's hardware queue and makes a request; the caller has checked [`Side::has_tag`]. Returns its slot.
     #[inline]
     pub fn allocate(
         &mut self,
@@ -105,7 +107,7 @@ impl<S: Scheduler, D: Device> Side<S, D> {
     ) -> u32 {
         self.used[core] += 1;
         let slot = self.free.pop().unwrap_or(self.entries.len() as u32);
-        let entry = Entry {
+        let entry = SubmittedRequest {
             request: Request {
                 id: RequestId(slot),
                 start: submitting.start,
@@ -128,14 +130,15 @@ impl<S: Scheduler, D: Device> Side<S, D> {
         slot
     }
 
+    /// The request in `slot`, which must be allocated.
     #[inline]
-    pub fn entry(&self, slot: u32) -> &Entry {
+    pub fn entry(&self, slot: u32) -> &SubmittedRequest {
         &self.entries[slot as usize]
     }
 
     /// The request is over.
     #[inline]
-    pub fn release(&mut self, slot: u32) -> Entry {
+    pub fn release(&mut self, slot: u32) -> SubmittedRequest {
         let entry = self.entries[slot as usize];
         self.used[entry.core as usize] -= 1;
         self.free.push(slot);
@@ -147,7 +150,7 @@ impl<S: Scheduler, D: Device> Side<S, D> {
     fn asked<T>(
         &mut self,
         now: Nanos,
-        ask: impl FnOnce(&mut S, &[Entry], Nanos) -> T,
+        ask: impl FnOnce(&mut S, &[SubmittedRequest], Nanos) -> T,
     ) -> Option<T> {
         let policy = self.policy.as_mut()?;
         self.clock = self.clock.max(now);
@@ -156,6 +159,7 @@ impl<S: Scheduler, D: Device> Side<S, D> {
         Some(answer)
     }
 
+    /// Gives the request in `slot` to the policy; without a policy nothing happens.
     #[inline]
     pub fn insert(&mut self, now: Nanos, slot: u32) {
         self.asked(now, |policy, entries, now| {
@@ -163,6 +167,7 @@ impl<S: Scheduler, D: Device> Side<S, D> {
         });
     }
 
+    /// Slot of the policy's next request; None without a policy, if nothing waits, or if the policy holds back.
     #[inline]
     pub fn dispatch(&mut self, now: Nanos) -> Option<u32> {
         if !self.waits() {
@@ -190,6 +195,7 @@ impl<S: Scheduler, D: Device> Side<S, D> {
         run.unwrap_or(false)
     }
 
+    /// Whether the policy holds a request; false without a policy.
     #[inline]
     pub fn waits(&self) -> bool {
         self.policy

@@ -75,6 +75,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Operations of all groups, reads and writes, done in the measured span.
     pub fn count(&self) -> u64 {
         let each = self.served.iter().flatten();
         each.map(|served| served.latency.count).sum()
@@ -95,6 +96,7 @@ impl Outcome {
 /// Hardware queue of an NVMe drive: as deep as the driver makes it, less one. Linux drivers/nvme/host/pci.c: io_queue_depth 1024.
 const NVME_DEPTH: u32 = 1023;
 
+/// Simulates the plan. The error is one sentence: a scheduler that is unknown, of the single queue, or without known costs.
 pub fn run(plan: &Plan) -> Result<Outcome, String> {
     let scheduler = plan.queue.scheduler.as_str();
     let below = Below {

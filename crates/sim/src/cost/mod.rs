@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   models/host-*.toml ─▶ HostModel ─┬─▶ StepCosts        step by step: files, readers
-//!                                    └─▶ OperationCosts   of a cell's operations ─▶ CpuCost, CacheCost, MdCosts
+//!                                    └─▶ OperationCosts   of a trial's operations ─▶ CpuCost, CacheCost, MdCosts
 //! ```
 
 mod cache;

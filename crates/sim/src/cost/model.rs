@@ -87,6 +87,7 @@ impl Number {
         least >= 0.0 && self.value >= least && self.value <= most
     }
 
+    /// The value rounded down to whole ns.
     pub fn nanos(&self) -> Nanos {
         Nanos(self.value as u64)
     }
@@ -161,6 +162,7 @@ numbers! {
 }
 
 impl Md {
+    /// The same as rates in bytes per second and times.
     pub fn costs(&self) -> MdCosts {
         let rate = |page: &Number| PAGE_BYTES as f64 / page.value * 1e9;
         MdCosts {
@@ -188,6 +190,7 @@ numbers! {
 }
 
 impl Cache {
+    /// The same in whole ns, as the page cache takes it.
     pub fn cost(&self) -> CacheCost {
         CacheCost {
             call: self.call.value as u64,
@@ -202,6 +205,7 @@ impl Cache {
 }
 
 impl Measured {
+    /// Mean cost of an operation of `pages` pages under `scheduler`; `reads` is the share of reads, 0 to 1. Unmeasured schedulers add nothing.
     pub fn operation(&self, scheduler: &str, reads: f64, pages: f64) -> CpuCost {
         let writes = 1.0 - reads;
         let both = |of: &dyn Fn(&Request) -> f64| {
@@ -242,6 +246,7 @@ impl HostModel {
         Ok(Some(model))
     }
 
+    /// Reads a host model from TOML. The error is one sentence: a number out of range, or a missing source or confidence.
     pub fn parse(text: &str) -> Result<Self, String> {
         let model: Self =
             toml::from_str(text).map_err(|error| format!("a host model: {}", error.message()))?;
@@ -291,6 +296,7 @@ impl HostModel {
             .map(|(_, text)| Self::parse(text).expect("shipped models are checked by a test"))
     }
 
+    /// The shipped host model with that id or alias, in any case of letters. The error lists the known ones.
     pub fn shipped(name: &str) -> Result<Self, String> {
         let wanted = name.to_lowercase();
         Self::all()
@@ -427,67 +433,5 @@ impl HostModel {
             page_send: of("page_send")?,
             by_command: None,
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_shipped_host_is_whole() {
-        for (_, text) in seekwise_models::HOSTS {
-            let model = HostModel::parse(text).unwrap();
-            assert!(model.processors.is_none_or(|count| count >= 1));
-            if !model.nanoseconds.is_empty() {
-                model.costs("cfq").unwrap();
-            }
-            for name in model.nanoseconds.keys() {
-                assert!(
-                    STEPS.iter().any(|step| step.0 == name),
-                    "{}: {name}",
-                    model.id
-                );
-            }
-            assert_eq!(HostModel::shipped(&model.id).unwrap().name, model.name);
-        }
-    }
-
-    #[test]
-    fn a_number_can_be_another_one_within_reason() {
-        let mut model = HostModel::shipped("opteron_2212").unwrap();
-        let usual = model.costs("cfq").unwrap();
-        model.set("page_write", 9600.0).unwrap();
-        model.set("scheduler_factor", 2.8).unwrap();
-        let costs = model.costs("cfq").unwrap();
-        assert_eq!(costs.page_write, Nanos(9600));
-        assert_eq!(costs.scheduler.0, 2 * usual.scheduler.0);
-        assert_eq!(model.document()["parameters"]["page_write"]["hi"], 9600);
-        for (name, value) in [("page_write", -1.0), ("page_write", 1e7), ("abacus", 1.0)] {
-            assert!(model.set(name, value).unwrap_err().contains(name));
-        }
-    }
-
-    #[test]
-    fn a_number_outside_its_range_is_refused() {
-        for (file, right, wrong) in [
-            (
-                "host-recording",
-                "call = { value = 400",
-                "call = { value = 4",
-            ),
-            ("host-laboratory", "value = ", "value = 9"),
-        ] {
-            let (_, text) = seekwise_models::HOSTS
-                .iter()
-                .find(|(name, _)| *name == file)
-                .unwrap();
-            assert!(HostModel::parse(&text.replacen(right, wrong, 1))
-                .unwrap_err()
-                .contains("outside"));
-        }
-        assert!(HostModel::shipped("abacus")
-            .unwrap_err()
-            .contains("laboratory"));
     }
 }

@@ -1,6 +1,6 @@
 //! What a request costs the host's processor, by direction, size and scheduler.
 //!
-//! Either a few numbers of the cell's own, the same for every request ([`CpuCost`]), or a host model: `models/host-laboratory.toml` is the
+//! Either a few numbers of the trial's own, the same for every request ([`CpuCost`]), or a host model: `models/host-laboratory.toml` is the
 //! guest of `seekwise lab`, whose costs were measured in it, kernel by kernel.
 //!
 //! An array's members each cost their own request ([`crate::storage::served`]), and md its own work; the operation on the array costs the call.
@@ -20,7 +20,7 @@ pub struct Measurement {
     scheduler: String,
 }
 
-/// What each operation of a cell costs.
+/// What each operation of a trial costs.
 #[derive(Clone, Debug)]
 pub enum OperationCosts {
     /// The same for every request; and of the page cache.
@@ -31,7 +31,7 @@ pub enum OperationCosts {
 }
 
 impl OperationCosts {
-    /// `own` is what the cell says by itself, or the default.
+    /// `own` is what the trial says by itself, or the default.
     pub fn of(
         spec: &HostSpec,
         kernel: &Kernel,
@@ -93,7 +93,7 @@ impl OperationCosts {
     }
 
     /// Of an operation that is a read with probability `reads` and has so many pages.
-    fn operation(&self, reads: f64, pages: f64) -> CpuCost {
+    pub fn operation(&self, reads: f64, pages: f64) -> CpuCost {
         match self {
             Self::Same(cost, _) => *cost,
             Self::Measured(host) => host.kernel.operation(&host.scheduler, reads, pages),
@@ -183,100 +183,5 @@ impl Measurement {
             read,
             write: service(&self.kernel.write),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cost::HostModel;
-
-    fn laboratory(scheduler: &str) -> OperationCosts {
-        let kernel = Kernel::parse("6.1", 250).unwrap();
-        let spec = HostSpec {
-            model: Some("laboratory".to_owned()),
-            ..HostSpec::default()
-        };
-        OperationCosts::of(&spec, &kernel, scheduler, CpuCost::default()).unwrap()
-    }
-
-    fn turnaround(host: &OperationCosts, reads: f64, pages: f64) -> u64 {
-        let cost = host.operation(reads, pages);
-        (cost.to_submit() + cost.to_return()).0
-    }
-
-    #[test]
-    fn a_write_costs_the_laboratory_more_with_each_page_than_a_read() {
-        let host = laboratory("none");
-        let page = |reads| turnaround(&host, reads, 2.0) - turnaround(&host, reads, 1.0);
-        assert!(page(0.0) > 3 * page(1.0), "{} {}", page(0.0), page(1.0));
-        assert!(turnaround(&laboratory("bfq"), 1.0, 1.0) > turnaround(&host, 1.0, 1.0));
-    }
-
-    #[test]
-    fn over_an_array_call_and_request_are_what_an_operation_on_a_drive_is() {
-        for scheduler in ["none", "bfq"] {
-            let single = laboratory(scheduler);
-            let cost = single.operation(1.0, 4.0);
-            let (array, services) = single.over_members();
-            let call = array.operation(1.0, 4.0);
-            let read = services.unwrap().read;
-            let request =
-                read.send.0 + read.receive.0 + 4 * (read.send_page.0 + read.receive_page.0);
-            let whole = (cost.to_submit() + cost.to_return()).0;
-            let through_md = (call.to_submit() + call.to_return()).0 + request - whole;
-            let (most, behind) = if scheduler == "none" {
-                (3_000, 0)
-            } else {
-                (6_000, 6_000)
-            };
-            assert!((2_000..=most).contains(&through_md), "{through_md}");
-            assert_eq!(
-                read.behind.0 + 4 * read.behind_page.0,
-                cost.behind.0 + behind
-            );
-        }
-    }
-
-    #[test]
-    fn a_mixed_job_lies_between_reads_and_writes() {
-        let host = laboratory("kyber");
-        let [read, half, write] = [1.0, 0.5, 0.0].map(|reads| turnaround(&host, reads, 4.0));
-        assert!(read < half && half < write);
-        assert!(2 * half - read - write <= 4);
-    }
-
-    #[test]
-    fn a_host_known_step_by_step_costs_a_cell_the_same_steps() {
-        let kernel = Kernel::parse("6.1", 250).unwrap();
-        let spec = HostSpec {
-            model: Some("i7_6700k".to_owned()),
-            ..HostSpec::default()
-        };
-        let host = OperationCosts::of(&spec, &kernel, "none", CpuCost::default()).unwrap();
-        let steps = HostModel::shipped("i7_6700k")
-            .unwrap()
-            .costs("none")
-            .unwrap();
-        let cost = host.request(true, 1.0);
-        assert_eq!(cost.to_submit(), steps.user + steps.call + steps.bio);
-        assert_eq!(cost.to_return(), steps.interrupt + steps.switch);
-        assert_eq!(host.cache().read_page, steps.page_copy.0);
-    }
-
-    #[test]
-    fn what_is_not_measured_or_contradicts_is_one_sentence() {
-        let refuse = |model: &str, kernel: &str, user_ns| {
-            let kernel = Kernel::parse(kernel, 250).unwrap();
-            let spec = HostSpec {
-                model: Some(model.to_owned()),
-                user_ns,
-                ..HostSpec::default()
-            };
-            OperationCosts::of(&spec, &kernel, "none", CpuCost::default()).unwrap_err()
-        };
-        assert!(refuse("laboratory", "4.19", None).contains("not 4.19"));
-        assert!(refuse("abacus", "6.1", None).contains("abacus"));
-        assert!(refuse("laboratory", "6.1", Some(1)).contains("no other costs"));
     }
 }

@@ -26,8 +26,8 @@ pub struct StepCosts {
     pub md_bio: Nanos,
     /// Giving a command to the port of a drive of the host's own. Zero: part of `bio`, or a card's one register.
     pub port_command: Nanos,
-    /// The scheduler's own functions for a request: inserting it and handing it out, which whoever makes the queue give commands pays for
-    /// (a reader that waits, for its own), and its end, which the interrupt pays for; each a third, assumed: the source gives their sum.
+    /// The scheduler's own functions for a request: inserting it and handing it out, paid by the task that makes the queue give commands
+    /// (a reader that waits, for its own), and its end, paid by the interrupt; each a third, assumed: the source gives their sum.
     pub scheduler: Nanos,
     /// Interrupt and completion of a request.
     pub interrupt: Nanos,
@@ -101,6 +101,7 @@ impl CommandCosts {
 }
 
 impl ByCommand {
+    /// Costs of a write or of a read.
     pub fn of(&self, write: bool) -> &CommandCosts {
         if write {
             &self.write
@@ -112,7 +113,7 @@ impl ByCommand {
 
 impl StepCosts {
     /// Of a host on blk-mq.
-    pub fn of_cells(costs: &OperationCosts) -> Self {
+    pub fn of_trials(costs: &OperationCosts) -> Self {
         let (cache, request) = (costs.cache(), costs.request(true, 0.0));
         Self {
             user: request.user,

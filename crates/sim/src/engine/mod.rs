@@ -71,12 +71,14 @@ pub struct Engine<S, O, H = ()> {
 }
 
 impl<S: Storage, O: Observer> Engine<S, O> {
+    /// An engine at time 0 whose tasks keep nothing in common; `max_sectors` is the longest bio.
     pub fn new(storage: S, observer: O, processors: Processors, max_sectors: Sectors) -> Self {
         Self::around((), storage, observer, processors, max_sectors)
     }
 }
 
 impl<S: Storage, O: Observer, H> Engine<S, O, H> {
+    /// An engine at time 0 with `host`, what its tasks keep in common; `max_sectors` is the longest bio.
     pub fn around(
         host: H,
         storage: S,

@@ -1,6 +1,6 @@
 //! Flushes of the drives' caches: a commit sends one before its last block and one behind it, fsync of what is committed already one.
 //!
-//! One is under way at a time; whoever asks meanwhile waits for the next one, which serves all of them.
+//! One is under way at a time; a task that asks meanwhile waits for the next one, which serves all of them.
 //!
 //! Not modelled:  writes that bypass the cache (FUA), in whose place the second flush stands; the tag that a flush takes from others.
 //! Source:        Linux v6.1 fs/jbd2/commit.c (the commit block is written with REQ_PREFLUSH and REQ_FUA), fs/ext4/fsync.c, block/blk-flush.c.

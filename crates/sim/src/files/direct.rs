@@ -49,11 +49,13 @@ struct Sending {
 }
 
 impl Direct {
+    /// The drives are done with a call; the program has not reaped it yet.
     pub fn call_done(&mut self, call: DirectCall) {
         self.under_way -= 1;
         self.completed.push_back(call);
     }
 
+    /// Whether a call is done that the program has not reaped.
     pub fn has_completion(&self) -> bool {
         !self.completed.is_empty()
     }
@@ -127,7 +129,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
         let direct = &mut files.thread(index).direct;
         let call = direct.take_completion()?;
         if !core::mem::take(&mut direct.slept) {
-            // A notification costs as much whether the program sleeps for it or not (as in cells).
+            // A notification costs as much whether the program sleeps for it or not (as in trials).
             self.spend(self.host.costs.switch);
         }
         let now = self.busy_until();

@@ -124,6 +124,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> Tasks<Hosted<Q, D>, O, Host> for Unt
 }
 
 impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
+    /// A machine with one processor over `md`, nothing running and no files yet.
     pub fn over(md: Md<Q, D>, costs: StepCosts, observer: O) -> Self {
         let host = Host {
             costs,

@@ -31,7 +31,7 @@ pub use pace::JobPace;
 pub use plan::{FilesPlan, JobOutcome, JobPlan, PhaseOutcome, PhasePlan, Region, Start};
 use seekwise_host::cache::page_cache::FileNumber;
 use state::{Files, IoKind, Role, TaskState, Wait};
-use thread::{Doing, FileThread, SyncFor};
+use thread::{FileThread, SyncFor, ThreadState};
 
 /// A bio holds at most 256 pages (BIO_MAX_PAGES up to 5.0, later BIO_MAX_VECS).
 pub const BIO_PAGES: u64 = 256;

@@ -17,7 +17,7 @@ pub struct JobPace {
 
 /// The pace of one thread.
 #[derive(Debug)]
-pub(super) struct Turns {
+pub(super) struct ThreadPace {
     pace: JobPace,
     random: Random,
     /// When each call that may begin may.
@@ -26,7 +26,7 @@ pub(super) struct Turns {
     due: Nanos,
 }
 
-impl Turns {
+impl ThreadPace {
     /// `depth`: calls under way at once, where another's return is waited for.
     pub fn new(pace: JobPace, depth: u32, start: Nanos, random: Random) -> Self {
         let places = if pace.gap.is_some() { 1 } else { depth };

@@ -148,6 +148,7 @@ pub struct Region {
 }
 
 impl Region {
+    /// Length in pages of 4 KiB.
     pub fn pages(self) -> u64 {
         self.end - self.from
     }

@@ -1,11 +1,11 @@
 //! Reads through the page cache: hits, read-ahead, blocks of addresses that must be read first.
 
 use crate::files::machine::FileEngine;
-use crate::files::{Doing, FileThread, Files, IoKind, JobPlan, TaskState, Wait};
+use crate::files::{FileThread, Files, IoKind, TaskState, ThreadState, Wait};
 use crate::storage::Storage;
 use seekwise_device::Device;
 use seekwise_host::block::{BlockQueue, Observer};
-use seekwise_host::cache::page_cache::{FileNumber, Found, Run};
+use seekwise_host::cache::page_cache::{CachedPage, FileNumber, Run};
 use seekwise_host::cache::read_ahead::{Page, Window};
 use seekwise_host::file::{address, Block};
 use seekwise_units::{Lba, Nanos, Sectors, PAGE_SECTORS};
@@ -34,40 +34,41 @@ impl FileThread {
 
 impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
     /// False when the task's state says what comes next.
-    pub(crate) fn read_calls(&mut self, files: &mut Files, index: usize, plan: &JobPlan) -> bool {
+    pub(crate) fn read_calls(&mut self, files: &mut Files, index: usize) -> bool {
         if !self.ask(files, index) {
             return false;
         }
         let now = self.now;
         let thread = files.thread(index);
         let region_end = thread.region.end;
-        if thread.doing == Doing::Calls {
+        if thread.doing == ThreadState::Calls {
             thread.begin_call(now);
-            thread.doing = Doing::Reading;
+            thread.doing = ThreadState::Reading;
             self.spend_user(self.host.costs.user);
             self.spend(self.host.costs.call);
         }
         let thread = files.thread(index);
         let (file, page, wanted) = (thread.file, thread.page, thread.call_end - thread.page);
+        let (call_pages, in_runs) = (thread.job.pages, thread.job.goes_in_runs());
         if wanted == 0 {
-            self.end_call(files, index, plan.pages);
+            self.end_call(files, index, call_pages);
             return true;
         }
         // Whatever is there and carries no mark costs processor time alone, over the ends of sequential calls.
         let calls_left = thread.calls_left;
-        let ahead = if plan.goes_in_runs() {
-            (wanted + (calls_left - 1) * plan.pages)
+        let ahead = if in_runs {
+            (wanted + (calls_left - 1) * call_pages)
                 .min(region_end - page)
                 .min(RUN_PAGES)
         } else {
             wanted
         };
         let held = files.thread(index).holds.take() == Some(page);
-        let taken = held && files.cache.find(file, page) == Found::Absent;
+        let taken = held && files.cache.find(file, page) == CachedPage::Absent;
         let plain = files.cache.plain_run(file, page, ahead);
         if plain > 0 || taken {
             let plain = plain.max(1);
-            self.take_pages(files, index, plan, plain);
+            self.take_pages(files, index, plain);
             return true;
         }
         self.meet_page(files, index, wanted)
@@ -92,27 +93,29 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
             return true;
         }
         match files.cache.find(file, page) {
-            Found::Coming => {
+            CachedPage::Coming => {
                 self.wait(files, index, Wait::Page { file, page });
                 self.unplug_all();
                 false
             }
-            Found::Absent => {
+            CachedPage::Absent => {
                 let before = files.cache.cached_before(file, page, RUN_PAGES);
                 let window = files.thread(index).read_ahead.on_miss(page, wanted, before);
                 self.open_window(files, index, window, None);
                 true
             }
-            Found::There => true,
+            CachedPage::There => true,
         }
     }
 
     /// The thread reads `pages` pages that are in memory.
-    fn take_pages(&mut self, files: &mut Files, index: usize, plan: &JobPlan, pages: u64) {
+    fn take_pages(&mut self, files: &mut Files, index: usize, pages: u64) {
+        let plan = &files.thread(index).job;
+        let (call_pages, in_runs) = (plan.pages, plan.goes_in_runs());
         let time = self.busy_until();
         let room = files.horizon.min(self.next_drive_event());
         let costs = &self.host.costs;
-        let each = costs.page_copy + Nanos((costs.call.0 + costs.user.0) / plan.pages);
+        let each = costs.page_copy + Nanos((costs.call.0 + costs.user.0) / call_pages);
         // At least one, and as many as fit before something else happens.
         let fitting = room.saturating_sub(time).0 / each.0.max(1) + 1;
         let pages = pages.min(fitting);
@@ -121,29 +124,29 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
         thread.page += pages;
         thread.read_ahead.took(start + pages - 1);
         let (copy, call) = (self.host.costs.page_copy, self.host.costs.call);
-        if files.cache.find(file, start) != Found::Absent {
+        if files.cache.find(file, start) != CachedPage::Absent {
             files.cache.touch(Run { file, start, pages });
         }
         // The call in hand ends, whole calls follow, a last one begins.
         let thread = files.thread(index);
         let in_hand = (thread.call_end - start).min(pages);
         self.spend(Nanos(copy.0 * in_hand));
-        if thread.call_end > start + pages || !plan.goes_in_runs() {
+        if thread.call_end > start + pages || !in_runs {
             return;
         }
         let more = pages - in_hand;
-        self.end_call(files, index, plan.pages);
-        let whole = more / plan.pages;
+        self.end_call(files, index, call_pages);
+        let whole = more / call_pages;
         if whole > 0 {
-            let cost = Nanos(call.0 + copy.0 * plan.pages);
+            let cost = Nanos(call.0 + copy.0 * call_pages);
             self.spend_user(Nanos(self.host.costs.user.0 * whole));
             self.spend(Nanos(cost.0 * whole));
             files.thread(index).calls_left -= whole;
             let now = self.busy_until();
-            let done = (whole, whole * plan.pages);
+            let done = (whole, whole * call_pages);
             files.calls_done(index, done, now, Nanos(cost.0 * whole));
         }
-        let rest = more % plan.pages;
+        let rest = more % call_pages;
         if rest > 0 && self.busy_until() >= files.deadline {
             // No call begins any more.
             files.thread(index).page -= rest;
@@ -152,9 +155,9 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
             let began = self.host.processor_free;
             self.spend(Nanos(call.0 + copy.0 * rest));
             let thread = files.thread(index);
-            thread.doing = Doing::Reading;
+            thread.doing = ThreadState::Reading;
             thread.call_began = began;
-            thread.call_end = thread.page + plan.pages - rest;
+            thread.call_end = thread.page + call_pages - rest;
         }
     }
 
@@ -164,7 +167,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
         let thread = files.thread(index);
         let latency = now - thread.call_began;
         thread.calls_left -= 1;
-        thread.doing = Doing::Calls;
+        thread.doing = ThreadState::Calls;
         files.calls_done(index, (1, pages), now, latency);
     }
 
@@ -219,7 +222,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
         self.end_plugs();
         // The page with the mark is looked at once all is sent: it may have come while a block of addresses was waited for.
         let file = files.thread(index).file;
-        let there = |page| files.cache.find(file, page) == Found::There;
+        let there = |page| files.cache.find(file, page) == CachedPage::There;
         if done && self.host.kick_after_mark && reading.at_mark.is_some_and(there) {
             self.unplug_all();
         }

@@ -4,7 +4,7 @@
 //! latency: it is not all bytes over all time.
 
 use crate::files::machine::FileEngine;
-use crate::files::{Files, JobPlan, Wait};
+use crate::files::{Files, Wait};
 use crate::spec::files::{StepCall, StepSpec};
 use seekwise_device::Device;
 use seekwise_host::block::{BlockQueue, Observer};
@@ -19,6 +19,7 @@ pub struct Step {
 }
 
 impl Step {
+    /// The step that a spec asks for, its length in whole pages.
     pub fn of(spec: &StepSpec) -> Self {
         Self {
             call: spec.call,
@@ -40,26 +41,27 @@ pub(crate) struct Spread {
 
 impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
     /// Ends the step that was under way and begins the next one. False when the task's state says what comes next.
-    pub(crate) fn spread_call(&mut self, files: &mut Files, index: usize, plan: &JobPlan) -> bool {
+    pub(crate) fn spread_call(&mut self, files: &mut Files, index: usize) -> bool {
         if !self.step_is_over(files, index) {
             return false;
         }
         let begun = files.thread(index).spread.begun;
         match files.plan.steps.get(begun).copied() {
             Some(step) => self.begin_step(files, index, step),
-            None => self.spread_call_done(files, index, plan),
+            None => self.spread_call_done(files, index),
         }
         true
     }
 
-    fn spread_call_done(&mut self, files: &mut Files, index: usize, plan: &JobPlan) {
+    fn spread_call_done(&mut self, files: &mut Files, index: usize) {
         let thread = files.thread(index);
+        let pages = thread.job.pages;
         (thread.spread.begun, thread.spread.over) = (0, thread.spread.over + 1);
         thread.calls_left -= 1;
         let latency = self.now - thread.spread.began;
-        files.calls_done(index, (1, plan.pages), self.now, latency);
+        files.calls_done(index, (1, pages), self.now, latency);
         let outcome = files.outcome_of(index);
-        let bytes = (plan.pages * PAGE_BYTES) as f64;
+        let bytes = (pages * PAGE_BYTES) as f64;
         outcome.call_rates += bytes * 1e9 / latency.0.max(1) as f64;
     }
 

@@ -11,8 +11,8 @@ use crate::spec::files::Idle;
 use crate::storage::{MemberTotals, Totals};
 use seekwise_host::cache::group_counter::GroupCounter;
 use seekwise_host::cache::metadata::MetadataCache;
-use seekwise_host::cache::pacing::Seen;
-use seekwise_host::cache::page_cache::{FileNumber, Found, Run};
+use seekwise_host::cache::pacing::DirtyPages;
+use seekwise_host::cache::page_cache::{CachedPage, FileNumber, Run};
 use seekwise_host::cache::read_ahead::Page;
 use seekwise_host::cache::write_back::{self, DirtyLoad, Limits, Pace};
 use seekwise_host::cache::PageCache;
@@ -350,11 +350,11 @@ impl Files {
     }
 
     /// What a task sees that looks at the limits of the group.
-    pub(super) fn seen(&self) -> Seen {
+    pub(super) fn seen(&self) -> DirtyPages {
         let load = self.load();
         let dirty = load.dirty + load.writing;
         let group = self.group.pages(dirty);
-        Seen::of_device(group, dirty, self.dirtied_total, self.written_total)
+        DirtyPages::of_device(group, dirty, self.dirtied_total, self.written_total)
     }
 
     pub(super) fn thread(&mut self, task: usize) -> &mut FileThread {
@@ -470,7 +470,7 @@ impl Files {
 
     pub(super) fn satisfied(&self, wait: Wait) -> bool {
         match wait {
-            Wait::Page { file, page } => self.cache.find(file, page) != Found::Coming,
+            Wait::Page { file, page } => self.cache.find(file, page) != CachedPage::Coming,
             Wait::PathBlock(block) => !self.path_coming.contains(&block),
             Wait::Written(file) => self.cache.writing_of(file) == 0,
             Wait::Sent { file, page } => !self.cache.is_sending(file, page),

@@ -1,10 +1,10 @@
 //! Tasks take the processors in turn, phase after phase.
 
 use crate::files::machine::{FileEngine, Sender};
-use crate::files::pace::Turns;
+use crate::files::pace::ThreadPace;
 use crate::files::plan::{FilesPlan, JobOutcome, JobPlan, PhaseOutcome, Region};
 use crate::files::state::{Files, Role, TaskState, Wait};
-use crate::files::thread::{Doing, SyncFor};
+use crate::files::thread::{SyncFor, ThreadState};
 use crate::result::{Calls, Windows};
 use crate::storage::{Stack, Storage};
 use seekwise_device::Device;
@@ -205,38 +205,38 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
             let thread = files.thread(index);
             let doing = thread.doing;
             let buffered = thread.job.direct.is_none();
-            let rests_until = if doing == Doing::Calls && buffered && !thread.begun {
+            let rests_until = if doing == ThreadState::Calls && buffered && !thread.begun {
                 thread.next_turn(time)
             } else {
                 Nanos::ZERO
             };
-            let plan = thread.job;
+            let plan = &thread.job;
+            let (syncs_at_end, spread) = (plan.write && plan.fsync, plan.spread);
+            let direct = plan.direct.unwrap_or(1);
             let goes_on = match doing {
-                Doing::Calls if files.has_no_calls_left(index, self.now) => {
-                    if plan.write && plan.fsync {
+                ThreadState::Calls if files.has_no_calls_left(index, self.now) => {
+                    if syncs_at_end {
                         self.begin_fsync(files, index, SyncFor::End);
                     } else {
-                        files.thread(index).doing = Doing::Done;
+                        files.thread(index).doing = ThreadState::Done;
                     }
                     true
                 }
-                Doing::Calls if plan.spread => self.spread_call(files, index, &plan),
-                Doing::Calls if !buffered => {
-                    self.direct_calls(files, index, plan.direct.unwrap_or(1))
-                }
-                Doing::Calls if rests_until > time => {
+                ThreadState::Calls if spread => self.spread_call(files, index),
+                ThreadState::Calls if !buffered => self.direct_calls(files, index, direct),
+                ThreadState::Calls if rests_until > time => {
                     let until = rests_until.min(files.deadline).max(time);
                     files.tasks[index].state = TaskState::Ready(until);
                     return;
                 }
-                Doing::Calls => self.buffered_calls(files, index),
-                Doing::Reading => self.read_calls(files, index, &plan),
-                Doing::Balancing { looks, wrote } => self.balance(files, index, looks, wrote),
-                Doing::Throttled { looks } => self.throttled(files, index, looks),
-                Doing::SyncPages => self.sync_pages(files, index),
-                Doing::SyncWait => self.sync_wait(files, index),
-                Doing::SyncCommit => self.sync_commit(files, index),
-                Doing::Done => {
+                ThreadState::Calls => self.buffered_calls(files, index),
+                ThreadState::Reading => self.read_calls(files, index),
+                ThreadState::Balancing { looks, wrote } => self.balance(files, index, looks, wrote),
+                ThreadState::Throttled { looks } => self.throttled(files, index, looks),
+                ThreadState::SyncPages => self.sync_pages(files, index),
+                ThreadState::SyncWait => self.sync_wait(files, index),
+                ThreadState::SyncCommit => self.sync_commit(files, index),
+                ThreadState::Done => {
                     self.end_thread(files, index);
                     return;
                 }
@@ -281,11 +281,11 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
     fn buffered_calls(&mut self, files: &mut Files, index: usize) -> bool {
         let thread = files.thread(index);
         thread.draw();
-        let plan = thread.job;
-        if plan.write {
+        if thread.job.write {
+            let plan = thread.job;
             self.write_calls(files, index, &plan)
         } else {
-            self.read_calls(files, index, &plan)
+            self.read_calls(files, index)
         }
     }
 
@@ -337,7 +337,7 @@ impl Files {
         let at = begin + start.after;
         let turns = job.pace.map(|pace| {
             let random = Random::new(seed, PACES | (number as u64) << 20 | index as u64);
-            Turns::new(pace, job.direct.unwrap_or(1), at, random)
+            ThreadPace::new(pace, job.direct.unwrap_or(1), at, random)
         });
         let thread = self.thread(index);
         (thread.file, thread.file_pages) = (start.file, file_pages);
@@ -349,7 +349,7 @@ impl Files {
         (thread.job_number, thread.job) = (start.job, job);
         (thread.stream, thread.turns) = (start.stream, turns);
         (thread.returned, thread.begun, thread.writes) = (false, false, 0);
-        thread.doing = Doing::Calls;
+        thread.doing = ThreadState::Calls;
         thread.calls_left = job.calls;
         let page = thread.region.from + start.page;
         (thread.page, thread.call_end) = (page, page);

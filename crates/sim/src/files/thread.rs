@@ -1,7 +1,7 @@
 //! A program's thread that uses a file: where it is, its next call, and what its calls come to.
 
 use crate::files::direct::Direct;
-use crate::files::pace::Turns;
+use crate::files::pace::ThreadPace;
 use crate::files::plan::{JobOutcome, JobPlan, Region};
 use crate::files::reader::Reading;
 use crate::files::spread::Spread;
@@ -15,7 +15,7 @@ use seekwise_sched::Direction;
 use seekwise_units::{Nanos, PAGE_BYTES, PAGE_SECTORS};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Doing {
+pub(super) enum ThreadState {
     Calls,
     /// In a call, at the read position.
     Reading,
@@ -54,10 +54,10 @@ pub(super) struct FileThread {
     pub(super) job_number: usize,
     pub(super) job: JobPlan,
     pub(super) stream: Option<Box<Stream>>,
-    pub(super) turns: Option<Turns>,
+    pub(super) turns: Option<ThreadPace>,
     /// A call has returned since its pace was looked at.
     pub(super) returned: bool,
-    pub(super) doing: Doing,
+    pub(super) doing: ThreadState,
     pub(super) calls_left: u64,
     pub(super) page: Page,
     pub(super) call_end: Page,
@@ -97,7 +97,7 @@ impl FileThread {
             stream: None,
             turns: None,
             returned: false,
-            doing: Doing::Done,
+            doing: ThreadState::Done,
             calls_left: 0,
             page: 0,
             call_end: 0,

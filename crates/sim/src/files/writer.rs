@@ -2,7 +2,7 @@
 
 use crate::files::machine::FileEngine;
 use crate::files::pass::PassEnd;
-use crate::files::{Doing, Files, JobPlan, SyncFor, TaskState, Wait};
+use crate::files::{Files, JobPlan, SyncFor, TaskState, ThreadState, Wait};
 use seekwise_device::Device;
 use seekwise_host::block::{BlockQueue, Observer};
 use seekwise_host::cache::pacing::{Verdict, Writer};
@@ -46,7 +46,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
         self.make_calls(files, index, plan, (start, calls));
         let thread = files.thread(index);
         if thread.dirtied >= check {
-            thread.doing = Doing::Balancing {
+            thread.doing = ThreadState::Balancing {
                 looks: 0,
                 wrote: false,
             };
@@ -215,12 +215,12 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
                 files.over = true;
                 let quota = generation.quota(files.check_every.max(dirtied));
                 files.begin_pass(index, quota, Nanos::NEVER, false);
-                files.thread(index).doing = Doing::Throttled { looks };
+                files.thread(index).doing = ThreadState::Throttled { looks };
                 true
             }
             _ => {
                 files.over = true;
-                files.thread(index).doing = Doing::Balancing {
+                files.thread(index).doing = ThreadState::Balancing {
                     looks: looks + 1,
                     wrote: false,
                 };
@@ -247,7 +247,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
                 if files.tasks[index].pass.left == 0 {
                     self.leave_balance(files, index);
                 } else {
-                    files.thread(index).doing = Doing::Balancing { looks, wrote: true };
+                    files.thread(index).doing = ThreadState::Balancing { looks, wrote: true };
                 }
                 true
             }
@@ -279,7 +279,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
             self.leave_balance(files, index);
             return true;
         };
-        files.thread(index).doing = Doing::Balancing {
+        files.thread(index).doing = ThreadState::Balancing {
             looks: u32::from(!again),
             wrote: false,
         };
@@ -308,7 +308,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
         };
         match pause {
             Some(pause) if pause > Nanos::ZERO => {
-                files.thread(index).doing = Doing::Balancing {
+                files.thread(index).doing = ThreadState::Balancing {
                     looks: 1,
                     wrote: false,
                 };
@@ -336,7 +336,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
         if !in_group {
             thread.dirtied = 0;
         }
-        thread.doing = Doing::Calls;
+        thread.doing = ThreadState::Calls;
         if let Some(sync) = thread.sync_due() {
             self.begin_fsync(files, index, sync);
         }
@@ -358,7 +358,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
     pub(crate) fn begin_fsync(&mut self, files: &mut Files, index: usize, sync_for: SyncFor) {
         let thread = files.thread(index);
         thread.sync_for = sync_for;
-        thread.doing = Doing::SyncPages;
+        thread.doing = ThreadState::SyncPages;
         let file = thread.file;
         let sync = files.plan.generation.synchronous_fsync();
         files.begin_file_pass(index, file, sync);
@@ -368,7 +368,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
         match self.run_pass(files, index) {
             PassEnd::NotYet => false,
             _ => {
-                files.thread(index).doing = Doing::SyncWait;
+                files.thread(index).doing = ThreadState::SyncWait;
                 true
             }
         }
@@ -381,7 +381,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
             self.unplug_all();
             return false;
         }
-        files.thread(index).doing = Doing::SyncCommit;
+        files.thread(index).doing = ThreadState::SyncCommit;
         let wanted = files.states[file as usize].transaction;
         match &files.journal {
             Some(journal) if wanted > journal.committed => files.ask_commit(self.now, wanted),
@@ -418,8 +418,8 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
         }
         // Latency brackets the calls only, not an fsync of its own.
         files.thread(index).doing = match sync_for {
-            SyncFor::Call | SyncFor::Writes => Doing::Calls,
-            SyncFor::End => Doing::Done,
+            SyncFor::Call | SyncFor::Writes => ThreadState::Calls,
+            SyncFor::End => ThreadState::Done,
         };
         true
     }

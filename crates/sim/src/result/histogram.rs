@@ -27,6 +27,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
+    /// No value recorded; all memory is taken now.
     pub fn new() -> Self {
         Self {
             bins: vec![0; (OCTAVES + 2) * HALF].into_boxed_slice(),
@@ -54,6 +55,7 @@ impl Histogram {
         ((sub as u64 + 1) << octave) - 1
     }
 
+    /// Counts one value; the last bin takes all that are too large.
     #[inline]
     pub fn record(&mut self, value: Nanos) {
         let last = self.bins.len() - 1;
@@ -75,6 +77,7 @@ impl Histogram {
         self.max = self.max.max(value);
     }
 
+    /// Adds all values of another histogram.
     pub fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.bins.iter_mut().zip(other.bins.iter()) {
             *mine += theirs;
@@ -84,6 +87,7 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
+    /// Exact mean in ns, not that of the bins; 0 without values.
     pub fn mean_ns(&self) -> f64 {
         if self.count == 0 {
             0.0
@@ -112,49 +116,12 @@ impl Histogram {
             .map(|(i, &n)| (Self::upper(i), n))
     }
 
+    /// Occupied bins: upper bound in ns as key, count as value.
     pub fn to_json(&self) -> Value {
         Value::Object(
             self.occupied()
                 .map(|(upper, n)| (upper.to_string(), Value::from(n)))
                 .collect::<Map<_, _>>(),
         )
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use seekwise_host::random::Random;
-
-    #[test]
-    fn bins_are_those_of_hdrhistogram() {
-        let mut ours = Histogram::new();
-        let mut oracle = hdrhistogram::Histogram::<u64>::new_with_bounds(1, 1 << 42, 2).unwrap();
-        let mut random = Random::new(3, 0);
-        for i in 0..200_000u64 {
-            let value = random.bits() >> (22 + i % 42);
-            ours.record(Nanos(value));
-            oracle.record(value).unwrap();
-        }
-        let expected: Vec<(u64, u64)> = oracle
-            .iter_recorded()
-            .map(|v| (v.value_iterated_to(), v.count_at_value()))
-            .collect();
-        let got: Vec<(u64, u64)> = ours.occupied().collect();
-        assert_eq!(got.len(), expected.len());
-        for ((upper, n), (oracle_value, oracle_n)) in got.iter().zip(&expected) {
-            assert_eq!(*upper, oracle.highest_equivalent(*oracle_value));
-            assert_eq!(n, oracle_n);
-        }
-    }
-
-    #[test]
-    fn mean_is_exact_and_longer_values_stand_in_the_last_bin() {
-        let mut h = Histogram::new();
-        h.record(Nanos(1));
-        h.record(Nanos(1 << 50));
-        assert_eq!(h.mean_ns(), (1.0 + (1u64 << 50) as f64) / 2.0);
-        assert_eq!(h.occupied().count(), 2);
-        assert_eq!(h.max, Nanos(1 << 50));
     }
 }

@@ -18,7 +18,7 @@ pub struct CoreTimes {
 
 /// A unit of work of a recorded program, times counted from the phase's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unit {
+pub struct UnitOfWork {
     pub process: u32,
     pub ended: Nanos,
     pub length: Nanos,
@@ -32,12 +32,13 @@ pub struct JobStats {
     pub sectors_read: u64,
     pub sectors_written: u64,
     pub reads: u64,
-    pub units: Vec<Unit>,
+    pub units: Vec<UnitOfWork>,
     /// Of calls made of steps: their own rates in bytes per second, summed.
     pub call_rates: f64,
 }
 
 impl JobStats {
+    /// Counts an operation of `sectors` that took `latency`.
     #[inline]
     pub fn record(&mut self, direction: Direction, sectors: Sectors, latency: Nanos) {
         self.latency.record(latency);
@@ -50,14 +51,17 @@ impl JobStats {
         }
     }
 
+    /// Operations done, reads and writes.
     pub fn ios(&self) -> u64 {
         self.latency.count
     }
 
+    /// Bytes moved, reads and writes.
     pub fn bytes(&self) -> u64 {
         Sectors(self.sectors_read + self.sectors_written).bytes().0
     }
 
+    /// Adds the operations of another job.
     pub fn merge(&mut self, other: &Self) {
         self.latency.merge(&other.latency);
         self.sectors_read += other.sectors_read;
@@ -91,6 +95,7 @@ impl Calls {
         self.latency_max = self.latency_max.max(by);
     }
 
+    /// Adds the calls of another record.
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
         self.bytes += other.bytes;
@@ -98,6 +103,7 @@ impl Calls {
         self.latency_max = self.latency_max.max(other.latency_max);
     }
 
+    /// Mean latency in ns; 0 without calls.
     pub fn latency_mean_ns(&self) -> f64 {
         self.latency_total.0 as f64 / self.count.max(1) as f64
     }
@@ -127,7 +133,8 @@ struct Window {
     latency_sum: u64,
 }
 
-const WINDOWS_MAX: usize = 64;
+/// How many windows a phase has at most.
+pub const WINDOWS_MAX: usize = 64;
 const WIDTH_FIRST: Nanos = Nanos::from_millis(10);
 
 impl Default for Windows {
@@ -137,6 +144,7 @@ impl Default for Windows {
 }
 
 impl Windows {
+    /// Windows from `start` on, 10 ms wide at first.
     pub fn new(start: Nanos) -> Self {
         Self {
             start,
@@ -147,6 +155,7 @@ impl Windows {
         }
     }
 
+    /// Counts an operation that was done at `now`; times must not decrease.
     #[inline]
     pub fn record(&mut self, now: Nanos, sectors: u64, latency: Nanos) {
         if now >= self.current_end {
@@ -187,6 +196,7 @@ impl Windows {
         }
     }
 
+    /// Width of each window now: 10 ms times a power of two.
     pub fn width(&self) -> Nanos {
         self.width
     }
@@ -205,26 +215,5 @@ impl Windows {
                 (Sectors(w.sectors).bytes().0 as f64 / seconds, mean)
             })
             .collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn windows_merge_in_pairs_and_lose_nothing() {
-        let mut w = Windows::new(Nanos::ZERO);
-        for i in 0..1000u64 {
-            w.record(Nanos::from_millis(i * 10), 2, Nanos(5));
-        }
-        let total: f64 = w
-            .rows()
-            .iter()
-            .map(|(rate, _)| rate * w.width().as_secs_f64())
-            .sum();
-        assert!(w.rows().len() < WINDOWS_MAX);
-        let full = w.rows().len() as f64 * w.width().as_millis_f64() / 10.0;
-        assert_eq!(total, full * 1024.0);
     }
 }

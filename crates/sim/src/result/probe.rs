@@ -16,6 +16,7 @@ pub enum Moment {
 }
 
 impl Moment {
+    /// The event's word in traces.
     pub fn name(self) -> &'static str {
         match self {
             Self::Submit => "submit",
@@ -49,6 +50,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
+    /// Keeps the first `events_max` events and counts the rest as dropped.
     pub fn new(events_max: usize) -> Self {
         Self {
             events: Vec::new(),

@@ -1,4 +1,4 @@
-//! The page cache of a cell.
+//! The page cache of a trial.
 
 use serde::Deserialize;
 

@@ -1,5 +1,6 @@
 //! Numbers that a spec may have.
 
+/// Refuses a value outside `min` to `max`, and NaN. The error is a sentence with `name` and `unit`.
 pub fn check(name: &str, value: f64, unit: &str, min: f64, max: f64) -> Result<(), String> {
     // Written so that NaN fails too.
     if value >= min && value <= max {

@@ -1,4 +1,4 @@
-//! Files of a cell, and calls that are made of steps.
+//! Files of a trial, and calls that are made of steps.
 
 use seekwise_units::PAGE_BYTES;
 use serde::Deserialize;

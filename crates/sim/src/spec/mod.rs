@@ -1,4 +1,4 @@
-//! What a cell is: the JSON that `seekwise._core.simulate_cells` takes.
+//! What a trial is: the JSON that `seekwise._core.simulate_cells` takes.
 //!
 //! ```json
 //! { "name": "cell 3", "seed": 7,
@@ -18,7 +18,7 @@ pub mod cache;
 pub mod check;
 pub mod controller;
 pub mod files;
-pub(crate) mod kernel;
+pub mod kernel;
 pub mod programs;
 pub mod traced;
 
@@ -35,7 +35,7 @@ fn yes() -> bool {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct CellSpec {
+pub struct TrialSpec {
     #[serde(default)]
     pub name: String,
     pub seed: u64,
@@ -157,7 +157,7 @@ pub struct PhaseSpec {
     pub operation: String,
     /// Threads stop issuing after this long.
     pub runtime_ns: Option<u64>,
-    /// Of a cell with files: the machine is idle before it, and clean pages leave the cache.
+    /// Of a trial with files: the machine is idle before it, and clean pages leave the cache.
     pub idle: Option<crate::spec::files::Idle>,
     #[serde(default)]
     pub drop_caches: bool,
@@ -168,7 +168,7 @@ pub struct PhaseSpec {
     /// A recorded load instead of either.
     #[serde(default)]
     pub traced: Option<crate::spec::traced::TracedSpec>,
-    /// Programs whose calls were recorded, through the page cache; the only phase of its cell.
+    /// Programs whose calls were recorded, through the page cache; the only phase of its trial.
     pub programs: Option<crate::spec::programs::ProgramsSpec>,
 }
 

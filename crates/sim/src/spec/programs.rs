@@ -13,6 +13,7 @@ const THINK_MAX: u64 = 1 << 54;
 pub struct Extent(pub u64, pub u64);
 
 impl Extent {
+    /// The page of the device after its last one.
     pub fn end(&self) -> u64 {
         self.0 + self.1
     }
@@ -20,7 +21,7 @@ impl Extent {
 
 /// Numbers stand in recordings: the order stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum CallKind {
     Read,
     /// A page that is mapped is touched.
     Fault,
@@ -46,22 +47,22 @@ pub enum Kind {
     Exit,
 }
 
-const KINDS: [Kind; 15] = [
-    Kind::Read,
-    Kind::Fault,
-    Kind::Write,
-    Kind::Sync,
-    Kind::Forget,
-    Kind::Discard,
-    Kind::DirectRead,
-    Kind::DirectWrite,
-    Kind::Lock,
-    Kind::Unlock,
-    Kind::Sleep,
-    Kind::BeginUnit,
-    Kind::EndUnit,
-    Kind::Fork,
-    Kind::Exit,
+const KINDS: [CallKind; 15] = [
+    CallKind::Read,
+    CallKind::Fault,
+    CallKind::Write,
+    CallKind::Sync,
+    CallKind::Forget,
+    CallKind::Discard,
+    CallKind::DirectRead,
+    CallKind::DirectWrite,
+    CallKind::Lock,
+    CallKind::Unlock,
+    CallKind::Sleep,
+    CallKind::BeginUnit,
+    CallKind::EndUnit,
+    CallKind::Fork,
+    CallKind::Exit,
 ];
 
 /// Number of its kind, file, first page within the file, pages, and what the program computed before it in ns.
@@ -69,9 +70,11 @@ const KINDS: [Kind; 15] = [
 pub struct Call(u8, pub u32, pub u64, pub u64, u64);
 
 impl Call {
-    pub fn kind(&self) -> Kind {
+    /// What the call does; panics for a number that the spec's check refuses.
+    pub fn kind(&self) -> CallKind {
         KINDS[usize::from(self.0)]
     }
+    /// What the program computed, or slept, before the call.
     pub fn think(&self) -> Nanos {
         Nanos(self.4)
     }
@@ -156,20 +159,24 @@ fn check_calls(calls: &[Call], program: &ProgramSpec) -> Result<(), String> {
             return Err(format!("makes call {place}, which is none"));
         }
         match call.kind() {
-            Kind::BeginUnit if !began => began = true,
-            Kind::EndUnit if began => {
+            CallKind::BeginUnit if !began => began = true,
+            CallKind::EndUnit if began => {
                 began = false;
                 units += 1;
             }
-            Kind::BeginUnit | Kind::EndUnit => {
+            CallKind::BeginUnit | CallKind::EndUnit => {
                 return Err(format!(
                     "begins or ends a unit within another at call {place}"
                 ))
             }
-            Kind::Lock | Kind::Unlock | Kind::Sleep | Kind::Fork | Kind::Exit => {}
+            CallKind::Lock
+            | CallKind::Unlock
+            | CallKind::Sleep
+            | CallKind::Fork
+            | CallKind::Exit => {}
             kind => {
                 let file = program.files.get(call.1 as usize);
-                let whole = matches!(kind, Kind::Sync | Kind::Forget | Kind::Discard);
+                let whole = matches!(kind, CallKind::Sync | CallKind::Forget | CallKind::Discard);
                 let fits = |file: &Extent| {
                     whole
                         || call.3 > 0 && call.2.checked_add(call.3).is_some_and(|end| end <= file.1)

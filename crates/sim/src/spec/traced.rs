@@ -60,6 +60,7 @@ impl TracedSpec {
         Ok(())
     }
 
+    /// Opens the file of rows for all programs. The error is a sentence with its path.
     pub fn open_file(&self) -> Result<Arc<File>, String> {
         File::open(&self.path)
             .map(Arc::new)

@@ -46,6 +46,7 @@ impl<D: Device> AttachedDrive<D> {
         }
     }
 
+    /// When the device has its next event; never if it has none.
     #[inline]
     pub fn next_at(&self) -> Nanos {
         self.next.get().unwrap_or_else(|| {
@@ -86,11 +87,13 @@ impl<D: Device> AttachedDrive<D> {
         self.device.submit(now, command);
     }
 
+    /// Tag of a flush: one beyond those of the queue.
     #[inline]
     pub fn flush_tag(&self) -> u32 {
         self.depth
     }
 
+    /// Commands that the device has, a flush included.
     pub fn outstanding(&self) -> u32 {
         self.outstanding
     }

@@ -86,6 +86,7 @@ pub struct Totals {
 }
 
 impl MemberTotals {
+    /// What was added after `earlier`, an older value of the same member.
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             read: Sectors(self.read.0 - earlier.read.0),
@@ -98,6 +99,7 @@ impl MemberTotals {
 }
 
 impl Totals {
+    /// What was added after `earlier`, an older value of the same storage.
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             busy: self.busy - earlier.busy,

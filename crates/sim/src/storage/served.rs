@@ -30,6 +30,7 @@ pub struct Served<D> {
 }
 
 impl<D> Served<D> {
+    /// An idle drive; `services` is what sending and receiving a command cost the processor.
     pub fn new(drive: D, processor: SharedProcessor, services: Services) -> Self {
         Self {
             drive,
@@ -134,91 +135,5 @@ impl<D: Device + Clone> Device for Served<D> {
 
     fn take_host_work(&mut self) -> Nanos {
         core::mem::take(&mut self.worked) + self.drive.take_host_work()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use seekwise_device::{Drive, Model};
-    use seekwise_units::Lba;
-
-    const SERVICES: Services = Services {
-        read: Service {
-            send: Nanos(10_000),
-            send_page: Nanos(0),
-            receive: Nanos(20_000),
-            receive_page: Nanos(3_000),
-            behind: Nanos(5_000),
-            behind_page: Nanos(0),
-        },
-        write: Service {
-            send: Nanos(10_000),
-            send_page: Nanos(20_000),
-            receive: Nanos(5_000),
-            receive_page: Nanos(0),
-            behind: Nanos(0),
-            behind_page: Nanos(0),
-        },
-    };
-
-    /// A drive that takes 100 us for anything.
-    fn pair() -> [Served<Drive>; 2] {
-        let mut model = Model::shipped("null").unwrap();
-        model.set("latency_us", 100.0).unwrap();
-        let processor = SharedProcessor::default();
-        [0, 1].map(|seed| {
-            let drive = Drive::new(&model, seed).unwrap();
-            Served::new(drive, processor.clone(), SERVICES)
-        })
-    }
-
-    fn command(tag: u32, kind: CommandKind, pages: u64) -> Command {
-        Command {
-            tag: Tag(tag),
-            kind,
-            start: Lba(0),
-            sectors: Sectors(pages * PAGE_SECTORS),
-        }
-    }
-
-    /// Both drives' events in the order of time.
-    fn finish(pair: &mut [Served<Drive>; 2]) -> Vec<(usize, u64)> {
-        let mut done = vec![];
-        loop {
-            let next = |which: usize| pair[which].next_event().unwrap_or(Nanos::NEVER);
-            let which = usize::from(next(1) < next(0));
-            let at = next(which);
-            if at == Nanos::NEVER {
-                return done;
-            }
-            if pair[which].advance(at).is_some() {
-                done.push((which, at.0));
-            }
-        }
-    }
-
-    #[test]
-    fn a_request_is_sent_served_and_received() {
-        let mut drives = pair();
-        drives[0].submit(Nanos::ZERO, command(0, CommandKind::Read, 2));
-        assert_eq!(drives[0].next_completion(), Some(Nanos(136_000)));
-        assert_eq!(
-            finish(&mut drives),
-            [(0, 10_000 + 100_000 + 20_000 + 6_000)]
-        );
-        assert_eq!(drives[0].take_host_work(), Nanos(41_000));
-    }
-
-    #[test]
-    fn two_drives_share_the_processor() {
-        let write = CommandKind::Write {
-            force_unit_access: false,
-        };
-        let mut drives = pair();
-        drives[0].submit(Nanos::ZERO, command(0, write, 1));
-        drives[1].submit(Nanos::ZERO, command(0, write, 1));
-        // The second is sent when the first has been; both are received as they end.
-        assert_eq!(finish(&mut drives), [(0, 135_000), (1, 165_000)]);
     }
 }

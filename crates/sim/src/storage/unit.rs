@@ -5,9 +5,9 @@ use seekwise_device::Drive;
 
 // One a queue, moved once.
 #[allow(clippy::large_enum_variant)]
-pub enum Unit {
+pub enum StorageUnit {
     Drive(Drive),
     Controller(Box<Controller>),
 }
 
-seekwise_device::device_is_one_of!(Unit { Drive, Controller });
+seekwise_device::device_is_one_of!(StorageUnit { Drive, Controller });

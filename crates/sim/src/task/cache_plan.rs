@@ -37,6 +37,7 @@ pub(crate) fn pacing(hz: u32, pages: u64) -> Pacing {
 }
 
 impl CachePlan {
+    /// Pages that files can have in a group of `limit_bytes`. The error is a sentence: less than 4 MiB would be left for them.
     pub fn file_pages(limit_bytes: u64) -> Result<u64, String> {
         (limit_bytes / PAGE_BYTES)
             .checked_sub(PROGRAM_PAGES)

@@ -11,7 +11,7 @@ use seekwise_sim::spec::QueueSpec;
 use seekwise_units::Nanos;
 use serde::Serialize;
 use std::collections::BTreeMap;
-pub use table::{parse, Case, Load, Row, HEADER};
+pub use table::{parse, Case, CaseRow, Load, HEADER};
 
 /// Of throughput and p99 relative to `none` of the same case, and of both as they are.
 pub const RELATIVE_RATE: f64 = 0.15;
@@ -66,7 +66,7 @@ pub struct Outcomes {
     pub misses: Vec<String>,
 }
 
-impl Row {
+impl CaseRow {
     fn run(&self) -> Run {
         let mut loads = vec![self.case.load.clone()];
         let mut mixed = false;
@@ -208,7 +208,7 @@ struct Compared {
     simulated: f64,
 }
 
-fn compared(row: &Row, own: Figures, none: Option<(&Row, Figures)>) -> Vec<Compared> {
+fn compared(row: &CaseRow, own: Figures, none: Option<(&CaseRow, Figures)>) -> Vec<Compared> {
     let point = |kind, tolerance, measured, simulated| Compared {
         kind,
         tolerance,
@@ -256,12 +256,12 @@ pub fn verify(text: &str, seed: u64) -> Result<Outcomes, String> {
 /// The same on another machine.
 pub fn verify_on(machine: &Machine, text: &str, seed: u64) -> Result<Outcomes, String> {
     let rows = parse(text)?;
-    let mut runs: Vec<Run> = rows.iter().map(Row::run).collect();
+    let mut runs: Vec<Run> = rows.iter().map(CaseRow::run).collect();
     runs.sort();
     runs.dedup();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let results = parallel::each(&runs, threads, |run| simulate(machine, run, seed), |_| true);
-    let of = |row: &Row| {
+    let of = |row: &CaseRow| {
         let run = row.run();
         let place = runs
             .binary_search(&run)
@@ -301,7 +301,7 @@ pub fn verify_on(machine: &Machine, text: &str, seed: u64) -> Result<Outcomes, S
 }
 
 impl Outcomes {
-    fn add(&mut self, row: &Row, point: &Compared) {
+    fn add(&mut self, row: &CaseRow, point: &Compared) {
         let Compared {
             kind,
             tolerance,
@@ -324,8 +324,13 @@ impl Outcomes {
                     format!("{value:.0}")
                 }
             };
+            let unit = match kind {
+                "throughput" => "IOPS",
+                "p99" => "µs",
+                _ => "times",
+            };
             self.misses.push(format!(
-                "{name}: {kind} measured {}, simulated {} ({excess:+.0} %)",
+                "{name}: {kind} measured {} {unit}, simulated {} {unit} ({excess:+.0} %)",
                 shown(measured),
                 shown(simulated)
             ));

@@ -29,7 +29,7 @@ pub struct Case {
 }
 
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct CaseRow {
     pub line: usize,
     pub case: Case,
     pub scheduler: String,
@@ -43,6 +43,8 @@ const OPERATIONS: [&str; 4] = ["randread", "randwrite", "read", "write"];
 /// Largest numbers of a row: a machine's, not a mistake's.
 const COUNT_MAX: u32 = 4096;
 const BLOCK_MAX: u64 = 16 << 20;
+/// Requests per second, and microseconds: a thousand times the fastest machine, and a quarter of an hour.
+const MEASURED_MAX: f64 = 1e9;
 
 impl Load {
     fn of(processes: &str, depth: &str, block: &str, operation: &str) -> Result<Self, String> {
@@ -152,7 +154,7 @@ fn fields(line: &str) -> Vec<String> {
     all
 }
 
-fn row(line: usize, text: &str) -> Result<Row, String> {
+fn row(line: usize, text: &str) -> Result<CaseRow, String> {
     let all = fields(text);
     let [source, cores, drives, processes, depth, block, operation, beside_processes, beside_depth, beside_block, beside_operation, scheduler, tuned, _repeats, iops, _sd, _p50, _p95, p99, _p999] =
         &all[..]
@@ -172,8 +174,10 @@ fn row(line: usize, text: &str) -> Result<Row, String> {
     };
     let measured = |name: &str, text: &str| {
         let value = text.parse::<f64>().ok();
-        let value = value.filter(|value| value.is_finite() && *value > 0.0);
-        value.ok_or_else(|| format!("{name} is `{text}`, not a positive number"))
+        let value = value.filter(|value| *value > 0.0 && *value <= MEASURED_MAX);
+        value.ok_or_else(|| {
+            format!("{name} is `{text}`, not a positive number up to {MEASURED_MAX}")
+        })
     };
     let load = Load::of(processes, depth, block, operation)?;
     if load.processes == 0 {
@@ -191,7 +195,7 @@ fn row(line: usize, text: &str) -> Result<Row, String> {
     if seekwise_sched::registry::find(scheduler).is_none() {
         return Err(format!("there is no scheduler `{scheduler}`"));
     }
-    Ok(Row {
+    Ok(CaseRow {
         line,
         case: Case {
             source: source.clone(),
@@ -208,13 +212,13 @@ fn row(line: usize, text: &str) -> Result<Row, String> {
 }
 
 /// Rows of a table; the first line that is none is an error that names it.
-pub fn parse(text: &str) -> Result<Vec<Row>, String> {
+pub fn parse(text: &str) -> Result<Vec<CaseRow>, String> {
     let mut lines = text.lines().enumerate();
     if lines.next().map(|(_, line)| line.trim_end()) != Some(HEADER) {
         return Err(format!("line 1 is not the header {HEADER}"));
     }
     let rows = lines.filter(|(_, line)| !line.trim().is_empty());
-    let rows: Result<Vec<Row>, String> = rows
+    let rows: Result<Vec<CaseRow>, String> = rows
         .map(|(index, line)| {
             row(index + 1, line.trim_end()).map_err(|error| format!("line {}: {error}", index + 1))
         })
@@ -241,6 +245,12 @@ mod tests {
     fn a_row_that_is_none_is_named_by_its_line() {
         for (from, to, said) in [
             ("780808.6", "many", "line 2: iops is `many`"),
+            (
+                "780808.6",
+                "1e300",
+                "line 2: iops is `1e300`, not a positive number up to 1000000000",
+            ),
+            ("1105.9", "NaN", "line 2: p99_us is `NaN`"),
             ("randread", "randsleep", "operation is `randsleep`"),
             (",none,", ",abacus,", "no scheduler `abacus`"),
             (",64,4096", ",0,4096", "depth is `0`"),

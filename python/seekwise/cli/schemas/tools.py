@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from seekwise.settings.guard.compare import Comparison
+from seekwise.settings.guard.compare import GuardVerdict
 
 
 @dataclass(kw_only=True)
@@ -30,12 +30,12 @@ class Guard:
     outcome: str
     """starting, watching before, watching after, kept, rolled back, nothing to set or failed."""
     headline: str
-    comparison: Comparison | None = None
+    comparison: GuardVerdict | None = None
     restored: list[str] = field(default_factory=list)
 
 
 @dataclass(kw_only=True)
-class Drive:
+class DrivesReady:
     """`drive MODEL --json`, first line: the drives are ready."""
 
     SCHEMA: ClassVar = "seekwise.drive/1"
@@ -52,7 +52,7 @@ class Drive:
 
 
 @dataclass(kw_only=True)
-class Served:
+class DriveCounters:
     """What one drive did."""
 
     drive: int
@@ -85,4 +85,4 @@ class DriveReport:
     valid: bool
     """No answer was late."""
     overruns: int
-    drives: list[Served]
+    drives: list[DriveCounters]

@@ -20,7 +20,7 @@ class Counted:
 
 
 @dataclass(kw_only=True)
-class Basis:
+class BasisCounts:
     """The points by what they are worth."""
 
     fitted: Counted
@@ -32,11 +32,11 @@ class Basis:
 
 
 @dataclass(kw_only=True)
-class File(Counted):
+class ValidatedFile(Counted):
     """One file. What a kind counts besides stands under names of its own."""
 
     file: str
-    basis: Basis
+    basis: BasisCounts
     misses: list[str | dict[str, Any]]
 
 
@@ -46,11 +46,11 @@ class Verified(Counted):
 
     kind: str
     model_version: int
-    basis: Basis
+    basis: BasisCounts
     required: str
     met: bool
     """Whether what is required is reached; if not, the exit status is 5."""
-    files: list[File]
+    files: list[ValidatedFile]
 
 
 @dataclass(kw_only=True)
@@ -119,7 +119,7 @@ class Traces(Verified):
 
 
 @dataclass(kw_only=True)
-class WhatIf(Verified):
+class VerifiedWhatIf(Verified):
     """`verify whatif --json`."""
 
     SCHEMA: ClassVar = "seekwise.validate.whatif/1"
@@ -129,7 +129,7 @@ class WhatIf(Verified):
 
 
 @dataclass(kw_only=True)
-class Group(Counted):
+class SchedulerAgreement(Counted):
     """One scheduler of one kernel."""
 
     scheduler: str
@@ -151,13 +151,13 @@ class Vectors(Verified):
     contested: Counted
     """Points at which the scheduler had a choice."""
     unasked: int
-    groups: list[Group]
+    groups: list[SchedulerAgreement]
     runs: dict[str, Any] = field(default_factory=dict)
     """With --whole: closed-loop replay."""
 
 
 @dataclass(kw_only=True)
-class Check:
+class CalibrationCheck:
     """A promise of the built-in calibration."""
 
     name: str

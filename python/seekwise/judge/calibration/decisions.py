@@ -15,23 +15,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from seekwise.judge.calibration.score import Counts, share
 from seekwise.judge.decision import choose
 from seekwise.judge.decision.records import Decided, made
-from seekwise.judge.decision.table import Conditions, Entry, values_of
+from seekwise.judge.decision.table import Conditions, UseFigure, values_of
 from seekwise.judge.decision.verdicts import judge
 from seekwise.judge.rule import THRESHOLD_OF_PERIODS
 from seekwise.workload.study.uses import Judged, Purpose
 
 SETTINGS = ("mq-deadline", "none", "kyber", "bfq")
 IN_FORCE = SETTINGS[0]
-BESIDE, ALONE = 0.15, 0.05
+WITH_COPY, ALONE = 0.15, 0.05
 """Scatter of one round beside a copy, and alone (standard deviation of ln value)."""
 TAIL_NOISE = 1.5
 """A slow tail scatters so many times as much as the mean."""
 
 
 @dataclass(frozen=True)
-class Figure:
+class SimulatedFigure:
     """One judged figure. `effects`: true ln gain of each setting over the first one, above zero where it is better."""
 
     use: str
@@ -46,7 +47,7 @@ class Figure:
 @dataclass(frozen=True)
 class Scenario:
     name: str
-    figures: tuple[Figure, ...]
+    figures: tuple[SimulatedFigure, ...]
 
 
 def _times(*factors: float) -> tuple[float, ...]:
@@ -54,18 +55,18 @@ def _times(*factors: float) -> tuple[float, ...]:
 
 
 def _mixed(
-    use: str, faster: tuple[float, ...], done: tuple[float, ...], rounds: int, noise: float = BESIDE
-) -> tuple[Figure, ...]:
+    use: str, faster: tuple[float, ...], done: tuple[float, ...], rounds: int, noise: float = WITH_COPY
+) -> tuple[SimulatedFigure, ...]:
     """A foreground beside a background: times of the one, what gets done of the other."""
     return (
-        Figure(use, "time", "responsive", faster, noise, rounds),
-        Figure(use, "tail", "responsive", faster, TAIL_NOISE * noise, rounds),
-        Figure(use, "done", "throughput", done, noise, rounds, "background"),
+        SimulatedFigure(use, "time", "responsive", faster, noise, rounds),
+        SimulatedFigure(use, "tail", "responsive", faster, TAIL_NOISE * noise, rounds),
+        SimulatedFigure(use, "done", "throughput", done, noise, rounds, "background"),
     )
 
 
-def _alone(use: str, done: tuple[float, ...], rounds: int, noise: float = ALONE) -> tuple[Figure, ...]:
-    return (Figure(use, "done", "throughput", done, noise, rounds),)
+def _alone(use: str, done: tuple[float, ...], rounds: int, noise: float = ALONE) -> tuple[SimulatedFigure, ...]:
+    return (SimulatedFigure(use, "done", "throughput", done, noise, rounds),)
 
 
 SAME = (0.0, 0.0, 0.0, 0.0)
@@ -118,15 +119,15 @@ def drawn(count: int, rng: np.random.Generator) -> list[Scenario]:
     for number in range(count):
         others = len(SETTINGS) - 1
         alike = rng.random(others) < 0.6
-        figures: list[Figure] = []
+        figures: list[SimulatedFigure] = []
         for use in range(int(rng.integers(2, 6))):
-            beside = rng.random() < 0.5
-            rounds = int(rng.choice([4, 6, 8, 20] if beside else [8, 20, 30]))
+            with_copy = rng.random() < 0.5
+            rounds = int(rng.choice([4, 6, 8, 20] if with_copy else [8, 20, 30]))
             faster = (0.0, *np.where(alike, 0.02, 0.4) * rng.normal(0, 1, others))
             done = (0.0, *np.where(alike, 0.02, 0.15) * rng.normal(0, 1, others))
             noise = float(rng.uniform(0.1, 0.2))
             figures += (
-                _mixed(f"use {use}", faster, done, rounds, noise) if beside else _alone(f"use {use}", done, rounds)
+                _mixed(f"use {use}", faster, done, rounds, noise) if with_copy else _alone(f"use {use}", done, rounds)
             )
         found.append(Scenario(f"drawn {number}", tuple(figures)))
     return found
@@ -147,7 +148,7 @@ def run(scenario: Scenario, rng: np.random.Generator) -> Decided:
             periods += [(SETTINGS[i], float(value)) for i, value in zip(order, values, strict=True)]
         figures = values_of(periods)
         entries.append(
-            Entry(
+            UseFigure(
                 each.use,
                 each.kind,
                 "/s" if more else "ms",
@@ -183,8 +184,8 @@ def loses_most(scenario: Scenario, setting: str) -> bool:
 
 
 @dataclass
-class Stability:
-    """Counts over runs."""
+class Stability(Counts):
+    """How often runs decide otherwise than usual."""
 
     runs: int = 0
     flips: int = 0
@@ -198,25 +199,18 @@ class Stability:
 
     @property
     def everything_flip_share(self) -> float:
-        return self.everything_flips / self.runs if self.runs else 0.0
+        """Share of runs whose setting for everything is not the usual one of their scenario; 0 without runs."""
+        return share(self.everything_flips, self.runs)
 
     @property
     def flip_share(self) -> float:
-        return self.flips / self.runs if self.runs else 0.0
+        """Share of runs with any other decision than the usual one of their scenario; 0 without runs."""
+        return share(self.flips, self.runs)
 
     @property
     def harmful_share(self) -> float:
-        return self.harmful / self.advised if self.advised else 0.0
-
-    def __add__(self, other: Stability) -> Stability:
-        return Stability(
-            self.runs + other.runs,
-            self.flips + other.flips,
-            self.everything_flips + other.everything_flips,
-            self.advised + other.advised,
-            self.harmful + other.harmful,
-            self.changes + other.changes,
-        )
+        """Share of the advised changes; 0 where none was advised."""
+        return share(self.harmful, self.advised)
 
 
 def stability(scenario: Scenario, runs: int, rng: np.random.Generator) -> Stability:
@@ -237,7 +231,4 @@ def stability(scenario: Scenario, runs: int, rng: np.random.Generator) -> Stabil
 
 def over(scenarios: Sequence[Scenario], runs: int, rng: np.random.Generator) -> Stability:
     """All of them together."""
-    total = Stability()
-    for each in scenarios:
-        total += stability(each, runs, rng)
-    return total
+    return sum((stability(each, runs, rng) for each in scenarios), Stability())

@@ -1,8 +1,8 @@
-"""Simulated studies: many tables of cells with known true differences, and noise of many kinds.
+"""Simulated studies: many tables of combinations with known true differences, and noise of many kinds.
 
-Modelled:      spread of noise over cells (all alike, mildly or very different, a few noisy ones), tails (normal, Laplace,
+Modelled:      spread of noise over combinations (all alike, mildly or very different, a few noisy ones), tails (normal, Laplace,
                Student t with 3 degrees of freedom, slow outliers), one setting noisier than the others, luck common to a
-               block, drift along the run with the order inside each block at random.
+               repetition, drift along the run with the order inside each repetition at random.
 Not modelled:  noise that depends on the size of the effect; memory from one trial to the next.
 """
 
@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from seekwise.judge.grid import Grid
+from seekwise.judge.grid import ValueGrid
 
 Array = NDArray[np.float64]
 Spread = Literal["equal", "mild", "strong", "log_uniform", "few_noisy"]
@@ -23,39 +23,39 @@ Tail = Literal["normal", "laplace", "student3", "outliers", "slow_outliers"]
 
 
 @dataclass(frozen=True)
-class Design:
+class NoiseDesign:
     """One kind of table."""
 
-    cells: int = 60
-    blocks: int = 5
+    combinations: int = 60
+    repetitions: int = 5
     settings: int = 2
     metric: str = "rate"
     noise_median: float = 0.03
-    """Median over cells of the standard deviation of ln value."""
+    """Median over combinations of the standard deviation of ln value."""
     spread: Spread = "mild"
     tail: Tail = "normal"
     first_setting_noise: float = 1.0
     """The first setting is so many times as noisy as the others."""
-    block_luck: float = 0.01
-    """Standard deviation of what all settings of a block share."""
+    repetition_luck: float = 0.01
+    """Standard deviation of what all settings of a repetition share."""
     drift: float = 0.0
-    """From first to last trial of a cell."""
+    """From first to last trial of a combination."""
     effect_share: float = 0.0
-    """Share of cells in which settings differ."""
+    """Share of combinations in which settings differ."""
     effect_min: float = 0.03
     effect_max: float = 0.15
 
 
 @dataclass(frozen=True)
 class Truth:
-    """`log_effect[cell, setting]`: differences of these are the true ln ratios."""
+    """`log_effect[combination, setting]`: differences of these are the true ln ratios."""
 
     log_effect: Array
 
 
-def noise_by_cell(design: Design, rng: np.random.Generator) -> Array:
-    """Standard deviation of ln value in each cell."""
-    n = design.cells
+def noise_by_combination(design: NoiseDesign, rng: np.random.Generator) -> Array:
+    """Standard deviation of ln value in each combination."""
+    n = design.combinations
     if design.spread == "equal":
         shape = np.ones(n)
     elif design.spread == "mild":
@@ -70,16 +70,16 @@ def noise_by_cell(design: Design, rng: np.random.Generator) -> Array:
     return design.noise_median * shape
 
 
-def errors(design: Design, rng: np.random.Generator) -> Array:
-    """Noise [cell, block, setting] on the log scale."""
-    size = (design.cells, design.blocks, design.settings)
+def errors(design: NoiseDesign, rng: np.random.Generator) -> Array:
+    """Noise [combination, repetition, setting] on the log scale."""
+    size = (design.combinations, design.repetitions, design.settings)
     if design.tail == "laplace":
         unit = rng.laplace(size=size) / np.sqrt(2)
     elif design.tail == "student3":
         unit = rng.standard_t(3, size=size) / np.sqrt(3)
     else:
         unit = rng.normal(size=size)
-    e = unit * noise_by_cell(design, rng)[:, None, None]
+    e = unit * noise_by_combination(design, rng)[:, None, None]
     e[:, :, 0] *= design.first_setting_noise
     # Five runs in a hundred are 10 to 40 % off.
     if design.tail == "outliers":
@@ -87,58 +87,64 @@ def errors(design: Design, rng: np.random.Generator) -> Array:
     elif design.tail == "slow_outliers":
         e -= (rng.random(size) < 0.05) * rng.uniform(0.1, 0.4, size)
     position = rng.permuted(np.broadcast_to(np.arange(design.settings), size).copy(), axis=2)
-    trial = (np.arange(design.blocks)[None, :, None] * design.settings + position) / (design.blocks * design.settings)
-    luck = rng.normal(0, design.block_luck, (design.cells, design.blocks, 1))
+    trial = (np.arange(design.repetitions)[None, :, None] * design.settings + position) / (
+        design.repetitions * design.settings
+    )
+    luck = rng.normal(0, design.repetition_luck, (design.combinations, design.repetitions, 1))
     return e + luck + design.drift * trial
 
 
-def truth(design: Design, rng: np.random.Generator) -> Truth:
-    """Which cells have a difference: one setting of such a cell stands apart from the others."""
-    effect = np.zeros((design.cells, design.settings))
-    has = rng.random(design.cells) < design.effect_share
-    size = np.log1p(rng.uniform(design.effect_min, design.effect_max, design.cells)) * rng.choice([-1, 1], design.cells)
-    effect[np.arange(design.cells), rng.integers(0, design.settings, design.cells)] = np.where(has, size, 0.0)
+def truth(design: NoiseDesign, rng: np.random.Generator) -> Truth:
+    """Which combinations have a difference: one setting of such a combination differs from the others."""
+    effect = np.zeros((design.combinations, design.settings))
+    has = rng.random(design.combinations) < design.effect_share
+    size = np.log1p(rng.uniform(design.effect_min, design.effect_max, design.combinations)) * rng.choice(
+        [-1, 1], design.combinations
+    )
+    effect[np.arange(design.combinations), rng.integers(0, design.settings, design.combinations)] = np.where(
+        has, size, 0.0
+    )
     return Truth(effect)
 
 
-def study(design: Design, rng: np.random.Generator, name: str = "t") -> tuple[Grid, Truth]:
+def study(design: NoiseDesign, rng: np.random.Generator, name: str = "t") -> tuple[ValueGrid, Truth]:
     """One table of one metric, as observations would have made it."""
     true = truth(design, rng)
     log_values = 18.0 + true.log_effect[:, None, :] + errors(design, rng)
     return grid(log_values, design.metric, name), true
 
 
-def grid(log_values: Array, metric: str, name: str = "t") -> Grid:
-    """Complete data [cell, block, setting] under invented names."""
-    cells, blocks, settings = log_values.shape
-    return Grid(
+def grid(log_values: Array, metric: str, name: str = "t") -> ValueGrid:
+    """Complete data [combination, repetition, setting] under invented names."""
+    combinations, repetitions, settings = log_values.shape
+    return ValueGrid(
         table=name,
         metric=metric,
-        cells=tuple(f"cell {i}" for i in range(cells)),
-        blocks=tuple(range(blocks)),
+        combinations=tuple(f"cell {i}" for i in range(combinations)),
+        repetitions=tuple(range(repetitions)),
         settings=tuple(f"setting {i}" for i in range(settings)),
         log_values=log_values,
-        asked=np.ones((cells, settings), dtype=bool),
-        unusable=np.zeros((cells, settings), dtype=np.int64),
+        asked=np.ones((combinations, settings), dtype=bool),
+        unusable=np.zeros((combinations, settings), dtype=np.int64),
     )
 
 
-def mixture(count: int, rng: np.random.Generator, **fixed: object) -> Sequence[Design]:
+def mixture(count: int, rng: np.random.Generator, **fixed: object) -> Sequence[NoiseDesign]:
     """Designs drawn from everything that real studies may look like; `fixed` overrides."""
     tails: tuple[Tail, ...] = ("normal", "normal", "laplace", "student3", "outliers", "slow_outliers")
     spreads: tuple[Spread, ...] = ("equal", "mild", "strong", "log_uniform", "few_noisy")
     designs = []
     for _ in range(count):
-        design = Design(
-            cells=int(rng.choice([6, 12, 20, 40, 60])),
-            blocks=int(rng.choice([3, 4, 5, 6, 8])),
+        design = NoiseDesign(
+            combinations=int(rng.choice([6, 12, 20, 40, 60])),
+            repetitions=int(rng.choice([3, 4, 5, 6, 8])),
             settings=int(rng.choice([2, 2, 3, 4])),
             metric=str(rng.choice(["rate", "access_time", "cpu_efficiency", "p99"])),
             noise_median=float(np.exp(rng.uniform(np.log(0.01), np.log(0.10)))),
             spread=spreads[rng.integers(len(spreads))],
             tail=tails[rng.integers(len(tails))],
             first_setting_noise=float(rng.choice([1.0, 1.0, 2.0, 3.0])),
-            block_luck=float(rng.choice([0.0, 0.02, 0.05])),
+            repetition_luck=float(rng.choice([0.0, 0.02, 0.05])),
             drift=float(rng.choice([-0.1, 0.0, 0.0, 0.05])),
         )
         designs.append(replace(design, **fixed))  # type: ignore[arg-type]

@@ -11,16 +11,16 @@ The order is that of a real run: rounds in random order, neighbours balanced.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from seekwise.judge.calibration.noise import Truth
-from seekwise.judge.calibration.score import EQUAL, Score, of_table
-from seekwise.judge.decision.table import Conditions, Entry, values_of
-from seekwise.judge.decision.verdicts import judge, log_of_share
-from seekwise.judge.grid import Grid
+from seekwise.judge.calibration.score import Counts, Score, contradicts, of_table
+from seekwise.judge.decision.table import Conditions, UseFigure, values_of
+from seekwise.judge.decision.verdicts import Judged, judge, log_of_share
+from seekwise.judge.grid import ValueGrid
 from seekwise.workload.study.rounds import Order
 
 KINDS = ("autocorrelated", "drifting", "bursty", "neighbour", "carry-over")
@@ -41,7 +41,7 @@ class PeriodDesign:
     """True ln differences from the first setting, by setting; missing ones are zero."""
 
 
-def entries(design: PeriodDesign, rng: np.random.Generator) -> list[Entry]:
+def entries(design: PeriodDesign, rng: np.random.Generator) -> list[UseFigure]:
     """One table: a use after the other, each with one metric."""
     names = tuple(f"setting {i}" for i in range(design.settings))
     effect = np.array([*design.effects, *([0.0] * design.settings)])[: design.settings]
@@ -55,7 +55,7 @@ def entries(design: PeriodDesign, rng: np.random.Generator) -> list[Entry]:
             logs[1:] += np.where(index[:-1] == design.settings - 1, -0.1, 0.0)
         values = values_of(list(zip(sequence, np.exp(logs).tolist(), strict=True)))
         conditions = Conditions(family="rate")
-        found.append(Entry(f"use {use}", "rate", "MB/s", True, THRESHOLD, values, conditions=conditions))
+        found.append(UseFigure(f"use {use}", "rate", "MB/s", True, THRESHOLD, values, conditions=conditions))
     return found
 
 
@@ -79,31 +79,44 @@ def noise(design: PeriodDesign, count: int, rng: np.random.Generator) -> np.ndar
     return made
 
 
-def found_share(tables: Sequence[tuple[Grid, Truth]]) -> float:
+def found_share(tables: Sequence[tuple[ValueGrid, Truth]]) -> float:
     """Share of the true differences that are found when the repetitions of these tables are rounds of periods."""
     total = Score()
     for table, true in tables:
         made = []
-        for c, cell in enumerate(table.cells):
+        for c, combination in enumerate(table.combinations):
             rows = np.exp(table.log_values[c])
             periods = [(name, float(row[s])) for row in rows for s, name in enumerate(table.settings)]
             made.append(
-                Entry(cell, "rate", "MB/s", True, THRESHOLD, values_of(periods), conditions=Conditions(family="rate"))
+                UseFigure(
+                    combination,
+                    "rate",
+                    "MB/s",
+                    True,
+                    THRESHOLD,
+                    values_of(periods),
+                    conditions=Conditions(family="rate"),
+                )
             )
-        rows_of = [
-            (verdict, float(effect[_number(verdict.setting_a)] - effect[_number(verdict.setting_b)]))
-            for judged, effect in zip(judge(made), true.log_effect, strict=True)
-            for verdict in judged.verdicts
-        ]
-        total += of_table(rows_of, lambda metric: log_of_share(THRESHOLD, True))
+        total += _scored(judge(made), true.log_effect)
     return total.found_share
 
 
-@dataclass
-class PeriodScore:
-    """Counts over tables of periods."""
+def _scored(found: Sequence[Judged], effects: Iterable[np.ndarray]) -> Score:
+    """One table. `effects`: true logarithms by setting, of each of its uses."""
+    rows = [
+        (verdict, float(effect[_number(verdict.setting_a)] - effect[_number(verdict.setting_b)]))
+        for judged, effect in zip(found, effects, strict=True)
+        for verdict in judged.verdicts
+    ]
+    return of_table(rows, lambda _: log_of_share(THRESHOLD, True))
 
-    pairs: Score
+
+@dataclass
+class PeriodScore(Counts):
+    """What verdicts and statements on tables of periods are worth."""
+
+    pairs: Score = field(default_factory=Score)
     statements: int = 0
     false_statements: int = 0
     """Losses above their bound, "within" of what is not, "worse" of what is best."""
@@ -111,23 +124,15 @@ class PeriodScore:
 
 def score(design: PeriodDesign, tables: int, rng: np.random.Generator) -> PeriodScore:
     """Judges `tables` tables of one design."""
-    total = PeriodScore(Score())
+    total = PeriodScore()
     effect = np.array([*design.effects, *([0.0] * design.settings)])[: design.settings]
     losses = effect.max() - effect
     for _ in range(tables):
         found = judge(entries(design, rng))
-        rows = [
-            (verdict, float(effect[_number(verdict.setting_a)] - effect[_number(verdict.setting_b)]))
-            for judged in found
-            for verdict in judged.verdicts
-        ]
-        total.pairs += of_table(rows, lambda metric: log_of_share(THRESHOLD, True))
+        total.pairs += _scored(found, [effect] * len(found))
         for standing in (each for judged in found for each in judged.standings):
             total.statements += 1
-            loss = float(losses[_number(standing.setting)])
-            beyond = standing.high is not None and loss > log_of_share(min(standing.high, 0.999), True) + 1e-9
-            wrong = beyond or (standing.verdict == "worse" and loss < EQUAL)
-            total.false_statements += wrong
+            total.false_statements += contradicts(standing, float(losses[_number(standing.setting)]), True)
     return total
 
 

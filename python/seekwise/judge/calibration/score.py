@@ -11,7 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
+from typing import Self
 
+from seekwise.judge.decision.verdicts import CandidateVerdict, log_of_share
 from seekwise.judge.observation import Verdict
 from seekwise.judge.rule import threshold_log
 
@@ -20,8 +22,21 @@ EQUAL = 1e-9
 
 
 @dataclass
-class Score:
-    """Counts; they add up over tables and files."""
+class Counts:
+    """Counts that add up over tables, runs and files."""
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+
+def share(count: float, of: float) -> float:
+    """0 of nothing."""
+    return count / of if of else 0.0
+
+
+@dataclass
+class Score(Counts):
+    """What verdicts of pairs are worth."""
 
     tables: int = 0
     null_tables: int = 0
@@ -33,10 +48,8 @@ class Score:
     effects: int = 0
     found: int = 0
 
-    def __add__(self, other: Score) -> Score:
-        return Score(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
-
     def document(self) -> dict[str, int]:
+        """Every count by its name."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def count(self, verdict: Verdict, log_ratio_true: float, limit_log: float) -> bool:
@@ -62,19 +75,23 @@ class Score:
 
     @property
     def null_tables_with_winner_share(self) -> float:
-        return self.null_tables_with_winner / self.null_tables if self.null_tables else 0.0
+        """Share of null tables in which any winner is named: the error rate per table; 0 without null tables."""
+        return share(self.null_tables_with_winner, self.null_tables)
 
     @property
     def false_winners_share(self) -> float:
-        return self.false_winners / self.winners if self.winners else 0.0
+        """Share of the named winners; 0 where none is named."""
+        return share(self.false_winners, self.winners)
 
     @property
     def false_ties_share(self) -> float:
-        return self.false_ties / self.ties if self.ties else 0.0
+        """Share of the named ties; 0 where none is named."""
+        return share(self.false_ties, self.ties)
 
     @property
     def found_share(self) -> float:
-        return self.found / self.effects if self.effects else 0.0
+        """Share of true effects whose winner is named (power); 0 where there are none."""
+        return share(self.found, self.effects)
 
 
 def of_table(rows: Iterable[tuple[Verdict, float]], limit: Callable[[str], float] = threshold_log) -> Score:
@@ -85,6 +102,13 @@ def of_table(rows: Iterable[tuple[Verdict, float]], limit: Callable[[str], float
     found.null_tables = int(not found.effects)
     found.null_tables_with_winner = int(not found.effects and found.winners > 0)
     return found
+
+
+def contradicts(standing: CandidateVerdict, loss_log: float, more_is_better: bool) -> bool:
+    """Whether a statement on a setting is false: its loss is above the bound, or it is called worse and has none."""
+    high = None if standing.high is None else min(standing.high, 0.999) if more_is_better else standing.high
+    beyond = high is not None and loss_log > log_of_share(high, more_is_better) + EQUAL
+    return beyond or (standing.verdict == "worse" and loss_log < EQUAL)
 
 
 def binomial_upper(count: int, of: int, level: float = 0.95) -> float:

@@ -13,21 +13,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from seekwise.judge.calibration import decisions, periods, units
-from seekwise.judge.calibration.noise import Design, Truth, grid, mixture, study
+from seekwise.judge.calibration.noise import NoiseDesign, Truth, grid, mixture, study
 from seekwise.judge.calibration.score import Score, binomial_upper, of_table
 from seekwise.judge.decision.observed import entries_of
 from seekwise.judge.decision.verdicts import judge
 from seekwise.judge.families import benjamini_hochberg
-from seekwise.judge.grid import Grid
+from seekwise.judge.grid import ValueGrid
 from seekwise.judge.observation import Verdict
 from seekwise.judge.racing import TRIALS_SHARE_MAX, race_scores
 from seekwise.judge.rule import LOOKS, SHARE_PER_LOOK
 
 SEED = 20260101
-STUDY_5_2 = Design(
-    cells=60, settings=2, noise_median=0.03, spread="mild", effect_share=0.5, effect_min=0.03, effect_max=0.15
+STUDY_5_2 = NoiseDesign(
+    combinations=60, settings=2, noise_median=0.03, spread="mild", effect_share=0.5, effect_min=0.03, effect_max=0.15
 )
-"""Half of 60 cells without effect, the others 3 to 15 %, median noise 3 %."""
+"""Half of 60 combinations without effect, the others 3 to 15 %, median noise 3 %."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,17 @@ class Check:
 
     @property
     def met(self) -> bool:
+        """The bound itself still passes."""
         return self.measured <= self.bound if self.at_most else self.measured >= self.bound
 
     @property
     def text(self) -> str:
+        """Name, measured share or ratio, and what is required, on one line."""
         sign = "≤" if self.at_most else "≥"
         return f"{self.name}: {self.measured:.4g} (required {sign} {self.bound:.4g}){'; ' + self.detail if self.detail else ''}"
 
     def document(self) -> dict[str, object]:
+        """With the keys of `verify judgement --json`."""
         return {
             "name": self.name,
             "measured": self.measured,
@@ -59,30 +62,27 @@ class Check:
         }
 
 
-def verdicts_of(table: Grid, true: Truth, share: float = 1.0) -> list[tuple[Verdict, float]]:
+def verdicts_of(table: ValueGrid, true: Truth, share: float = 1.0) -> list[tuple[Verdict, float]]:
     """Every verdict of one simulated table with its true ln a / b. `share`: of the error rate, for one look of several."""
     found = []
     for judged in judge(entries_of(table, share=share)):
-        effect = true.log_effect[table.cells.index(judged.use)]
+        effect = true.log_effect[table.combinations.index(judged.use)]
         for verdict in judged.verdicts:
             a, b = (table.setting_index(name) for name in (verdict.setting_a, verdict.setting_b))
             found.append((verdict, float(effect[a] - effect[b])))
     return found
 
 
-def judged_score(designs: Sequence[Design], rng: np.random.Generator) -> Score:
+def judged_score(designs: Sequence[NoiseDesign], rng: np.random.Generator) -> Score:
     """All designs, one table each."""
-    total = Score()
-    for design in designs:
-        total += of_table(verdicts_of(*study(design, rng)))
-    return total
+    return sum((of_table(verdicts_of(*study(design, rng))) for design in designs), Score())
 
 
 def null_tables(rng: np.random.Generator) -> tuple[Score, list[Check]]:
     """Tables without any true difference, of every kind of noise; then the kind at which borrowed variance is weakest."""
     total = judged_score(mixture(1200, rng), rng)
     upper = binomial_upper(total.null_tables_with_winner, total.null_tables)
-    hard = judged_score([Design(cells=60, blocks=3, spread="strong")] * 500, rng)
+    hard = judged_score([NoiseDesign(combinations=60, repetitions=3, spread="strong")] * 500, rng)
     return total + hard, [
         Check(
             "null tables with a winner, all kinds of noise",
@@ -101,7 +101,7 @@ def null_tables(rng: np.random.Generator) -> tuple[Score, list[Check]]:
 
 
 def mixed_tables(rng: np.random.Generator) -> tuple[Score, list[Check]]:
-    """Tables in which half of the cells differ by up to 15 %, of every kind of noise."""
+    """Tables in which half of the combinations differ by up to 15 %, of every kind of noise."""
     total = judged_score(mixture(800, rng, effect_share=0.5, effect_min=0.0, effect_max=0.15), rng)
     return total, [
         Check(
@@ -116,18 +116,18 @@ def mixed_tables(rng: np.random.Generator) -> tuple[Score, list[Check]]:
 
 
 def power(rng: np.random.Generator, tables: int = 150) -> tuple[Score, list[Check]]:
-    """What is found in the mixed study, beside a Welch test per cell with the same correction over the table."""
+    """What is found in the mixed study, beside a Welch test per combination with the same correction over the table."""
     ours: dict[int, Score] = {}
     welch: dict[int, float] = {}
-    for blocks in (3, 5, 8):
-        design = replace(STUDY_5_2, blocks=blocks)
-        ours[blocks] = Score()
+    for repetitions in (3, 5, 8):
+        design = replace(STUDY_5_2, repetitions=repetitions)
+        ours[repetitions] = Score()
         found = 0
         for _ in range(tables):
             table, true = study(design, rng)
-            ours[blocks] += of_table(verdicts_of(table, true))
+            ours[repetitions] += of_table(verdicts_of(table, true))
             found += _welch_found(table, true.log_effect)
-        welch[blocks] = found / ours[blocks].effects
+        welch[repetitions] = found / ours[repetitions].effects
     gain = ours[3].found_share / max(welch[3], 1e-9)
     detail = f"{100 * ours[3].found_share:.1f} % against {100 * welch[3]:.1f} %"
     return ours[3] + ours[5] + ours[8], [
@@ -138,7 +138,7 @@ def power(rng: np.random.Generator, tables: int = 150) -> tuple[Score, list[Chec
     ]
 
 
-def _welch_found(table: Grid, log_effect: np.ndarray) -> int:
+def _welch_found(table: ValueGrid, log_effect: np.ndarray) -> int:
     # Half a second to load, which only this line needs.
     from scipy.stats import ttest_ind
 
@@ -150,16 +150,16 @@ def _welch_found(table: Grid, log_effect: np.ndarray) -> int:
 
 
 def sequential(rng: np.random.Generator, tables: int = 500) -> tuple[Score, list[Check]]:
-    """Null tables looked at after 3, 5 and 8 blocks, a cell stopping with its first verdict."""
+    """Null tables looked at after 3, 5 and 8 repetitions, a combination stopping with its first verdict."""
     with_winner = 0
-    for design in mixture(tables, rng, blocks=LOOKS[-1]):
+    for design in mixture(tables, rng, repetitions=LOOKS[-1]):
         table, true = study(design, rng)
-        open_cells, won = set(table.cells), False
+        open_combinations, won = set(table.combinations), False
         for look in LOOKS:
-            # A decided cell keeps its place in the family with the blocks that it had.
+            # A decided combination keeps its place in the family with the repetitions that it had.
             found = [v for v, _ in verdicts_of(grid(table.log_values[:, :look], table.metric), true, SHARE_PER_LOOK)]
-            won |= any(v.winner is not None and v.combination in open_cells for v in found)
-            open_cells &= {v.combination for v in found if v.word == "undecided"}
+            won |= any(v.winner is not None and v.combination in open_combinations for v in found)
+            open_combinations &= {v.combination for v in found if v.word == "undecided"}
         with_winner += won
     share = with_winner / tables
     return Score(), [
@@ -219,15 +219,17 @@ def racing(rng: np.random.Generator, races: int = 300) -> tuple[Score, list[Chec
     ]
 
 
-def run_race(true: np.ndarray, sd: float, rng: np.random.Generator, blocks_max: int = LOOKS[-1]) -> tuple[int, int]:
+def run_race(
+    true: np.ndarray, sd: float, rng: np.random.Generator, repetitions_max: int = LOOKS[-1]
+) -> tuple[int, int]:
     """One race; the leader and the trials it took."""
     names = [str(i) for i in range(len(true))]
-    scores = np.full((blocks_max, len(true)), np.nan)
+    scores = np.full((repetitions_max, len(true)), np.nan)
     running, leader, trials = list(range(len(true))), 0, 0
-    for block in range(blocks_max):
-        scores[block, running] = true[running] + rng.normal(0, 0.02) + rng.normal(0, sd, len(running))
+    for repetition in range(repetitions_max):
+        scores[repetition, running] = true[running] + rng.normal(0, 0.02) + rng.normal(0, sd, len(running))
         trials += len(running)
-        state = race_scores(scores[: block + 1], names, blocks_max)
+        state = race_scores(scores[: repetition + 1], names, repetitions_max)
         leader = int(state.leader)
         if state.over:
             break
@@ -237,20 +239,12 @@ def run_race(true: np.ndarray, sd: float, rng: np.random.Generator, blocks_max: 
 
 def live_switching(rng: np.random.Generator, tables: int = 25) -> tuple[Score, list[Check]]:
     """Runs of periods with noise that remembers: tables without and with differences (`calibration.periods`)."""
-    empty, full = periods.PeriodScore(Score()), periods.PeriodScore(Score())
-    for design in periods.designs():
-        found = periods.score(design, tables, rng)
-        empty.pairs += found.pairs
-        empty.statements += found.statements
-        empty.false_statements += found.false_statements
-    for design in periods.designs(effects=(0.0, 0.0, -0.03, -0.2)):
-        found = periods.score(design, tables, rng)
-        full.pairs += found.pairs
-        full.statements += found.statements
-        full.false_statements += found.false_statements
-    few = [study(replace(STUDY_5_2, blocks=5), rng) for _ in range(tables)]
+    none, some = periods.designs(), periods.designs(effects=(0.0, 0.0, -0.03, -0.2))
+    empty, full = (sum((periods.score(d, tables, rng) for d in each), periods.PeriodScore()) for each in (none, some))
+    both = empty + full
+    few = [study(replace(STUDY_5_2, repetitions=5), rng) for _ in range(tables)]
     upper = binomial_upper(empty.pairs.null_tables_with_winner, empty.pairs.null_tables)
-    return empty.pairs + full.pairs, [
+    return both.pairs, [
         Check(
             "live switching: null tables with a winner, all kinds of noise",
             empty.pairs.null_tables_with_winner_share,
@@ -267,10 +261,10 @@ def live_switching(rng: np.random.Generator, tables: int = 25) -> tuple[Score, l
         ),
         Check(
             "live switching: statements on losses that the truth contradicts",
-            (empty.false_statements + full.false_statements) / (empty.statements + full.statements),
+            both.false_statements / both.statements,
             0.05,
             True,
-            f"of {empty.statements + full.statements}",
+            f"of {both.statements}",
         ),
         Check("live switching: found at 5 rounds", periods.found_share(few), 0.70, False),
         Check("live switching: false ties", full.pairs.false_ties_share, 0.01, True, f"of {full.pairs.ties}"),
@@ -281,7 +275,7 @@ def programs(rng: np.random.Generator, runs: int = 24) -> tuple[Score, list[Chec
     """Runs of programs whose slow units come in swings and bursts (`calibration.units`)."""
     equal = units.over((0.0, 0.0, 0.0), runs, rng)
     unequal = units.over((0.0, math.log(1.15), math.log(1.5)), runs // 2, rng)
-    statements = equal.statements + unequal.statements
+    both = equal + unequal
     return Score(), [
         Check(
             "programs: runs without any difference in which a setting is called worse, slow units in swings and bursts",
@@ -292,10 +286,10 @@ def programs(rng: np.random.Generator, runs: int = 24) -> tuple[Score, list[Chec
         ),
         Check(
             "programs: statements on losses that the truth contradicts",
-            (equal.false_statements + unequal.false_statements) / statements,
+            both.false_statements / both.statements,
             0.05,
             True,
-            f"of {statements}; {100 * unequal.found / unequal.effects:.0f} % of true losses of 15 and 50 % shown",
+            f"of {both.statements}; {100 * unequal.found / unequal.effects:.0f} % of true losses of 15 and 50 % shown",
         ),
     ]
 

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seekwise.judge.calibration.score import EQUAL
+from seekwise.judge.calibration.score import EQUAL, Counts, contradicts
 from seekwise.judge.decision.periods import JobPeriod, Merged, histogram
-from seekwise.judge.decision.table import Entry
-from seekwise.judge.decision.verdicts import judge, log_of_share
+from seekwise.judge.decision.table import UseFigure
+from seekwise.judge.decision.verdicts import judge
 from seekwise.workload.study.rounds import Order
 
 KINDS = ("even", "swings", "bursts", "smooth")
@@ -43,10 +43,11 @@ class UnitDesign:
 
     @property
     def settings(self) -> tuple[str, ...]:
+        """`setting 0` and so on, one per true effect; the first is what others are compared with."""
         return tuple(f"setting {i}" for i in range(len(self.effects)))
 
 
-def entries(design: UnitDesign, rng: np.random.Generator) -> list[Entry]:
+def entries(design: UnitDesign, rng: np.random.Generator) -> list[UseFigure]:
     """The time of a unit and its slow tail, of one use."""
     figures = {metric: Merged(design.settings, metric) for metric in METRICS}
     order, is_swinging = Order(int(rng.integers(2**31))), False
@@ -58,7 +59,7 @@ def entries(design: UnitDesign, rng: np.random.Generator) -> list[Entry]:
             period = JobPeriod(1.0, len(times_ns), 4096 * len(times_ns), float(times_ns.sum()), histogram(times_ns))
             for each in figures.values():
                 each.add(name, number, period)
-    return [Entry("u", metric, "ms", False, THRESHOLD, each) for metric, each in figures.items()]
+    return [UseFigure("u", metric, "ms", False, THRESHOLD, each) for metric, each in figures.items()]
 
 
 def _times_ns(design: UnitDesign, is_swinging: bool, rng: np.random.Generator) -> np.ndarray:
@@ -76,8 +77,8 @@ def _times_ns(design: UnitDesign, is_swinging: bool, rng: np.random.Generator) -
 
 
 @dataclass
-class UnitScore:
-    """Counts over runs."""
+class UnitScore(Counts):
+    """What statements on programs are worth."""
 
     runs: int = 0
     runs_with_worse: int = 0
@@ -99,8 +100,7 @@ def score(design: UnitDesign, runs: int, rng: np.random.Generator) -> UnitScore:
         for each in standings:
             loss = design.effects[design.settings.index(each.setting)] - best
             total.statements += 1
-            beyond = each.high is not None and loss > log_of_share(each.high, False) + EQUAL
-            total.false_statements += beyond or (each.verdict == "worse" and loss < EQUAL)
+            total.false_statements += contradicts(each, loss, False)
             total.effects += loss >= EQUAL
             total.found += each.verdict == "worse" and loss >= EQUAL
     return total
@@ -108,9 +108,6 @@ def score(design: UnitDesign, runs: int, rng: np.random.Generator) -> UnitScore:
 
 def over(effects: tuple[float, ...], runs: int, rng: np.random.Generator) -> UnitScore:
     """Every kind, few rounds and many."""
-    total = UnitScore()
-    for kind in KINDS:
-        for rounds, units in ((6, 150.0), (20, 150.0), (60, 60.0)):
-            found = score(UnitDesign(kind, rounds, units, effects), runs, rng)
-            total = UnitScore(*(a + b for a, b in zip(vars(total).values(), vars(found).values(), strict=True)))
-    return total
+    lengths = ((6, 150.0), (20, 150.0), (60, 60.0))
+    designs = (UnitDesign(kind, rounds, units, effects) for kind in KINDS for rounds, units in lengths)
+    return sum((score(design, runs, rng) for design in designs), UnitScore())

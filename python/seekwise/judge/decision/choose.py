@@ -132,6 +132,7 @@ class Tally:
 
     @property
     def passes(self) -> bool:
+        """At least 10 % on average, more gained than lost; or 20 % in one figure where nothing is lost."""
         worth = self.mean_log >= WORTH_LOG and self.mean_low_log > 0
         if worth and self.lost <= self.gained and self.gain_log > self.loss_log:
             return True

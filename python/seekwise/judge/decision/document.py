@@ -26,7 +26,7 @@ class PurposeDecision:
 
 
 @dataclass(frozen=True)
-class Use:
+class UseVerdict:
     """One metric of one use. Losses are shares against the best of that use and metric."""
 
     use: str
@@ -53,10 +53,10 @@ def purposes(by_purpose: Mapping[Purpose, Choice], asked: Choice | None) -> list
     return found
 
 
-def uses(judged: Sequence[Judged]) -> list[Use]:
+def uses(judged: Sequence[Judged]) -> list[UseVerdict]:
     """One for each judged metric of a use."""
     return [
-        Use(
+        UseVerdict(
             each.use, each.metric, each.work or REQUEST, each.unit, each.purpose, each.group, each.role, each.threshold,
             each.rounds, each.standings,
         )

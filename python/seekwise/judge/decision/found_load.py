@@ -53,8 +53,8 @@ def found_load(records: Sequence[Record]) -> FoundLoad | None:
         return FoundLoad(LoadState.NONE, 0.0)
     scatter = []
     for name in {each.setting for each in mine}:
-        rates = [each.phases[0].rate_bytes_per_s for each in mine if each.setting == name]
-        if len(rates) >= 3 and statistics.mean(rates) > 0:
-            scatter.append(statistics.stdev(rates) / statistics.mean(rates))
+        throughputs = [each.phases[0].rate_bytes_per_s for each in mine if each.setting == name]
+        if len(throughputs) >= 3 and statistics.mean(throughputs) > 0:
+            scatter.append(statistics.stdev(throughputs) / statistics.mean(throughputs))
     typical = statistics.median(scatter) if scatter else 0.0
     return FoundLoad(LoadState.UNEVEN if typical > UNEVEN_CV else LoadState.STEADY, typical)

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from seekwise.judge.decision.table import Conditions, Entry, Values
+from seekwise.judge.decision.table import Conditions, UseFigure, Values
 from seekwise.judge.decision.verdicts import Judged, judge
-from seekwise.judge.grid import Grid, grids
+from seekwise.judge.grid import ValueGrid, grids
 from seekwise.judge.observation import Observation, Verdict
 from seekwise.judge.rule import (
     ALPHA,
@@ -34,7 +34,7 @@ METRICS: dict[str, tuple[Purpose, str, float]] = {
 """{metric: (purpose, unit, what a value is multiplied by)}."""
 
 Unsteady = Mapping[tuple[str, str], str]
-"""{(cell, setting): reason} of what did not reach steady state (`steady.py`)."""
+"""{(combination, setting): reason} of what did not reach steady state (`steady.py`)."""
 
 
 def judge_observations(
@@ -46,7 +46,7 @@ def judge_observations(
     unsteady: Unsteady | None = None,
     exact: bool = False,
 ) -> list[Judged]:
-    """Every cell by every metric.
+    """Every combination by every metric.
 
     `alpha` is what is promised: the share of false winners, and of tables without any difference that show a winner.
     `sequential`: the run could have stopped at an earlier look (`--until decided`), so each look spends less of it.
@@ -54,7 +54,7 @@ def judge_observations(
     `control` names the two labels of an A/A pair; by default any setting `X (control)` beside `X` is one. The second label
     is only used to measure the noise: it takes part in no comparison (see `control.py` for its own verdicts).
     """
-    tables: dict[str, list[Entry]] = {}
+    tables: dict[str, list[UseFigure]] = {}
     for grid in grids(observations):
         made = entries_of(
             grid, control, share=SHARE_PER_LOOK if sequential else 1.0, unsteady=unsteady or {}, exact=exact
@@ -64,26 +64,26 @@ def judge_observations(
 
 
 def verdicts(judged: Sequence[Judged]) -> list[Verdict]:
-    """Of every pair, in the order of tables, metrics and cells."""
+    """Of every pair, in the order of tables, metrics and combinations."""
     return [verdict for each in judged for verdict in each.verdicts]
 
 
 def entries_of(
-    grid: Grid,
+    grid: ValueGrid,
     control: tuple[str, str] | None = None,
     *,
     share: float = 1.0,
     unsteady: Unsteady | None = None,
     exact: bool = False,
-) -> list[Entry]:
-    """One entry for each cell in which two settings or more were observed."""
+) -> list[UseFigure]:
+    """One entry for each combination in which two settings or more were observed."""
     pairs = control_pairs(grid.settings, control)
     left_out = {second for _, second in pairs}
     noise = NOISE_FACTOR * control_noise(grid, pairs)
     purpose, unit, factor = METRICS.get(grid.metric, ("throughput", "", 1.0))
     more = more_is_better(grid.metric)
     found = []
-    for c, cell in enumerate(grid.cells):
+    for c, combination in enumerate(grid.combinations):
         asked = [s for s, name in enumerate(grid.settings) if grid.asked[c, s] and name not in left_out]
         if len(asked) < 2:
             continue
@@ -93,23 +93,23 @@ def entries_of(
             share,
             exact,
             noise,
-            {name: reason for (where, name), reason in (unsteady or {}).items() if where == cell},
+            {name: reason for (where, name), reason in (unsteady or {}).items() if where == combination},
             {grid.settings[s]: int(grid.unusable[c, s]) for s in asked if grid.unusable[c, s]},
         )
         figures = Values(names, {grid.settings[s]: _logs(grid, c, s, math.log(factor)) for s in asked})
         found.append(
-            Entry(
-                cell, grid.metric, unit, more, threshold_loss(grid.metric), figures, title=cell, purpose=purpose,
+            UseFigure(
+                combination, grid.metric, unit, more, threshold_loss(grid.metric), figures, title=combination, purpose=purpose,
                 kind=grid.metric, table=grid.table, conditions=conditions,
             )
         )  # fmt: skip
     return found
 
 
-def _logs(grid: Grid, cell: int, setting: int, log_factor: float) -> dict[int, float]:
-    """{block: logarithm of the value in the unit that is shown}."""
-    values = grid.log_values[cell, :, setting]
-    return {grid.blocks[b]: float(values[b]) + log_factor for b in np.flatnonzero(~np.isnan(values))}
+def _logs(grid: ValueGrid, combination: int, setting: int, log_factor: float) -> dict[int, float]:
+    """{repetition: logarithm of the value in the unit that is shown}."""
+    values = grid.log_values[combination, :, setting]
+    return {grid.repetitions[b]: float(values[b]) + log_factor for b in np.flatnonzero(~np.isnan(values))}
 
 
 def control_pairs(settings: Sequence[str], control: tuple[str, str] | None) -> list[tuple[str, str]]:
@@ -119,7 +119,7 @@ def control_pairs(settings: Sequence[str], control: tuple[str, str] | None) -> l
     return [(name, name + CONTROL_SUFFIX) for name in settings if name + CONTROL_SUFFIX in settings]
 
 
-def control_noise(grid: Grid, pairs: Sequence[tuple[str, str]]) -> float:
+def control_noise(grid: ValueGrid, pairs: Sequence[tuple[str, str]]) -> float:
     """A/A noise: standard deviation, about its true value zero, of the difference of means between a control's two labels."""
     squares: list[float] = []
     for first, second in pairs:

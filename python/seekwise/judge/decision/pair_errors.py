@@ -36,7 +36,7 @@ SURELY = 1e3
 
 
 @dataclass(frozen=True)
-class Sums:
+class RatioSums:
     """A figure that is a ratio of sums, by round: bytes and seconds, or waiting time and units."""
 
     of: Array
@@ -87,7 +87,7 @@ def estimate_of(statistic: Statistic, start: float) -> float:
     return start + way * reached
 
 
-def of_sums(a: Sums, b: Sums, *, bounds: bool) -> Statistic:
+def of_sums(a: RatioSums, b: RatioSums, *, bounds: bool) -> Statistic:
     """Statistic of a ratio of sums. `bounds`: rounds that lie far out on both sides alike are given a limit (`bounded`)."""
     over_a, over_b = a.over.sum(), b.over.sum()
     mean_a, mean_b = a.of.sum() / over_a, b.of.sum() / over_b

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from scipy import special
 
 from seekwise.judge.decision.statistics import Tested, together, whole_of
-from seekwise.judge.decision.table import Entry
+from seekwise.judge.decision.table import UseFigure
 from seekwise.judge.observation import Verdict, Word
-from seekwise.judge.rule import BLOCKS_MORE_MAX, POWER_TARGET, ROUNDS_MIN, RULE_VERSION
+from seekwise.judge.rule import POWER_TARGET, REPETITIONS_MORE_MAX, ROUNDS_MIN, RULE_VERSION
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class ComparedPair:
 
 
 def verdict_of(
-    entry: Entry, a: str, b: str, row: ComparedPair | None, limit: float, starved: Collection[str]
+    entry: UseFigure, a: str, b: str, row: ComparedPair | None, limit: float, starved: Collection[str]
 ) -> Verdict:
     """a against b. `limit`: the threshold on the log scale; a setting cannot win by the latency of a job that it starves."""
     word = _word(row, limit, entry.conditions.noise_log)
@@ -61,8 +61,8 @@ def verdict_of(
         ratio_low=math.exp(min(sign * low, sign * high)),
         ratio_high=math.exp(max(sign * low, sign * high)),
         q_value=None if row is None or math.isnan(row.q) else row.q,
-        blocks=rounds,
-        blocks_more=_more(row, rounds, limit, entry.conditions.noise_log) if word == "undecided" else None,
+        repetitions=rounds,
+        repetitions_more=_more(row, rounds, limit, entry.conditions.noise_log) if word == "undecided" else None,
         rule_version=RULE_VERSION,
         reason=_reason(entry, a, b, row, rounds, word, limit),
         p_value=None if row is None or not row.tested.decides else row.tested.p,
@@ -81,7 +81,7 @@ def _word(row: ComparedPair | None, limit: float, noise: float) -> Word:
     return "clear" if row.is_shown and abs(ahead.mean) >= noise else "undecided"
 
 
-def _seen(entry: Entry, a: str, b: str, row: ComparedPair | None) -> tuple[int, float]:
+def _seen(entry: UseFigure, a: str, b: str, row: ComparedPair | None) -> tuple[int, float]:
     """(rounds with both, how much better b is); NaN without any."""
     if row is not None:
         return row.tested.ahead.rounds, row.tested.ahead.mean
@@ -115,13 +115,13 @@ def _more(row: ComparedPair | None, rounds: int, limit: float, noise: float) -> 
         to_equal = ((-float(special.ndtri(row.alone)) + power) * sd / (limit - effect)) ** 2
         needed = min(needed, to_equal)
     if not math.isfinite(needed):
-        return BLOCKS_MORE_MAX
+        return REPETITIONS_MORE_MAX
     # With few degrees of freedom the normal quantile flatters: one repetition more for each four needed below thirty.
     needed *= 1.25 if needed < 30 else 1.0
-    return min(max(math.ceil(needed) - rounds, 1), BLOCKS_MORE_MAX)
+    return min(max(math.ceil(needed) - rounds, 1), REPETITIONS_MORE_MAX)
 
 
-def _reason(entry: Entry, a: str, b: str, row: ComparedPair | None, rounds: int, word: Word, limit: float) -> str:
+def _reason(entry: UseFigure, a: str, b: str, row: ComparedPair | None, rounds: int, word: Word, limit: float) -> str:
     """One sentence without a period: why this word and not another."""
     lost = entry.conditions.unusable.get(a, 0) + entry.conditions.unusable.get(b, 0)
     without = f"; {lost} values without a logarithm (zero, negative or not a number) left out" if lost else ""
@@ -143,7 +143,7 @@ def _reason(entry: Entry, a: str, b: str, row: ComparedPair | None, rounds: int,
     return f"neither a difference (q {row.q:.2g}) nor equality within {percent} shown{without}"
 
 
-def _without_unsteady(entry: Entry, found: Verdict) -> Verdict:
+def _without_unsteady(entry: UseFigure, found: Verdict) -> Verdict:
     """A setting that was not steady neither wins nor ties; it may lose."""
     reasons = {
         name: entry.conditions.unsteady[name]
@@ -158,4 +158,4 @@ def _without_unsteady(entry: Entry, found: Verdict) -> Verdict:
 
 
 def _open(found: Verdict, reason: str, unsteady: tuple[str, ...]) -> Verdict:
-    return replace(found, winner=None, word="undecided", blocks_more=1, reason=reason, unsteady=unsteady)
+    return replace(found, winner=None, word="undecided", repetitions_more=1, reason=reason, unsteady=unsteady)

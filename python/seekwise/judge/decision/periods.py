@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from seekwise.judge.decision import pair_errors
 from seekwise.judge.decision.bounded import NEARLY_EQUAL_LOG
-from seekwise.judge.decision.pair_errors import Sums, error_of, estimate_of, of_quantile, of_sums, own_quantile_error
 from seekwise.judge.decision.table import Groups
 
 Array = NDArray[np.float64]
@@ -38,6 +39,7 @@ def histogram(latencies_ns: Array) -> dict[int, int]:
     return dict(zip(numbers.tolist(), counts.tolist(), strict=True))
 
 
+@lru_cache(BINS)
 def upper_bound_ns(number: int) -> int:
     """Upper edge of a bin in nanoseconds."""
     return math.ceil(2 ** ((number + 1) / BINS_PER_OCTAVE))
@@ -62,6 +64,7 @@ class JobPeriod:
 
     @property
     def rate_bytes_per_s(self) -> float:
+        """Throughput; 0 for a period without a counted part."""
         return self.bytes / self.seconds if self.seconds > 0 else 0.0
 
 
@@ -108,10 +111,10 @@ def quantile_ns(counts: Array, q: float) -> float:
     return float(2 ** ((number + min(max(inside, 0.0), 1.0)) / BINS_PER_OCTAVE))
 
 
-def jain(rates: Sequence[float]) -> float:
+def jain(throughputs: Sequence[float]) -> float:
     """Jain's fairness index; NaN when nothing moved or there is one process."""
-    squares = sum(rate * rate for rate in rates)
-    return sum(rates) ** 2 / (len(rates) * squares) if len(rates) > 1 and squares > 0 else math.nan
+    squares = sum(throughput * throughput for throughput in throughputs)
+    return sum(throughputs) ** 2 / (len(throughputs) * squares) if len(throughputs) > 1 and squares > 0 else math.nan
 
 
 class Merged:
@@ -128,6 +131,7 @@ class Merged:
         """Quantile of the tail; 0 with too few units."""
 
     def add(self, setting: str, number: int, period: JobPeriod) -> None:
+        """`number`: the round; several periods of one round are merged."""
         self._periods[setting].setdefault(number, []).append(period)
         self._dense.pop((setting, number), None)
         self._smallest = self._tail = None
@@ -146,6 +150,7 @@ class Merged:
         return tuple(sorted(n for n, each in found.items() if sum(p.ops for p in each) > 0))
 
     def log_value(self, setting: str, rounds: Sequence[int]) -> float:
+        """Natural logarithm of the metric in its unit (percentiles in ms). Sums are divided by sums: long periods weigh more."""
         if self.quantile is not None:
             counts = np.sum([self._counts(setting, number) for number in rounds], axis=0)
             return math.log(quantile_ns(counts, self.quantile) / 1e6)
@@ -167,19 +172,23 @@ class Merged:
         return (self.tail or TAILS[-1]) if self.kind == "tail" else QUANTILES.get(self.kind)
 
     def log_ratio(self, a: str, of_a: Groups, b: str, of_b: Groups) -> tuple[float, float]:
+        """As `Figures.log_ratio`; for percentiles the error comes from the histograms of the rounds."""
         whole = self._whole(b, of_b) - self._whole(a, of_a)
         if self.quantile is not None:
-            statistic = of_quantile(self._counts_of(a, of_a), self._counts_of(b, of_b), self.quantile, BIN_LOG)
+            statistic = pair_errors.of_quantile(
+                self._counts_of(a, of_a), self._counts_of(b, of_b), self.quantile, BIN_LOG
+            )
         else:
             is_bounded = abs(whole) <= NEARLY_EQUAL_LOG
-            statistic = of_sums(self._sums_of(a, of_a), self._sums_of(b, of_b), bounds=is_bounded)
-            whole = estimate_of(statistic, whole) if is_bounded else whole
-        return whole, len(of_a) * error_of(statistic, whole) ** 2
+            statistic = pair_errors.of_sums(self._sums_of(a, of_a), self._sums_of(b, of_b), bounds=is_bounded)
+            whole = pair_errors.estimate_of(statistic, whole) if is_bounded else whole
+        return whole, len(of_a) * pair_errors.error_of(statistic, whole) ** 2
 
     def own_error(self, setting: str, rounds: Sequence[int]) -> float:
+        """From rounds left alone; infinite where nothing was done. For percentiles from the histograms."""
         alone = [[each] for each in rounds]
         if self.quantile is not None:
-            return own_quantile_error(self._counts_of(setting, alone), self.quantile, BIN_LOG)
+            return pair_errors.own_quantile_error(self._counts_of(setting, alone), self.quantile, BIN_LOG)
         sums = self._sums_of(setting, alone)
         total = float(sums.of.sum())
         deviations = sums.of - total / sums.over.sum() * sums.over
@@ -192,11 +201,11 @@ class Merged:
     def _whole(self, setting: str, groups: Groups) -> float:
         return self.log_value(setting, [number for group in groups for number in group])
 
-    def _sums_of(self, setting: str, groups: Groups) -> Sums:
+    def _sums_of(self, setting: str, groups: Groups) -> pair_errors.RatioSums:
         """By group of rounds."""
         ratio = RATIOS[self.kind]
         periods = [[each for number in group for each in self._periods[setting][number]] for group in groups]
-        return Sums(
+        return pair_errors.RatioSums(
             np.array([sum(map(ratio.of, each)) for each in periods], float),
             np.array([sum(map(ratio.over, each)) for each in periods], float),
         )
@@ -205,9 +214,9 @@ class Merged:
         """What moved nothing, or ended no unit, did less than half of one in all of its time; that is all that is known."""
         if self.kind == "rate":
             if self._smallest is None:
-                sizes = [
-                    p.bytes / p.ops for by in self._periods.values() for each in by.values() for p in each if p.ops
-                ]
+                # An idle device may end nothing but flushes in a period, and those have no bytes.
+                periods = [p for by in self._periods.values() for each in by.values() for p in each]
+                sizes = [p.bytes / p.ops for p in periods if p.ops and p.bytes]
                 self._smallest = min(sizes) if sizes else 512.0
             return 0.5 * self._smallest
         return 0.5 if self.kind == "done" else 1.0 if self.kind in ("mean", "time") else 0.0

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from seekwise.judge.decision import choose as choices
 from seekwise.judge.decision.choose import Choice
-from seekwise.judge.decision.periods import BINS_PER_OCTAVE, JobPeriod, Merged, jain, upper_bound_ns
-from seekwise.judge.decision.table import Conditions, Entry
+from seekwise.judge.decision.periods import BINS, BINS_PER_OCTAVE, JobPeriod, Merged, jain, upper_bound_ns
+from seekwise.judge.decision.table import Conditions, UseFigure
 from seekwise.judge.decision.verdicts import Judged, judge
 from seekwise.store.record import Phase, Record
 from seekwise.workload.live_plan import LivePlan
@@ -24,6 +25,7 @@ def bins_of(phase: Phase) -> dict[int, int]:
     return {_number(bound): count for bound, count in phase.latency_bins.items()}
 
 
+@lru_cache(BINS)
 def _number(bound_ns: int) -> int:
     number = max(0, round(math.log2(max(bound_ns, 1)) * BINS_PER_OCTAVE) - 1)
     while upper_bound_ns(number) < bound_ns:
@@ -45,10 +47,10 @@ def period_of(phase: Phase, record: Record | None = None) -> JobPeriod:
         spent = [each.cpu for each in record.phases]
         cpu_s = sum(sum(part or 0.0 for part in (each.user, each.system, each.irq, each.softirq)) for each in spent)
         use_ops = sum(each.ios for each in record.phases)
-    rates = phase.details.get("per_process_bytes_per_s", [])
+    throughputs = phase.details.get("per_process_bytes_per_s", [])
     return JobPeriod(
         phase.elapsed_s, phase.ios, phase.bytes, phase.latency_mean_ns * phase.ios, bins_of(phase), cpu_s,
-        int(use_ops), jain([float(each) for each in rates] if isinstance(rates, list) else []),
+        int(use_ops), jain([float(each) for each in throughputs] if isinstance(throughputs, list) else []),
     )  # fmt: skip
 
 
@@ -58,9 +60,9 @@ def looks_at(records: Iterable[Record], use: str) -> int:
     return max(1, len(stretches))
 
 
-def entries(records: Sequence[Record], plan: LivePlan) -> list[Entry]:
+def entries(records: Sequence[Record], plan: LivePlan) -> list[UseFigure]:
     """One entry per judged metric of each use that has enough rounds."""
-    found: list[Entry] = []
+    found: list[UseFigure] = []
     for use in plan.uses:
         mine = [
             record
@@ -79,7 +81,7 @@ def entries(records: Sequence[Record], plan: LivePlan) -> list[Entry]:
                         figures.add(record.setting, record.repetition, period_of(phase, record))
             if any(figures.rounds(name) for name in ran):
                 found.append(
-                    Entry(
+                    UseFigure(
                         use.name,
                         metric.name,
                         metric.unit,

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import special
 
 from seekwise.judge.decision.statistics import NOISE_FLOOR_LOG
-from seekwise.judge.decision.table import Entry
+from seekwise.judge.decision.table import UseFigure
 from seekwise.judge.decision.verdicts import log_of_share
 from seekwise.judge.families import two_stage
 from seekwise.judge.rule import LEVEL, ROUNDS_MIN
@@ -27,7 +27,7 @@ PAIRS_LEAST = 2
 
 
 @dataclass(frozen=True)
-class Change:
+class UseChange:
     """The second run against the first, under one setting, in one use by one metric. `ratio`: new / base, with its 95 % interval."""
 
     HIDDEN: ClassVar = ("more_is_better", "threshold")
@@ -53,7 +53,7 @@ class Change:
         return math.log(self.ratio) * (1 if self.more_is_better else -1)
 
 
-def changes(base: Sequence[Entry], new: Sequence[Entry], settings: Sequence[str]) -> list[Change]:
+def changes(base: Sequence[UseFigure], new: Sequence[UseFigure], settings: Sequence[str]) -> list[UseChange]:
     """Every use and metric that both runs judged, under each of these settings."""
     others = {(each.use, each.metric): each for each in new}
     rows = []
@@ -67,19 +67,27 @@ def changes(base: Sequence[Entry], new: Sequence[Entry], settings: Sequence[str]
     return [_change(*row[:-1], bool(good)) for row, good in zip(rows, clear, strict=True)]
 
 
-def over_pairs(pairs: Sequence[Sequence[Change]], *, needs_confirmation: bool) -> list[Change]:
-    """One list of changes from those of one or more pairs of runs: geometric mean of the ratios, the widest interval.
+def together(outcomes: Sequence[str], *, needs_confirmation: bool) -> str:
+    """The outcome of several pairs of runs, the newest last.
 
-    A difference is a regression or an improvement where all of at least `PAIRS_LEAST` pairs show it (one, without `needs_confirmation`).
+    What differs from run to run whatever is set is not in the noise of one run. So a difference is a regression or an improvement where all of
+    at least `PAIRS_LEAST` pairs show it (one, without `needs_confirmation`), and `unconfirmed` where some do.
     """
+    found = set(outcomes)
+    if len(found) == 1 and not (found & DIFFERENCES and needs_confirmation and len(outcomes) < PAIRS_LEAST):
+        return outcomes[-1]
+    if found & DIFFERENCES:
+        return UNCONFIRMED
+    return "undecided" if "undecided" in found else "small"
+
+
+def over_pairs(pairs: Sequence[Sequence[UseChange]], *, needs_confirmation: bool) -> list[UseChange]:
+    """One list of changes from those of one or more pairs of runs: geometric mean of the ratios, the widest interval."""
     found = []
     for first in pairs[0]:
         key = (first.use, first.metric, first.setting)
         same = [each for pair in pairs for each in pair if (each.use, each.metric, each.setting) == key]
-        outcomes = {each.outcome for each in same}
-        outcome = outcomes.pop() if len(outcomes) == 1 else UNCONFIRMED if outcomes & DIFFERENCES else "undecided"
-        if outcome in DIFFERENCES and needs_confirmation and len(same) < PAIRS_LEAST:
-            outcome = UNCONFIRMED
+        outcome = together([each.outcome for each in same], needs_confirmation=needs_confirmation)
         ratio = math.exp(float(np.mean([math.log(each.ratio) for each in same])))
         low, high = min(each.low for each in same), max(each.high for each in same)
         newest = same[-1]
@@ -87,7 +95,7 @@ def over_pairs(pairs: Sequence[Sequence[Change]], *, needs_confirmation: bool) -
     return found
 
 
-def _mean(entry: Entry, setting: str) -> tuple[float, float, int] | None:
+def _mean(entry: UseFigure, setting: str) -> tuple[float, float, int] | None:
     """(log value, its variance, degrees of freedom), or None below three rounds."""
     if setting not in entry.figures.settings:
         return None
@@ -108,8 +116,8 @@ def _welch(a: tuple[float, float, int], b: tuple[float, float, int]) -> tuple[fl
 
 
 def _change(
-    entry: Entry, setting: str, logs: tuple[float, float], difference: float, se: float, df: float, clear: bool
-) -> Change:
+    entry: UseFigure, setting: str, logs: tuple[float, float], difference: float, se: float, df: float, clear: bool
+) -> UseChange:
     t = float(special.stdtrit(df, 0.975))
     low, high = difference - t * se, difference + t * se
     limit = log_of_share(entry.threshold, entry.more_is_better)
@@ -119,7 +127,7 @@ def _change(
         outcome = "improvement" if (difference > 0) == entry.more_is_better else "regression"
     else:
         outcome = "undecided"
-    return Change(
+    return UseChange(
         entry.use,
         entry.metric,
         setting,

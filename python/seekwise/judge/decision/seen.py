@@ -26,7 +26,7 @@ class SeenValue:
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenFigure:
     """A figure that was seen and decides nothing."""
 
     use: str
@@ -36,9 +36,9 @@ class Seen:
     candidates: list[SeenValue]
 
 
-def figures(records: Sequence[Record], plan: LivePlan) -> list[Seen]:
+def figures(records: Sequence[Record], plan: LivePlan) -> list[SeenFigure]:
     """One for each use and figure that has values."""
-    found: list[Seen] = []
+    found: list[SeenFigure] = []
     for use in plan.uses:
         mine = [each for each in records if each.valid and each.factors.get("use") == use.name]
         job = use.foreground[0]
@@ -49,7 +49,7 @@ def figures(records: Sequence[Record], plan: LivePlan) -> list[Seen]:
             values = {name: _value(mine, name, metric) for name in plan.labels}
             known = [SeenValue(name, float(f"{value:.4g}")) for name, value in values.items() if value is not None]
             if known:
-                found.append(Seen(use.name, kind, metric.unit, known))
+                found.append(SeenFigure(use.name, kind, metric.unit, known))
     return found
 
 

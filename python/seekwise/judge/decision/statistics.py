@@ -5,7 +5,7 @@ scale, else `pair_errors`) has a t statistic that is made of differences that ar
 below whatever the variances of the rounds are (Ibragimov and Müller 2010, J. Business & Economic Statistics 28(4); Bakirov and
 Székely 2006), which covers autocorrelation, drift, bursts and a noisy neighbour alike.
 
-Few rounds know their own noise badly, so pairs lend each other what they know of it (`analysis.moderate`): pairs of one entry, and of
+Few rounds know their own noise badly, so pairs lend each other what they know of it (`moderate.py`): pairs of one entry, and of
 all entries of a family that is large enough (`table.Conditions.family`).
 
 Looking several times spends the error rate in parts that add up to it: at look k of K the share (k/K)⁴ − ((k−1)/K)⁴ (power family of
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from seekwise.judge.decision.table import Entry, Figures
+from seekwise.judge.decision.table import Figures, UseFigure
 from seekwise.judge.moderate import NO_PRIOR, fit_prior
 from seekwise.judge.rule import ROUNDS_MIN
 
@@ -73,6 +73,7 @@ class Ahead:
         return self.mean - float(special.stdtrit(self.df, 1 - level)) * self.se
 
     def high(self, level: float) -> float:
+        """One-sided upper bound; not below it with probability `level` if the estimate is all noise."""
         return self.mean + float(special.stdtrit(self.df, 1 - level)) * self.se
 
     def turned(self) -> Ahead:
@@ -86,7 +87,7 @@ def spent_at(look: int, looks: int, final: bool) -> float:
     return 1.0 - before if final or look >= looks else (look / looks) ** SPENDING_POWER - before
 
 
-def pair(entry: Entry, a: str, b: str) -> Pair | None:
+def pair(entry: UseFigure, a: str, b: str) -> Pair | None:
     """The log ratio over the rounds that both ran in, or ran near one another; None below two.
 
     Of exact values one round is enough, and has no noise.
@@ -145,15 +146,14 @@ class Tested:
     """Two-sided; NaN below the least number of rounds."""
     sd: float
     """Of one round's difference, as all that is known of it makes one expect."""
-    own_sd: float
-    """The same from its own rounds alone."""
 
     @property
     def decides(self) -> bool:
+        """False with fewer rounds than a test needs."""
         return not np.isnan(self.p)
 
 
-def tested(entries: Sequence[Entry]) -> list[Tested]:
+def tested(entries: Sequence[UseFigure]) -> list[Tested]:
     """Every pair of every entry that two rounds or more tell of, in the order of entries and settings."""
     keys: list[tuple[int, str, str]] = []
     pairs: list[Pair] = []
@@ -169,11 +169,11 @@ def tested(entries: Sequence[Entry]) -> list[Tested]:
         aheads, p = _of_family([pairs[at] for at in members], is_exact, lends)
         for i, at in enumerate(members):
             sd = aheads[i].se * pairs[at].rounds ** 0.5
-            found[at] = Tested(*keys[at], aheads[i], float(p[i]), sd, pairs[at].s_squared ** 0.5)
+            found[at] = Tested(*keys[at], aheads[i], float(p[i]), sd)
     return [found[at] for at in range(len(pairs))]
 
 
-def _lenders(entries: Sequence[Entry], numbers: Sequence[int]) -> list[tuple[list[int], bool]]:
+def _lenders(entries: Sequence[UseFigure], numbers: Sequence[int]) -> list[tuple[list[int], bool]]:
     """Pairs that know of each other's noise, by place, and whether there are enough of them to lend."""
     by_family: dict[tuple[str, str], set[int]] = {}
     for number in numbers:

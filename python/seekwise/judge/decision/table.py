@@ -72,7 +72,7 @@ class Conditions:
 
 
 @dataclass(frozen=True)
-class Entry:
+class UseFigure:
     """One judged figure of one use."""
 
     use: str
@@ -99,10 +99,12 @@ class Entry:
 
     @property
     def is_rate(self) -> bool:
+        """By its unit: MB/s or units of work per second."""
         return self.unit in ("MB/s", "/s")
 
     @property
     def is_latency(self) -> bool:
+        """By its unit: ms."""
         return self.unit == "ms"
 
 
@@ -116,17 +118,21 @@ class Values:
     """{(a, b): variance that taking out carry-over adds to the log ratio}."""
 
     def rounds(self, setting: str) -> tuple[int, ...]:
+        """Ascending; empty for an unknown setting."""
         return tuple(sorted(self.logs.get(setting, {})))
 
     def log_value(self, setting: str, rounds: Sequence[int]) -> float:
+        """Mean of the natural logarithms, that is, of a geometric mean. A round without a value is a KeyError."""
         known = self.logs[setting]
         return sum(known[each] for each in rounds) / len(rounds)
 
     def log_ratio(self, a: str, of_a: Groups, b: str, of_b: Groups) -> tuple[float, float]:
+        """As `Figures.log_ratio`; the error by leaving one group out at a time."""
         whole = self._mean(b, of_b) - self._mean(a, of_a)
         return of_logs(whole, self._without_one(b, of_b) - self._without_one(a, of_a))
 
     def own_error(self, setting: str, rounds: Sequence[int]) -> float:
+        """Standard error of the mean of the logarithms (ddof 1)."""
         known = [self.logs[setting][each] for each in rounds]
         return float(np.std(known, ddof=1)) / len(known) ** 0.5
 
@@ -141,6 +147,7 @@ class Values:
         return (sums.sum() - sums) / (counts.sum() - counts)
 
     def added_variance(self, a: str, b: str) -> float:
+        """0.0 for pairs from which no carry-over was taken out."""
         return self.uncertainty.get((a, b), 0.0)
 
 

@@ -33,11 +33,10 @@ from scipy import special
 from seekwise.judge.decision.pair_verdicts import ComparedPair, verdict_of
 from seekwise.judge.decision.periods import Merged
 from seekwise.judge.decision.statistics import Ahead, spent_at, tested, whole_of
-from seekwise.judge.decision.table import Entry
+from seekwise.judge.decision.table import UseFigure
 from seekwise.judge.families import two_stage
 from seekwise.judge.observation import Verdict
 from seekwise.judge.rule import ALPHA, INTERVAL_LEVEL, LEVEL, ROUNDS_MIN
-from seekwise.workload.study.uses import Purpose
 
 Word = Literal["best", "within", "worse", "undecided"]
 Rows = Mapping[tuple[str, str], ComparedPair]
@@ -72,39 +71,22 @@ class CandidateVerdict:
 
 
 @dataclass(frozen=True)
-class Judged:
-    """One metric of one use, judged."""
+class Judged(UseFigure):
+    """An entry with what was found."""
 
-    use: str
-    metric: str
-    unit: str
-    more_is_better: bool
-    threshold: float
-    role: str
-    group: str
-    title: str
-    standings: tuple[CandidateVerdict, ...]
-    rounds: int
-    s_log: float
-    """Typical noise of one round's difference on the log scale."""
-    purpose: Purpose = "throughput"
-    job: str = ""
-    work: str = ""
-    """What one unit of work is called; empty for requests."""
-    kind: str = ""
+    standings: tuple[CandidateVerdict, ...] = ()
+    rounds: int = 0
     quantile: float | None = None
     """Of a slow tail, where it lies."""
     ahead: Mapping[tuple[str, str], Ahead] = field(default_factory=dict)
     """{(a, b): how much better a is than b}, of every pair that is known."""
     verdicts: tuple[Verdict, ...] = ()
     """Of every pair."""
-    exact: bool = False
-    """A deterministic simulation, whose numbers need no statistics."""
 
     @property
     def counts(self) -> bool:
         """Whether it may decide anything: enough rounds, or exact values."""
-        return self.rounds >= ROUNDS_MIN or self.exact
+        return self.rounds >= ROUNDS_MIN or self.conditions.exact
 
     @property
     def limit_log(self) -> float:
@@ -112,6 +94,7 @@ class Judged:
         return log_of_share(self.threshold, self.more_is_better)
 
     def of(self, setting: str) -> CandidateVerdict | None:
+        """None for a setting that was not compared here."""
         return next((each for each in self.standings if each.setting == setting), None)
 
     @property
@@ -122,6 +105,7 @@ class Judged:
 
     @property
     def open(self) -> tuple[CandidateVerdict, ...]:
+        """Standings that are still undecided."""
         return tuple(each for each in self.standings if each.verdict == "undecided")
 
     @property
@@ -130,7 +114,7 @@ class Judged:
         return any(each.verdict == "worse" for each in self.standings)
 
 
-def judge(entries: Sequence[Entry], *, alpha: float = ALPHA, final: bool = True) -> list[Judged]:
+def judge(entries: Sequence[UseFigure], *, alpha: float = ALPHA, final: bool = True) -> list[Judged]:
     """Every candidate of every entry. The entries are one table: they share one error rate for "worse"."""
     pairs = tested(entries)
     shares = [spent_at(*entry.looks, final) * entry.conditions.share for entry in entries]
@@ -152,7 +136,7 @@ def judge(entries: Sequence[Entry], *, alpha: float = ALPHA, final: bool = True)
     ]
 
 
-def _starved(entries: Sequence[Entry], by_entry: Sequence[Rows]) -> dict[tuple[str, str], frozenset[str]]:
+def _starved(entries: Sequence[UseFigure], by_entry: Sequence[Rows]) -> dict[tuple[str, str], frozenset[str]]:
     """{(use, job): candidates whose rate is shown to be below `STARVED_SHARE` of the best rate}.
 
     A closed-loop load issues no requests while it is starved, so its latency percentiles omit the wait ("coordinated omission").
@@ -179,7 +163,7 @@ class Behind:
     """Infinite where nothing bounds it."""
 
 
-def _behind(name: str, entry: Entry, rows: Rows, starved: Collection[str]) -> Behind:
+def _behind(name: str, entry: UseFigure, rows: Rows, starved: Collection[str]) -> Behind:
     """Loss with bounds. No loss is counted against the `starved`."""
     loss = low = high = 0.0
     for other in entry.figures.settings:
@@ -208,43 +192,29 @@ def log_of_share(loss: float, more_is_better: bool) -> float:
     return -math.log1p(-loss) if more_is_better else math.log1p(loss)
 
 
-def _judged(entry: Entry, rows: Rows, starved: Collection[str]) -> Judged:
+def _judged(entry: UseFigure, rows: Rows, starved: Collection[str]) -> Judged:
     names = entry.figures.settings
     limit = log_of_share(entry.threshold, entry.more_is_better)
     verdicts = tuple(verdict_of(entry, a, b, rows.get((a, b)), limit, starved) for a, b in combinations(names, 2))
     behind = [_behind(name, entry, rows, starved) for name in names]
     rounds = [len(entry.figures.rounds(name)) for name in names]
     words = _words(entry, behind, rounds, limit, {each.loser for each in verdicts if each.winner is not None})
-    known = [row.tested.own_sd for row in rows.values()]
     ahead = {}
     for (a, b), row in rows.items():
         if row.tested.decides:
             ahead[b, a], ahead[a, b] = row.tested.ahead, row.tested.ahead.turned()
     return Judged(
-        entry.use,
-        entry.metric,
-        entry.unit,
-        entry.more_is_better,
-        entry.threshold,
-        entry.role,
-        entry.group,
-        entry.title,
-        tuple(_standing(entry, *each) for each in zip(behind, words, rounds, strict=True)),
-        max(rounds, default=0),
-        float(np.median(known)) if known else math.nan,
-        entry.purpose,
-        entry.job,
-        entry.work,
-        entry.kind or entry.metric,
-        entry.figures.tail if entry.kind == "tail" and isinstance(entry.figures, Merged) else None,
-        _without_starved(ahead, starved),
-        verdicts,
-        entry.conditions.exact,
+        **vars(entry) | {"kind": entry.kind or entry.metric},
+        standings=tuple(_standing(entry, *each) for each in zip(behind, words, rounds, strict=True)),
+        rounds=max(rounds, default=0),
+        quantile=entry.figures.tail if entry.kind == "tail" and isinstance(entry.figures, Merged) else None,
+        ahead=_without_starved(ahead, starved),
+        verdicts=verdicts,
     )
 
 
 def _words(
-    entry: Entry, behind: Sequence[Behind], rounds: Sequence[int], limit: float, beaten: Collection[str | None]
+    entry: UseFigure, behind: Sequence[Behind], rounds: Sequence[int], limit: float, beaten: Collection[str | None]
 ) -> list[Word]:
     words: list[Word] = []
     for each in behind:
@@ -268,7 +238,7 @@ def _without_starved(ahead: Mapping[tuple[str, str], Ahead], starved: Collection
     }
 
 
-def _standing(entry: Entry, behind: Behind, word: Word, rounds: int) -> CandidateVerdict:
+def _standing(entry: UseFigure, behind: Behind, word: Word, rounds: int) -> CandidateVerdict:
     value = whole_of(entry.figures, behind.setting, [entry.figures.rounds(behind.setting)])
     ran = rounds > 0 and math.isfinite(value)
     # All others are shown to be behind the best: its loss is zero.

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from seekwise import _core
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.lab.testbed import filesystem, image, kernels, machine, script
-from seekwise.lab.testbed.cpio import Entry
+from seekwise.lab.testbed.cpio import CpioEntry
 from seekwise.lab.testbed.image import Image
 from seekwise.lab.testbed.script import Storage
 from seekwise.measure.kernel import fio_result
@@ -53,6 +53,7 @@ class LabBackend:
         """What the first of the study's arrays is made with."""
 
     def describe(self, study: Study) -> tuple[SystemFacts, ...]:
+        """Facts by system, without a boot. Raises UsageError (exit status 2) for what guests cannot run, such as fio job files."""
         self.first = arrays.combinations(study)[0]
         self.systems = {system.name: self._checked(system) for system in study.system}
         wanted = [dict(each) for each in study.candidate] or [
@@ -110,6 +111,7 @@ class LabBackend:
         )
 
     def check(self, plan: Plan) -> None:
+        """Raises UsageError (exit status 2) where files do not fit the drives, MissingError (4) without qemu."""
         room.check(plan, self._capacity)
         machine.qemu()
 
@@ -121,6 +123,7 @@ class LabBackend:
 
     @contextmanager
     def session(self, plan: Plan, run_id: str, say: Say) -> Iterator[LabSession]:
+        """Builds a guest image per kernel, which may take minutes; UsageError (exit status 2) where a resumed run names other drives or kernels."""
         if not self.systems:
             raise SeekwiseError("a run in the VM testbed needs its study described first")
         machine.qemu()
@@ -130,9 +133,9 @@ class LabBackend:
                 "the run was begun with other drives or another kernel than its study names",
                 hint="`--kernel` is not kept: name the kernel in the study and start anew",
             )
-        wanted = {kernels.find(self.systems[cell.system].kernel).series for cell in plan.combinations}
+        wanted = {kernels.find(self.systems[combination.system].kernel).series for combination in plan.combinations}
         images = {series: image.build(kernels.KERNELS[series], say) for series in kernels.KERNELS if series in wanted}
-        formatted = any("filesystem" in self.systems[cell.system].options for cell in plan.combinations)
+        formatted = any("filesystem" in self.systems[combination.system].options for combination in plan.combinations)
         programs = filesystem.programs(say) if formatted else {}
         yield LabSession(plan, run_id, self.systems, images, programs, self.options.guests or 1)
 
@@ -143,12 +146,13 @@ class LabSession:
     run_id: str
     systems: dict[str, System]
     images: dict[str, Image]
-    programs: dict[str, Entry]
+    programs: dict[str, CpioEntry]
     """What guests with a file system get besides."""
     guests: int
     ended_ahead: int = 0
 
     def run(self, trials: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
+        """Up to eight trials of one kernel share a boot; records come in the order of the trials, once their guest has ended."""
         groups = [
             part
             for _, same in itertools.groupby(trials, key=self._kernel)
@@ -169,30 +173,31 @@ class LabSession:
         return kernels.find(self.systems[self.plan.combinations[trial.combination].system].kernel).series
 
     def _values(self, trial: Trial) -> dict[str, Value]:
-        cell, setting = self.plan.combinations[trial.combination], self.plan.settings[trial.setting]
-        return {**cell.fixed, **setting.values}
+        combination, setting = self.plan.combinations[trial.combination], self.plan.settings[trial.setting]
+        return {**combination.fixed, **setting.values}
 
     def _boot(self, group: tuple[Trial, ...], seeds: dict[int, int]) -> machine.Boot:
         texts, files, virtual_s = [], dict(self.programs), 0.0
         for number, trial in enumerate(group):
-            cell, values = self.plan.combinations[trial.combination], self._values(trial)
-            made = storage(self.systems[cell.system], values)
-            text, own = script.trial(number, made, cell.load, values, seeds[trial.index])
+            combination, values = self.plan.combinations[trial.combination], self._values(trial)
+            made = storage(self.systems[combination.system], values)
+            text, own = script.trial(number, made, combination.load, values, seeds[trial.index])
             texts.append(text)
             files |= own
             virtual_s += self.plan.trial_s[trial.combination]
-        files["cell/run.sh"] = Entry.file("".join(texts).encode())
+        files["cell/run.sh"] = CpioEntry.file("".join(texts).encode())
         return machine.Boot(self.images[self._kernel(group[0])], files, BOOT_TIMEOUT_S + SLOWEST * virtual_s)
 
-    def _record(self, trial: Trial, seed: int, result: machine.Result, number: int, started: str) -> Record:
-        cell = self.plan.combinations[trial.combination]
-        values, system = self._values(trial), self.systems[cell.system]
+    def _record(self, trial: Trial, seed: int, result: machine.Output, number: int, started: str) -> Record:
+        combination = self.plan.combinations[trial.combination]
+        values, system = self._values(trial), self.systems[combination.system]
         kept, made = self.images[self._kernel(trial)], storage(system, values)
         seen, after = (settings_seen(result.text(f"{number}/{name}")) for name in ("seen", "seen.after"))
         drives = json.loads(result.text(f"{number}/drives").splitlines()[-1])
         reason = reason_against(seen, after, values)
         phases = tuple(
-            _phase(result, number, index, step.operation, made, drives) for index, step in enumerate(cell.load.phases)
+            _phase(result, number, index, step.operation, made, drives)
+            for index, step in enumerate(combination.load.phases)
         )
         scheduler = next((each.get("queue/scheduler", "") for each in seen.values()), "")
         return Record(
@@ -212,15 +217,17 @@ class LabSession:
                 "image": kept.digest,
                 "seed": seed,
                 "trial_in_guest": number,
-                "jobs": self._jobs(cell, made, seed),
+                "jobs": self._jobs(combination, made, seed),
             },
             conditions={"role": trial.role, "host_s": round(result.host_s, 1)},
             valid=reason is None,
             invalid_reason=reason,
         )
 
-    def _jobs(self, cell: Combination, made: Storage, seed: int) -> list[str]:
-        return [script.job(cell.load, step, made, seed + index) for index, step in enumerate(cell.load.phases)]
+    def _jobs(self, combination: Combination, made: Storage, seed: int) -> list[str]:
+        return [
+            script.job(combination.load, step, made, seed + index) for index, step in enumerate(combination.load.phases)
+        ]
 
 
 def described(system: System, values: dict[str, Value] | None = None) -> dict:
@@ -288,7 +295,7 @@ def _tags_of_host(system: System, found: dict) -> int | None:
     return int(found["settings"]["nr_requests"])
 
 
-def _phase(result: machine.Result, number: int, index: int, operation: str, made: Storage, drives: dict) -> Phase:
+def _phase(result: machine.Output, number: int, index: int, operation: str, made: Storage, drives: dict) -> Phase:
     found = fio_result.phase(fio_result.parse(result.text(f"{number}/fio.{index}"))["jobs"], operation)
     before, after = (_sectors(result.text(f"{number}/{name}.{index}"), made.leaves) for name in ("before", "after"))
     # System-wide CPU time would count the drives' server, which works on the same processor: fio's own is all there is.

@@ -10,39 +10,42 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Entry:
+class CpioEntry:
     mode: int
     data: bytes = b""
 
     @classmethod
-    def file(cls, data: bytes, executable: bool = False) -> Entry:
+    def file(cls, data: bytes, executable: bool = False) -> CpioEntry:
+        """A regular file of mode 0644, or 0755 if `executable`."""
         return cls(stat.S_IFREG | (0o755 if executable else 0o644), data)
 
     @classmethod
-    def link(cls, target: str) -> Entry:
+    def link(cls, target: str) -> CpioEntry:
+        """A symbolic link; the target need not exist."""
         return cls(stat.S_IFLNK | 0o777, target.encode())
 
     @classmethod
-    def folder(cls) -> Entry:
+    def folder(cls) -> CpioEntry:
+        """Mode 0755."""
         return cls(stat.S_IFDIR | 0o755)
 
 
-def pack(entries: dict[str, Entry]) -> bytes:
+def pack(entries: dict[str, CpioEntry]) -> bytes:
     """The archive; folders on the way to an entry are made."""
-    whole: dict[str, Entry] = {}
+    whole: dict[str, CpioEntry] = {}
     for name, entry in sorted(entries.items()):
         parts = name.split("/")
         for depth in range(1, len(parts)):
-            whole.setdefault("/".join(parts[:depth]), Entry.folder())
+            whole.setdefault("/".join(parts[:depth]), CpioEntry.folder())
         whole[name] = entry
     out = bytearray()
     for number, (name, entry) in enumerate(whole.items(), 1):
         _member(out, number, name, entry)
-    _member(out, 0, "TRAILER!!!", Entry(0))
+    _member(out, 0, "TRAILER!!!", CpioEntry(0))
     return bytes(out)
 
 
-def _member(out: bytearray, inode: int, name: str, entry: Entry) -> None:
+def _member(out: bytearray, inode: int, name: str, entry: CpioEntry) -> None:
     # Linux Documentation/driver-api/early-userspace/buffer-format.rst: magic and 13 fields of 8 hexadecimal digits.
     links = 2 if stat.S_ISDIR(entry.mode) else 1
     path = name.encode() + b"\0"

@@ -37,10 +37,12 @@ class Package:
 
     @property
     def name(self) -> str:
+        """Of the binary package: what comes before the first `_` of the file name."""
         return self.path.rsplit("/", 1)[1].split("_")[0]
 
     @property
     def file(self) -> str:
+        """With version and architecture: `NAME_VERSION_ARCH.deb`."""
         return self.path.rsplit("/", 1)[1]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from seekwise.lab.testbed import debian
-from seekwise.lab.testbed.cpio import Entry
+from seekwise.lab.testbed.cpio import CpioEntry
 from seekwise.lab.testbed.debian import Package, Say
 from seekwise.measure.kernel import fio_job
 
@@ -29,19 +29,19 @@ LIBRARIES = ("libext2fs.so.2", "libe2p.so.2", "libcom_err.so.2", "libblkid.so.1"
 """As the programs ask for them."""
 
 
-def programs(say: Say) -> dict[str, Entry]:
+def programs(say: Say) -> dict[str, CpioEntry]:
     """mke2fs with its libraries and defaults, below /cell."""
-    entries: dict[str, Entry] = {}
+    entries: dict[str, CpioEntry] = {}
     for package in PACKAGES:
         for name, entry, get in debian.files(debian.fetch(package, say)):
             file = name.rsplit("/", 1)[-1]
             if not entry.isfile():
                 continue
             if file in WANTED and "share" not in name:
-                entries[f"cell/{file}"] = Entry.file(get(), executable=True)
+                entries[f"cell/{file}"] = CpioEntry.file(get(), executable=True)
             for library in LIBRARIES:
                 if file.startswith(library):
-                    entries[f"cell/lib/{library}"] = Entry.file(get(), executable=True)
+                    entries[f"cell/lib/{library}"] = CpioEntry.file(get(), executable=True)
     return entries
 
 
@@ -67,6 +67,6 @@ def unmade() -> list[str]:
     return [f"umount {FOLDER}"]
 
 
-def place(region_bytes: int) -> fio_job.Place:
+def place(region_bytes: int) -> fio_job.FioTarget:
     """Where each thread's own file lies."""
-    return fio_job.Place(folder=FOLDER, region_bytes=region_bytes)
+    return fio_job.FioTarget(folder=FOLDER, region_bytes=region_bytes)

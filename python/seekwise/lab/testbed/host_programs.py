@@ -77,7 +77,7 @@ def data_set(name: str, say: Say) -> Path:
         return kept
     say(f"laying out data for the guest: {name}")
     with tempfile.TemporaryDirectory(prefix="seekwise-lab-", dir=debian.cache()) as folder:
-        data.laid_out(name, Path(folder), data.Share(DATA_BYTES, time.monotonic() + DATA_S))
+        data.laid_out(name, Path(folder), data.DataBudget(DATA_BYTES, time.monotonic() + DATA_S))
         _packed(kept, f"data-{name}-*.tar", [f"/{name}={folder}/{name}"])
     return kept
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from seekwise import schedulers, temporary
 from seekwise.files import write_product
 from seekwise.lab.testbed import cpio, debian, modules, programs
-from seekwise.lab.testbed.cpio import Entry
+from seekwise.lab.testbed.cpio import CpioEntry
 from seekwise.lab.testbed.debian import Package, Say
 from seekwise.lab.testbed.kernels import Kernel
 
@@ -86,10 +86,10 @@ def build(kernel: Kernel, say: Say) -> Image:
     parts = [
         base.read_bytes(),
         cpio.pack({
-            "usr/bin/fio": Entry.file(programs.fio(say), executable=True),
-            "usr/bin/seekwise-drive": Entry.file(programs.drive(say), executable=True),
-            "init": Entry.file((GUEST / "init").read_bytes(), executable=True),
-            "lab/functions.sh": Entry.file((GUEST / "functions.sh").read_bytes()),
+            "usr/bin/fio": CpioEntry.file(programs.fio(say), executable=True),
+            "usr/bin/seekwise-drive": CpioEntry.file(programs.drive(say), executable=True),
+            "init": CpioEntry.file((GUEST / "init").read_bytes(), executable=True),
+            "lab/functions.sh": CpioEntry.file((GUEST / "functions.sh").read_bytes()),
         }),
     ]  # fmt: skip
     digest = hashlib.sha256(b"".join(parts) + vmlinuz.read_bytes()).hexdigest()[:16]
@@ -116,41 +116,43 @@ def _fixed(kernel: Kernel, package: Path, say: Say) -> tuple[Path, Path]:
     entries = _modules({name: get for name, get in contents.items() if "lib/modules/" in name})
     for each in packages[1:]:
         entries |= _programs(each)
-    entries |= {name: Entry.link("usr/" + name) for name in ("bin", "sbin", "lib", "lib64")}
+    entries |= {name: CpioEntry.link("usr/" + name) for name in ("bin", "sbin", "lib", "lib64")}
     entries |= _applets(entries["usr/bin/busybox"].data)
-    entries |= {name: Entry.folder() for name in ("proc", "sys", "dev", "tmp", "run", "root", "etc", "var/lock")}
+    entries |= {name: CpioEntry.folder() for name in ("proc", "sys", "dev", "tmp", "run", "root", "etc", "var/lock")}
     _write(base, cpio.pack(entries))
     return vmlinuz, base
 
 
-def _modules(contents: dict[str, modules.Content]) -> dict[str, Entry]:
+def _modules(contents: dict[str, modules.Content]) -> dict[str, CpioEntry]:
     found = modules.of_package(contents)
-    entries: dict[str, Entry] = {}
+    entries: dict[str, CpioEntry] = {}
     for name in MODULES:
         order = found.ordered((name,))
-        entries[f"lab/modules/{name}.order"] = Entry.file("\n".join(order).encode() + b"\n")
-        entries |= {f"lab/modules/{each}.ko": Entry.file(found.content(each)) for each in order}
+        entries[f"lab/modules/{name}.order"] = CpioEntry.file("\n".join(order).encode() + b"\n")
+        entries |= {f"lab/modules/{each}.ko": CpioEntry.file(found.content(each)) for each in order}
     return entries
 
 
-def _programs(package: Path) -> dict[str, Entry]:
+def _programs(package: Path) -> dict[str, CpioEntry]:
     """Under /usr, into which the guest's /bin, /sbin, /lib and /lib64 lead."""
     entries = {}
     for name, entry, get in debian.files(package):
         if WANTED.fullmatch(name):
             inside = "usr/" + name.removeprefix("usr/")
-            entries[inside] = Entry.link(entry.linkname) if entry.issym() else Entry.file(get(), executable=True)
+            entries[inside] = (
+                CpioEntry.link(entry.linkname) if entry.issym() else CpioEntry.file(get(), executable=True)
+            )
     return entries
 
 
-def _applets(busybox: bytes) -> dict[str, Entry]:
+def _applets(busybox: bytes) -> dict[str, CpioEntry]:
     """A link for every tool that busybox is, but for those that the guest has in full."""
     with temporary.private("lab") as folder:
         program = Path(folder) / "busybox"
         program.write_bytes(busybox)
         program.chmod(0o755)
         names = subprocess.run([program, "--list"], capture_output=True, text=True, check=True).stdout.split()
-    return {f"usr/bin/{name}": Entry.link("busybox") for name in names if name not in ("busybox", "nbd-client")}
+    return {f"usr/bin/{name}": CpioEntry.link("busybox") for name in names if name not in ("busybox", "nbd-client")}
 
 
 def _remove_unused(folder: Path, pattern: str) -> None:

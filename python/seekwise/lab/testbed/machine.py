@@ -21,7 +21,7 @@ from typing import Self
 from seekwise.control import child
 from seekwise.errors import MissingError, SeekwiseError
 from seekwise.lab.testbed import cpio, processor
-from seekwise.lab.testbed.cpio import Entry
+from seekwise.lab.testbed.cpio import CpioEntry
 from seekwise.lab.testbed.image import Image
 
 QEMU = "qemu-system-x86_64"
@@ -38,13 +38,14 @@ LOOK_S = 0.5
 
 
 @dataclass(frozen=True)
-class Result:
+class Output:
     """What a guest brought back."""
 
     files: dict[str, bytes]
     host_s: float
 
     def text(self, name: str) -> str:
+        """Empty where the guest wrote no such file; bytes that are no UTF-8 become U+FFFD."""
         return self.files.get(name, b"").decode(errors="replace")
 
 
@@ -65,7 +66,7 @@ class Boot:
     """What a guest is started with: `files["cell/run.sh"]` is what it does."""
 
     image: Image
-    files: dict[str, Entry]
+    files: dict[str, CpioEntry]
     timeout_s: float
     memory_mib: int = MEMORY_MIB
     cpu: str = CPU
@@ -103,7 +104,7 @@ class Guest:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def result(self, wait_s: float = 0.0) -> Result | None:
+    def result(self, wait_s: float = 0.0) -> Output | None:
         """What came back, or None while it still runs; raises unless it ended well."""
         passed = time.monotonic() - self.started_s
         status = self._load.wait(wait_s)
@@ -119,12 +120,12 @@ class Guest:
         return _result(_read(self._back), _read(self._console), passed)
 
 
-def boot(what: Boot) -> Result:
+def boot(what: Boot) -> Output:
     """One guest, to its end."""
     return next(boot_all([what], at_once=1))
 
 
-def boot_all(what: Iterable[Boot], at_once: int) -> Iterator[Result]:
+def boot_all(what: Iterable[Boot], at_once: int) -> Iterator[Output]:
     """Guests side by side, results in the order in which they were asked for. Each is as deterministic as one alone."""
     waiting = iter(what)
     with contextlib.ExitStack() as stack:
@@ -142,7 +143,7 @@ def boot_all(what: Iterable[Boot], at_once: int) -> Iterator[Result]:
                 yield found
 
 
-def _result(back: bytes, console: bytes, host_s: float) -> Result:
+def _result(back: bytes, console: bytes, host_s: float) -> Output:
     panic = re.search(rb"Kernel panic - ([^\r\n]+)", console)
     if panic:
         raise GuestError(f"the guest's kernel panicked: {panic[1].decode(errors='replace')}")
@@ -155,7 +156,7 @@ def _result(back: bytes, console: bytes, host_s: float) -> Result:
         raise GuestError(f"nothing that can be read came back from the guest: {error}{_last(console)}") from None
     if files.get("status", b"").strip() != b"0":
         raise GuestError(f"the guest's script failed{_last(files.get('said') or console)}")
-    return Result(files, host_s)
+    return Output(files, host_s)
 
 
 def _last(text: bytes) -> str:

@@ -52,6 +52,7 @@ class Modules:
         return self.read[name]
 
     def depends(self, name: str) -> list[str]:
+        """Direct dependencies alone, from `.modinfo`; names with `_`."""
         # Section .modinfo: strings KEY=VALUE, each with a zero at its end.
         found = re.search(rb"\0depends=([^\0]*)\0", self.content(name))
         return [_plain(each) for each in found[1].decode().split(",") if each] if found else []

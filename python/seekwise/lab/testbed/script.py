@@ -15,11 +15,11 @@ from dataclasses import dataclass, field, replace
 from seekwise import schedulers
 from seekwise.errors import UsageError
 from seekwise.lab.testbed import filesystem
-from seekwise.lab.testbed.cpio import Entry
+from seekwise.lab.testbed.cpio import CpioEntry
 from seekwise.measure.kernel import fio_job
 from seekwise.workload.study import factors
 from seekwise.workload.study.factors import Value
-from seekwise.workload.study.plan import Load, Phase
+from seekwise.workload.study.plan import Load, PlannedPhase
 
 LEVELS = {"raid0": 2, "raid1": 2, "raid4": 3, "raid5": 3, "raid6": 4, "raid10": 2}
 """Arrays that the guest makes, and the fewest drives of each."""
@@ -69,32 +69,37 @@ class Storage:
 
     @property
     def top(self) -> str:
+        """The device that the load uses: `md0` with a RAID level, else the single drive."""
         return "md0" if self.level else "nbd0"
 
     @property
     def leaves(self) -> list[str]:
+        """Kernel names of the virtual drives in the guest, which are NBD devices."""
         return [f"nbd{number}" for number in range(self.drives)]
 
     @property
     def modules(self) -> list[str]:
+        """In the order of loading; RAID 4, 5 and 6 are one module."""
         names = {"raid4": "raid456", "raid5": "raid456", "raid6": "raid456"}
         return ["nbd", *([names.get(self.level, self.level)] if self.level else [])]
 
 
 def trial(
     number: int, storage: Storage, load: Load, values: dict[str, Value], seed: int
-) -> tuple[str, dict[str, Entry]]:
+) -> tuple[str, dict[str, CpioEntry]]:
     """The lines that carry out one trial, and the files they use; results lie in /out/NUMBER."""
     out, group = f"/out/{number}", f"t{number}"
     lines, files = up(number, storage, values, seed)
     if storage.filesystem:
         filled = fio_job.layout(filesystem.place(load.size_bytes), load.threads)
-        files[f"cell/{group}.layout"] = Entry.file(filled.replace("[global]", "[global]\nzero_buffers=1", 1).encode())
+        files[f"cell/{group}.layout"] = CpioEntry.file(
+            filled.replace("[global]", "[global]\nzero_buffers=1", 1).encode()
+        )
         lines += filesystem.made(storage.top, f"fio --output=/run/layout /cell/{group}.layout")
     lines.append(f"seen {' '.join(dict.fromkeys([*storage.leaves, storage.top]))} > {out}/seen")
     for index, step in enumerate(load.phases):
         name = f"{group}.{index}.fio"
-        files[f"cell/{name}"] = Entry.file(job(load, step, storage, seed + index).encode())
+        files[f"cell/{name}"] = CpioEntry.file(job(load, step, storage, seed + index).encode())
         if not load.direct or storage.filesystem:
             lines.append("sync; put 3 /proc/sys/vm/drop_caches")
         lines += [
@@ -106,7 +111,7 @@ def trial(
     return "\n".join(lines) + "\n", files
 
 
-def up(number: int, storage: Storage, values: dict[str, Value], seed: int) -> tuple[list[str], dict[str, Entry]]:
+def up(number: int, storage: Storage, values: dict[str, Value], seed: int) -> tuple[list[str], dict[str, CpioEntry]]:
     """Drives served, their queues set, the array made."""
     out, group = f"/out/{number}", f"t{number}"
     scheduler = str(values.get("scheduler", "none"))
@@ -121,7 +126,7 @@ def up(number: int, storage: Storage, values: dict[str, Value], seed: int) -> tu
     if storage.level:
         lines += _array(storage)
     lines += _top(storage, values)
-    return lines, {f"cell/{group}.json": Entry.file(_drives(storage, group, seed))}
+    return lines, {f"cell/{group}.json": CpioEntry.file(_drives(storage, group, seed))}
 
 
 def down(number: int, storage: Storage) -> list[str]:
@@ -137,7 +142,7 @@ def down(number: int, storage: Storage) -> list[str]:
 
 def use_trial(
     number: int, storage: Storage, values: dict[str, Value], seed: int, job_text: str, memory_limit_bytes: int | None
-) -> tuple[str, dict[str, Entry]]:
+) -> tuple[str, dict[str, CpioEntry]]:
     """The same for a use: one fio job on the bare top device, with its logs in /out/NUMBER.
 
     `memory_limit_bytes`: of a load that goes through the page cache.
@@ -146,7 +151,7 @@ def use_trial(
     lines, files = up(number, storage, values, seed)
     ahead = memory_limit_bytes is None and not storage.rotational
     added = "\n".join(["[global]", "zero_buffers=1", *(USUAL_PRIORITY if ahead else ())])
-    files[f"cell/{name}"] = Entry.file(job_text.replace("[global]", added, 1).encode())
+    files[f"cell/{name}"] = CpioEntry.file(job_text.replace("[global]", added, 1).encode())
     starter = AHEAD if ahead else "" if memory_limit_bytes is None else f"limited {memory_limit_bytes} "
     lines += [
         f"seen {' '.join(dict.fromkeys([*storage.leaves, storage.top]))} > {out}/seen",
@@ -161,12 +166,12 @@ def use_trial(
 
 def programs_trial(
     number: int, storage: Storage, values: dict[str, Value], seed: int, spec: bytes, command: list[str]
-) -> tuple[str, dict[str, Entry]]:
+) -> tuple[str, dict[str, CpioEntry]]:
     """The same for a use whose jobs are programs, on a file system with their data; the logs of units lie in /out/NUMBER."""
     out, group = f"/out/{number}", f"t{number}"
     on_files = replace(storage, filesystem="ext4")
     lines, files = up(number, on_files, values, seed)
-    files[f"cell/{group}.programs"] = Entry.file(spec)
+    files[f"cell/{group}.programs"] = CpioEntry.file(spec)
     lines += [
         "[ -d /host ] || { mkdir /host; tar -x -f /cell/programs.tar -C /host; rm /cell/programs.tar; }",
         *filesystem.made(
@@ -250,12 +255,12 @@ def _top(storage: Storage, values: dict[str, Value]) -> list[str]:
     return lines
 
 
-def job(load: Load, step: Phase, storage: Storage, seed: int) -> str:
+def job(load: Load, step: PlannedPhase, storage: Storage, seed: int) -> str:
     """fio's job of one phase, on the top device or the files above it."""
     if storage.filesystem:
         place = filesystem.place(load.size_bytes)
     else:
-        place = fio_job.Place(
+        place = fio_job.FioTarget(
             device=f"/dev/{storage.top}", offset_bytes=storage.start_bytes, region_bytes=load.size_bytes
         )
     lines = fio_job.phase(load, step, place, seed).splitlines()

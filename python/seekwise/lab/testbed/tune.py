@@ -14,13 +14,12 @@ from pathlib import Path
 from seekwise.errors import SeekwiseError
 from seekwise.lab.testbed import backend, image, kernels, machine, script
 from seekwise.lab.testbed import tune_programs as virtual_programs
-from seekwise.lab.testbed.cpio import Entry
+from seekwise.lab.testbed.cpio import CpioEntry
 from seekwise.measure.live import jobs, logs, record, simulated
 from seekwise.measure.live.candidates import Candidates
 from seekwise.measure.live.fio_load import FioLoad
 from seekwise.measure.live.prepare import MIB, PreparedTarget
 from seekwise.measure.live.simulated import Model
-from seekwise.measure.live.stretch import Counters, Period, Stretch
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
 from seekwise.workload.live_plan import Candidate, LivePlan
@@ -42,7 +41,7 @@ TRIALS_PER_GUEST = 4
 
 
 @dataclass(frozen=True)
-class Trial:
+class GuestTrial:
     use: Use
     number: int
     """Of the round."""
@@ -96,7 +95,7 @@ def carry_out(
     store.add_run(run)
     seed = run.seed or 0
     trials = [
-        Trial(use, number, candidate, seed + number)
+        GuestTrial(use, number, candidate, seed + number)
         for use in uses
         for number in range(ROUNDS)
         for candidate in plan.candidates
@@ -109,12 +108,11 @@ def carry_out(
             made = _programs_record if trial.use.runs_programs else _record
             store.add(made(run.run_id, index, place, trial, model, built, result))
         tell(group[-1].use.title, (index + 1) / len(trials))
-    store.end_run(run.run_id, "complete")
 
 
-def _groups(trials: list[Trial]) -> list[list[Trial]]:
+def _groups(trials: list[GuestTrial]) -> list[list[GuestTrial]]:
     """Of one guest each: some trials with fio's loads, or one with programs, whose data fill the guest's memory."""
-    groups: list[list[Trial]] = []
+    groups: list[list[GuestTrial]] = []
     for trial in trials:
         alone = trial.use.runs_programs
         last = groups[-1] if groups else []
@@ -125,10 +123,10 @@ def _groups(trials: list[Trial]) -> list[list[Trial]]:
 
 
 def _boots(
-    groups: list[list[Trial]], model: Model, built: image.Image | None, packed: dict[str, dict[str, Entry]]
+    groups: list[list[GuestTrial]], model: Model, built: image.Image | None, packed: dict[str, dict[str, CpioEntry]]
 ) -> Iterator[machine.Boot]:
     for group in groups:
-        texts, files, virtual_s, memory_mib, cpu = [], dict[str, Entry](), 0.0, machine.MEMORY_MIB, machine.CPU
+        texts, files, virtual_s, memory_mib, cpu = [], dict[str, CpioEntry](), 0.0, machine.MEMORY_MIB, machine.CPU
         for place, trial in enumerate(group):
             storage, values = _storage(model, trial.candidate), trial.candidate.values
             if trial.use.runs_programs:
@@ -144,7 +142,7 @@ def _boots(
                 virtual_s += sum(SECONDS[model.rotational])
             texts.append(text)
             files |= own
-        files["cell/run.sh"] = Entry.file("".join(texts).encode())
+        files["cell/run.sh"] = CpioEntry.file("".join(texts).encode())
         yield machine.Boot(built, files, backend.BOOT_TIMEOUT_S + backend.SLOWEST * virtual_s, memory_mib, cpu)
 
 
@@ -152,7 +150,7 @@ def _storage(model: Model, candidate: Candidate) -> script.Storage:
     return backend.storage(model.system, candidate.values)
 
 
-def _load(trial: Trial, model: Model) -> FioLoad:
+def _load(trial: GuestTrial, model: Model) -> FioLoad:
     start = model.capacity_bytes // 4
     prepared = PreparedTarget(
         folder=None,
@@ -168,7 +166,7 @@ def _load(trial: Trial, model: Model) -> FioLoad:
 
 
 def _record(
-    run_id: str, index: int, place: int, trial: Trial, model: Model, built: image.Image, result: machine.Result
+    run_id: str, index: int, place: int, trial: GuestTrial, model: Model, built: image.Image, result: machine.Output
 ) -> Record:
     load = _load(trial, model)
     files = {
@@ -185,29 +183,27 @@ def _record(
     before_s, counted_s = SECONDS[model.rotational]
     start = min(began)
     seen = backend.settings_seen(result.text(f"{place}/seen"))
-    period = Period(
-        trial.candidate.label, trial.number, 0.0,
-        Counters(start, start, {}, {}), Counters(start, start + before_s + counted_s, {}, {}), seen,
-    )  # fmt: skip
-    made = record.of_period(
-        period,
-        Stretch((period,), operations, load.text),
+    made = record.alone(
         trial.use,
+        trial.candidate,
+        trial.number,
+        (start, start + before_s + counted_s),
+        operations,
+        settings_seen=seen,
+        job_text=load.text,
         run_id=run_id,
         index=index,
         cut_s=before_s,
         # fio stops what it is at when its time is over: the last twentieth does not count.
         counted_s=counted_s * 0.95,
-        values=trial.candidate.values,
         seed=trial.seed,
         environment={"kernel": f"Linux {built.release} (in qemu)", "drive": model.title},
         fio_version="fio-3.33",
-        origin_s=start,
     )
     return _checked(made, place, trial, result, seen)
 
 
-def _checked(made: Record, place: int, trial: Trial, result: machine.Result, seen: dict) -> Record:
+def _checked(made: Record, place: int, trial: GuestTrial, result: machine.Output, seen: dict) -> Record:
     """Marked as virtual; not valid where a setting was not in force all the time."""
     after = backend.settings_seen(result.text(f"{place}/seen.after"))
     reason = backend.reason_against(seen, after, trial.candidate.values) or made.invalid_reason
@@ -216,26 +212,23 @@ def _checked(made: Record, place: int, trial: Trial, result: machine.Result, see
 
 
 def _programs_record(
-    run_id: str, index: int, place: int, trial: Trial, model: Model, built: image.Image, result: machine.Result
+    run_id: str, index: int, place: int, trial: GuestTrial, model: Model, built: image.Image, result: machine.Output
 ) -> Record:
     began_s, ended_s, operations = virtual_programs.units(trial.use, place, result)
     seen = backend.settings_seen(result.text(f"{place}/seen"))
-    period = Period(
-        trial.candidate.label, trial.number, 0.0,
-        Counters(began_s, began_s, {}, {}), Counters(ended_s, ended_s, {}, {}), seen,
-    )  # fmt: skip
-    made = record.of_period(
-        period,
-        Stretch((period,), operations, ""),
+    made = record.alone(
         trial.use,
+        trial.candidate,
+        trial.number,
+        (began_s, ended_s),
+        operations,
+        settings_seen=seen,
         run_id=run_id,
         index=index,
         cut_s=0.0,
         counted_s=ended_s - began_s,
-        values=trial.candidate.values,
         seed=trial.seed,
         environment={"kernel": f"Linux {built.release} (in qemu)", "drive": model.title},
-        origin_s=began_s,
     )
     return _checked(made, place, trial, result, seen)
 

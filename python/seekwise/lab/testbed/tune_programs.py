@@ -8,7 +8,7 @@ from importlib import resources
 from seekwise import temporary
 from seekwise.errors import SeekwiseError
 from seekwise.lab.testbed import filesystem, host_programs, machine
-from seekwise.lab.testbed.cpio import Entry
+from seekwise.lab.testbed.cpio import CpioEntry
 from seekwise.lab.testbed.debian import Say
 from seekwise.measure.live import logs, team_load
 from seekwise.workload import team
@@ -35,16 +35,16 @@ def why_not(use: Use) -> str | None:
     return missing[0] if missing else None
 
 
-def packed(use: Use, say: Say) -> dict[str, Entry]:
+def packed(use: Use, say: Say) -> dict[str, CpioEntry]:
     """What a guest that runs this use gets besides: programs, and the data that they work on."""
-    names = {name for job in use.job if (program := job.runs) is not None for name in program.data_sets()}
+    names = {name for job in use.job if (program := job.runs) is not None for name in program.data_sets}
     script = (resources.files("seekwise.lab.testbed") / "guest" / "programs.py").read_bytes()
     return {
         **filesystem.programs(say),
-        "cell/programs.py": Entry.file(script),
-        "cell/programs.tar": Entry.file(host_programs.tree(say).read_bytes()),
+        "cell/programs.py": CpioEntry.file(script),
+        "cell/programs.tar": CpioEntry.file(host_programs.tree(say).read_bytes()),
         **{
-            f"cell/data/{name}.tar": Entry.file(host_programs.data_set(name, say).read_bytes())
+            f"cell/data/{name}.tar": CpioEntry.file(host_programs.data_set(name, say).read_bytes())
             for name in sorted(names)
         },
     }
@@ -89,7 +89,7 @@ def expected_s(rotational: bool) -> float:
     return LAYOUT_S + sum(SECONDS[rotational]) + PATIENCE_S[rotational]
 
 
-def units(use: Use, place: int, result: machine.Result) -> tuple[float, float, dict[str, logs.Operations]]:
+def units(use: Use, place: int, result: machine.Output) -> tuple[float, float, dict[str, logs.Operations]]:
     """When the foreground began and ended in the guest's time, and the units of each job."""
     try:
         window = json.loads(result.text(f"{place}/window"))

@@ -21,7 +21,7 @@ from seekwise import schedulers, temporary
 from seekwise.errors import MissingError, SeekwiseError, UsageError
 from seekwise.files import make_folders, write_product
 from seekwise.lab.testbed import image, kernels, machine
-from seekwise.lab.testbed.cpio import Entry
+from seekwise.lab.testbed.cpio import CpioEntry
 from seekwise.lab.testbed.debian import Say
 
 SCHEDULERS = tuple(row.name for row in schedulers.known().values() if row.multi_queue)
@@ -55,7 +55,7 @@ class ListedRequest:
 
 
 @dataclass(frozen=True)
-class Requests:
+class RequestList:
     processes: dict[int, tuple[int, int, int]]
     """By number: priority class, level, start in ns."""
     rows: tuple[ListedRequest, ...]
@@ -70,15 +70,16 @@ class Requests:
 
     @property
     def end_sector(self) -> int:
+        """First sector behind all requests, so the least size of the drive; 512-byte sectors."""
         return max((row.sector + row.sectors for row in self.rows), default=0)
 
 
-def read(path: Path) -> Requests:
+def read(path: Path) -> RequestList:
     """A list in either of the published formats; a line that cannot be read is named."""
     try:
         text = path.read_text(encoding="utf-8")
-        beside = path.with_name(path.name.replace(".requests.csv", ".processes.csv"))
-        processes = beside.read_text(encoding="utf-8") if beside != path else None
+        companion = path.with_name(path.name.replace(".requests.csv", ".processes.csv"))
+        processes = companion.read_text(encoding="utf-8") if companion != path else None
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the request list {path} cannot be read: {error}") from None
     rows = [_row(line, number, path, processes is not None) for number, line in _lines(text)]
@@ -90,8 +91,8 @@ def read(path: Path) -> Requests:
             proc, *numbers = (int(part.removeprefix("p")) for part in line.split(","))
             known[proc] = tuple(numbers)
         except ValueError:
-            raise UsageError(f"{beside}:{number}: `{line}` is not proc,ioprio_class,ioprio_level,start_ns") from None
-    return Requests(known, tuple(rows))
+            raise UsageError(f"{companion}:{number}: `{line}` is not proc,ioprio_class,ioprio_level,start_ns") from None
+    return RequestList(known, tuple(rows))
 
 
 def _lines(text: str) -> list[tuple[int, str]]:
@@ -126,14 +127,14 @@ def _row(line: str, number: int, path: Path, long: bool) -> ListedRequest:
 
 
 def record(
-    requests: Requests, kernel: str, scheduler: str, tunables: dict[str, int], service_ns: int, depth: int, say: Say
+    requests: RequestList, kernel: str, scheduler: str, tunables: dict[str, int], service_ns: int, depth: int, say: Say
 ) -> tuple[str, str]:
     """(csv, conf) of the list on that kernel and scheduler."""
     made = image.build(kernels.find(kernel), say)
     files = {
-        "cell/run.sh": Entry.file(_script(requests, scheduler, tunables, service_ns, depth).encode()),
-        "cell/plan": Entry.file(requests.plan().encode()),
-        "cell/submit": Entry.file(_submit(), executable=True),
+        "cell/run.sh": CpioEntry.file(_script(requests, scheduler, tunables, service_ns, depth).encode()),
+        "cell/plan": CpioEntry.file(requests.plan().encode()),
+        "cell/submit": CpioEntry.file(_submit(), executable=True),
     }
     say(f"recording under {scheduler} on {made.release}")
     result = machine.boot(machine.Boot(made, files, TIMEOUT_S))
@@ -143,7 +144,7 @@ def record(
     return parse(result.text("trace"), int(start[1]), requests), result.text("conf")
 
 
-def _script(requests: Requests, scheduler: str, tunables: dict[str, int], service_ns: int, depth: int) -> str:
+def _script(requests: RequestList, scheduler: str, tunables: dict[str, int], service_ns: int, depth: int) -> str:
     gib = max(250, requests.end_sector * 512 // 2**30 + 1)
     queue = "/sys/block/nullb0/queue"
     return "\n".join([
@@ -188,7 +189,7 @@ def _submit() -> bytes:
         return program.read_bytes()
 
 
-def parse(trace: str, start: int, requests: Requests) -> str:
+def parse(trace: str, start: int, requests: RequestList) -> str:
     """ftrace's text as rows of the published format. A request belongs to the process whose list has its first sector."""
     owner: dict[int, int] = {}
     for row in requests.rows:

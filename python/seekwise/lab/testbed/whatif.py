@@ -1,8 +1,8 @@
 """Programs on virtual drives, recorded by the guest's own tracepoints: `python -m seekwise.lab.testbed.whatif FOLDER [WORD…]`.
 
-A cell is a use on a storage under a scheduler. Each is run and recorded for real; `validate.whatif` takes one recording, predicts what the other
+A combination is a use on a storage under a scheduler. Each is run and recorded for real; `validate.whatif` takes one recording, predicts what the other
 schedulers and storages would have done, and compares. In FOLDER come `USE@STORAGE@SCHEDULER.swt`, the requests of a run as `seekwise record`
-would write them. WORDs choose the cells whose names contain all of them; what is there already is not run again.
+would write them. WORDs choose the combinations whose names contain all of them; what is there already is not run again.
 
 Requests are recorded where a program hands them to the storage: above md, whose bios are traced, or at the drive's queue.
 """
@@ -17,7 +17,7 @@ from pathlib import Path
 from seekwise import temporary
 from seekwise.files import make_folders, write_product
 from seekwise.lab.testbed import backend, filesystem, image, kernels, machine, script
-from seekwise.lab.testbed.cpio import Entry
+from seekwise.lab.testbed.cpio import CpioEntry
 from seekwise.lab.testbed.debian import Package, Say, fetch, files
 from seekwise.simulate.trial_spec import KERNEL_DEFAULT
 from seekwise.trace.columns import Notes
@@ -45,7 +45,7 @@ HEAD = "[global]\ndirect=1\nzero_buffers=1\nrandrepeat=1\nallrandrepeat=1\nrands
 
 
 @dataclass(frozen=True)
-class Use:
+class RecordedUse:
     """A load: fio's jobs on the device itself, or a program on ext4."""
 
     name: str
@@ -74,12 +74,14 @@ QUEUE = f"[q]\nrw=randread\nbs=16k\nioengine=libaio\niodepth=16\nnumber_ios=1000
 DATABASE = f"rw=randrw\nrwmixread=70\nbs=8k\nnumber_ios=150\n{REGION}\n"
 BACKUP = "[backup]\nrw=read\nbs=128k\nnumber_ios=400\noffset=100g\nsize=8g\n"
 USES = (
-    Use("readers", f"[r]\nnumjobs=8\n{READERS}", thinking("r", f"numjobs=2\n{READERS}")),
-    Use("database-backup", thinking("db", DATABASE) + BACKUP, thinking("db", DATABASE) + BACKUP + "thinktime=2ms\n"),
-    Use("queue", QUEUE, QUEUE.replace("16k", "64k") + "rate_iops=2000\n"),
-    Use("writers", f"[w]\nnumjobs=4\n{WRITERS}", thinking("w", WRITERS)),
-    Use("streams", f"[s]\nnumjobs=4\n{STREAMS}", thinking("s", STREAMS)),
-    Use(
+    RecordedUse("readers", f"[r]\nnumjobs=8\n{READERS}", thinking("r", f"numjobs=2\n{READERS}")),
+    RecordedUse(
+        "database-backup", thinking("db", DATABASE) + BACKUP, thinking("db", DATABASE) + BACKUP + "thinktime=2ms\n"
+    ),
+    RecordedUse("queue", QUEUE, QUEUE.replace("16k", "64k") + "rate_iops=2000\n"),
+    RecordedUse("writers", f"[w]\nnumjobs=4\n{WRITERS}", thinking("w", WRITERS)),
+    RecordedUse("streams", f"[s]\nnumjobs=4\n{STREAMS}", thinking("s", STREAMS)),
+    RecordedUse(
         "sqlite",
         program="sqlite3 /tmp/data/db < /cell/work.sql > /dev/null",
         prepare="sqlite3 /tmp/data/db < /cell/make.sql > /dev/null",
@@ -116,7 +118,7 @@ PACKAGES = tuple(
 LIBRARIES = ("libsqlite3.so.0", "libreadline.so.8", "libz.so.1", "libtinfo.so.6")
 
 
-def programs(say: Say) -> dict[str, Entry]:
+def programs(say: Say) -> dict[str, CpioEntry]:
     """sqlite3 with its libraries, below /cell; and mke2fs."""
     entries = filesystem.programs(say)
     for package in PACKAGES:
@@ -125,30 +127,32 @@ def programs(say: Say) -> dict[str, Entry]:
             if not entry.isfile():
                 continue
             if file == "sqlite3" and "/bin/" in name:
-                entries["cell/sqlite3"] = Entry.file(get(), executable=True)
+                entries["cell/sqlite3"] = CpioEntry.file(get(), executable=True)
             for library in LIBRARIES:
                 if file.startswith(library):
-                    entries[f"cell/lib/{library}"] = Entry.file(get(), executable=True)
+                    entries[f"cell/lib/{library}"] = CpioEntry.file(get(), executable=True)
     return entries | {
-        "cell/make.sql": Entry.file(MAKE_SQL.encode()),
-        "cell/work.sql": Entry.file(work_sql().encode()),
+        "cell/make.sql": CpioEntry.file(MAKE_SQL.encode()),
+        "cell/work.sql": CpioEntry.file(work_sql().encode()),
     }
 
 
 @dataclass(frozen=True)
-class Cell:
-    use: Use
+class RecordedCombination:
+    use: RecordedUse
     drive: str
     array: str
     scheduler: str
 
     @property
     def name(self) -> str:
+        """`USE@DRIVE.ARRAY@SCHEDULER`: the name of the recording's file."""
         flash = "" if self.use.program or self.drive in DISKS else "-flash"
         return f"{self.use.name}{flash}@{self.drive}.{self.array}@{self.scheduler}"
 
     @property
     def system(self) -> System:
+        """With ext4 where the use runs programs, on the bare array where fio makes the load."""
         level, drives, chunk = ARRAYS[self.array]
         return System(
             name=self.array, drive=self.drive, drives=drives, raid_level=level, chunk_kib=[chunk] if chunk else [],
@@ -156,19 +160,19 @@ class Cell:
         )  # fmt: skip
 
 
-def cells() -> Iterator[Cell]:
+def combinations() -> Iterator[RecordedCombination]:
     """Every combination that is recorded."""
     for use in USES:
         for drive in DRIVES:
             for array in ARRAYS:
                 for scheduler in SCHEDULERS:
-                    yield Cell(use, drive, array, scheduler)
+                    yield RecordedCombination(use, drive, array, scheduler)
 
 
-def trial(number: int, cell: Cell) -> tuple[list[str], dict[str, Entry], recorder.Device]:
-    """The guest's lines for one cell, their files, and the device that is recorded."""
-    storage = backend.storage(cell.system, {})
-    values: dict[str, Value] = {"scheduler": cell.scheduler}
+def trial(number: int, combination: RecordedCombination) -> tuple[list[str], dict[str, CpioEntry], recorder.Device]:
+    """The guest's lines for one combination, their files, and the device that is recorded."""
+    storage = backend.storage(combination.system, {})
+    values: dict[str, Value] = {"scheduler": combination.scheduler}
     if storage.depth > script.TAGS_MAX:
         values["queue_depth"] = NVME_DEPTH
         storage = replace(storage, depth=NVME_DEPTH)
@@ -176,23 +180,23 @@ def trial(number: int, cell: Cell) -> tuple[list[str], dict[str, Entry], recorde
     # Linux include/uapi/linux/major.h: md 9, nbd 43.
     device = (9, 0) if storage.level else (43, 0)
     recorded = recorder.Device(storage.top, device, (device,), storage.level is None)
-    if cell.use.program:
+    if combination.use.program:
         lines += [
             *filesystem.made(storage.top, "")[:-2],
             "export LD_LIBRARY_PATH=/cell/lib PATH=$PATH:/cell",
-            cell.use.prepare,
+            combination.use.prepare,
             "sync; put 3 /proc/sys/vm/drop_caches",
         ]
-        run = cell.use.program
+        run = combination.use.program
     else:
         ahead = "" if storage.rotational else script.AHEAD
         usual = "" if storage.rotational else "\n".join(script.USUAL_PRIORITY) + "\n"
-        jobs = cell.use.disk if storage.rotational else cell.use.flash
+        jobs = combination.use.disk if storage.rotational else combination.use.flash
         text = f"{HEAD}filename=/dev/{storage.top}\n{usual}{jobs}"
-        entries[f"cell/t{number}.fio"] = Entry.file(text.encode())
+        entries[f"cell/t{number}.fio"] = CpioEntry.file(text.encode())
         run = f"{ahead}fio --output=/out/{number}/fio --eta=never /cell/t{number}.fio"
     lines += [f"seen {' '.join(storage.leaves)} > /out/{number}/seen", *_traced(number, recorded, run)]
-    if cell.use.program:
+    if combination.use.program:
         lines += ["sync", "unset LD_LIBRARY_PATH"]
     return [*lines, *script.down(number, storage)], entries, recorded
 
@@ -226,38 +230,45 @@ def _traced(number: int, device: recorder.Device, run: str) -> list[str]:
     ]
 
 
-def run(wanted: list[Cell], folder: Path, say: Say, per_guest: int = 4) -> Iterator[Path]:
-    """Runs and records cells, several in a guest; a recording's path as it is written."""
+def run(wanted: list[RecordedCombination], folder: Path, say: Say, per_guest: int = 4) -> Iterator[Path]:
+    """Runs and records combinations, several in a guest; a recording's path as it is written."""
     kept = image.build(kernels.find(KERNEL_DEFAULT), say)
     make_folders(folder)
     groups = [wanted[first : first + per_guest] for first in range(0, len(wanted), per_guest)]
-    own = programs(say) if any(cell.use.program for cell in wanted) else {}
+    own = programs(say) if any(combination.use.program for combination in wanted) else {}
     devices: dict[str, recorder.Device] = {}
 
     def boots() -> Iterator[machine.Boot]:
         for group in groups:
             text, entries = [], dict(own)
-            for number, cell in enumerate(group):
-                lines, more, devices[cell.name] = trial(number, cell)
+            for number, combination in enumerate(group):
+                lines, more, devices[combination.name] = trial(number, combination)
                 text += lines
                 entries |= more
-            entries["cell/run.sh"] = Entry.file(("\n".join(text) + "\n").encode())
+            entries["cell/run.sh"] = CpioEntry.file(("\n".join(text) + "\n").encode())
             yield machine.Boot(kept, entries, TIMEOUT_S)
 
     for group, result in zip(groups, machine.boot_all(boots(), 1), strict=True):
-        for number, cell in enumerate(group):
-            path = folder / f"{cell.name}.swt"
-            write(result, number, cell, devices[cell.name], path)
+        for number, combination in enumerate(group):
+            path = folder / f"{combination.name}.swt"
+            write(result, number, combination, devices[combination.name], path)
             say(f"{path.name}  ({result.host_s:.0f} s for {len(group)})")
             yield path
 
 
-def write(result: machine.Result, number: int, cell: Cell, device: recorder.Device, path: Path) -> None:
+def write(
+    result: machine.Output, number: int, combination: RecordedCombination, device: recorder.Device, path: Path
+) -> None:
     """The guest's pages as a trace file, by the code that `seekwise record` uses."""
     formats = {event: result.text(f"{number}/format.{event}") for event in device.events}
     notes = Notes(
         source="seekwise record",
-        machine={"model": cell.drive, "scheduler": cell.scheduler, "array": cell.array, "kernel": KERNEL_DEFAULT},
+        machine={
+            "model": combination.drive,
+            "scheduler": combination.scheduler,
+            "array": combination.array,
+            "kernel": KERNEL_DEFAULT,
+        },
     )
     with temporary.private("lab") as work:
         (Path(work) / "pages").mkdir()
@@ -270,9 +281,9 @@ def main() -> None:
     """Records the combinations that are not in the folder yet: `FOLDER [WORD…]`."""
     folder, words = Path(sys.argv[1]), sys.argv[2:]
     chosen = [
-        cell
-        for cell in cells()
-        if all(word in f"@{cell.name}@" for word in words) and not (folder / f"{cell.name}.swt").exists()
+        combination
+        for combination in combinations()
+        if all(word in f"@{combination.name}@" for word in words) and not (folder / f"{combination.name}.swt").exists()
     ]
     for path in run(chosen, folder, lambda text: print(text, file=sys.stderr, flush=True)):
         print(path, flush=True)

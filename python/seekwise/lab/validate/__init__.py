@@ -13,6 +13,6 @@ The command prints the report (`--json`: `report.document()`) and ends with stat
 
 from __future__ import annotations
 
-from seekwise.lab.validate.frame import FileReport, Report, kinds, load, unreadable
+from seekwise.lab.validate.frame import FileReport, ValidationReport, kinds, load, unreadable
 
-__all__ = ["FileReport", "Report", "kinds", "load", "unreadable"]
+__all__ = ["FileReport", "ValidationReport", "kinds", "load", "unreadable"]

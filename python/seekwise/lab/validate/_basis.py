@@ -50,6 +50,7 @@ class Count:
         return Count(self.passed + other.passed, self.total + other.total)
 
     def document(self) -> dict[str, int]:
+        """With the keys of `verify --json`."""
         return {"passed": self.passed, "total": self.total}
 
 
@@ -57,13 +58,14 @@ Shares = Mapping[Basis, Count]
 
 
 @dataclass(frozen=True)
-class Rule:
+class BasisRule:
     file: str
     rows: tuple[str, ...]
     basis: Basis
     reason: str
 
     def matches(self, path: str, row: str) -> bool:
+        """Shell patterns on the file's path and on the row's name; case counts."""
         return fnmatch.fnmatchcase(path, self.file) and any(fnmatch.fnmatchcase(row, each) for each in self.rows)
 
 
@@ -71,16 +73,18 @@ class Rule:
 class Marking:
     """The rules for one data file. `known`: rows that they hold for; None: all."""
 
-    rules: tuple[Rule, ...]
+    rules: tuple[BasisRule, ...]
     path: str
     known: frozenset[str] | None = None
 
-    def rule(self, row: str = "") -> Rule | None:
+    def rule(self, row: str = "") -> BasisRule | None:
+        """The first rule that matches; None where none does, or where the row is not among `known`."""
         if self.known is not None and row not in self.known:
             return None
         return next((each for each in self.rules if each.matches(self.path, row)), None)
 
     def basis(self, row: str = "") -> Basis:
+        """FORETOLD where no rule says otherwise."""
         rule = self.rule(row)
         return Basis.FORETOLD if rule is None else rule.basis
 
@@ -104,18 +108,18 @@ def marking(path: Path, shipped: Path | None = None, known: Collection[str] = ()
     return Marking(rules, f"/{shipped.name}", frozenset(known))
 
 
-def _shipped_rules(shipped: Path) -> tuple[Rule, ...]:
+def _shipped_rules(shipped: Path) -> tuple[BasisRule, ...]:
     """In a clone beside the data, in a package beside their copy."""
-    beside = (shipped.parent / NAME, shipped.with_suffix(f".{NAME}"))
-    return next((_rules(each) for each in beside if each.is_file()), ())
+    places = (shipped.parent / NAME, shipped.with_suffix(f".{NAME}"))
+    return next((_rules(each) for each in places if each.is_file()), ())
 
 
 @functools.cache
-def _rules(file: Path) -> tuple[Rule, ...]:
+def _rules(file: Path) -> tuple[BasisRule, ...]:
     try:
         found = tomllib.loads(read_text(file))["rule"]
         return tuple(
-            Rule(each["file"], tuple(each.get("rows", ["*"])), Basis(each["basis"]), str(each["reason"]))
+            BasisRule(each["file"], tuple(each.get("rows", ["*"])), Basis(each["basis"]), str(each["reason"]))
             for each in found
         )
     except (tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as error:

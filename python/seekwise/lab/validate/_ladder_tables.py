@@ -1,6 +1,6 @@
 """What the VM testbed measured, as small tables that are kept: `python -m seekwise.lab.validate._ladder_tables DB FOLDER`, or `make ladder`.
 
-A row is a cell and setting of one of the studies in `studies/ladder/`: what the real kernel did with the model's drives. `seekwise
+A row is a combination and setting of one of the studies in `studies/ladder/`: what the real kernel did with the model's drives. `seekwise
 verify ladder` holds the simulator against it without qemu. A table is the newest run of its study in DB, finished or not.
 """
 
@@ -16,9 +16,9 @@ from typing import ClassVar
 
 from seekwise import document
 from seekwise.files import make_folders, write_product
-from seekwise.judge.observe import cell_of
-from seekwise.judge.percentiles import percentile_ns
+from seekwise.judge.observe import combination_of
 from seekwise.store.database import Store
+from seekwise.store.percentiles import percentile_ns
 from seekwise.store.record import Record
 
 PREFIX = "ladder-"
@@ -26,7 +26,7 @@ PREFIX = "ladder-"
 
 @dataclass(frozen=True)
 class GuestResult:
-    """One cell under one setting in the VM testbed."""
+    """One combination under one setting in the VM testbed."""
 
     NAMES: ClassVar = {"combination": "cell"}
 
@@ -46,8 +46,8 @@ def rows(records: Iterable[Record]) -> Iterator[GuestResult]:
     for record in records:
         for phase in record.phases if record.valid else ():
             p99 = percentile_ns(phase.latency_bins, 99) or 0
-            rate, mean = round(phase.rate_bytes_per_s, 1), round(phase.latency_mean_ns, 1)
-            yield GuestResult(cell_of(record, phase), record.setting, phase.ios, rate, mean, p99)
+            throughput, mean = round(phase.rate_bytes_per_s, 1), round(phase.latency_mean_ns, 1)
+            yield GuestResult(combination_of(record, phase), record.setting, phase.ios, throughput, mean, p99)
 
 
 def text(found: Iterable[GuestResult]) -> str:
@@ -67,8 +67,8 @@ def parse(given: str) -> list[GuestResult]:
     found = []
     for line, parts in enumerate(reader, 2):
         try:
-            cell, setting, ios, rate, mean, p99 = parts
-            row = GuestResult(cell, setting, int(ios), float(rate), float(mean), int(p99))
+            combination, setting, ios, throughput, mean, p99 = parts
+            row = GuestResult(combination, setting, int(ios), float(throughput), float(mean), int(p99))
             if min(row.ios, row.rate_bytes_per_s, row.mean_ns, row.p99_ns) <= 0:
                 raise ValueError(parts)
         except ValueError:

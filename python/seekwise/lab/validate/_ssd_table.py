@@ -15,9 +15,10 @@ from statistics import median
 
 from seekwise.lab.validate._basis import marking
 from seekwise.lab.validate.frame import FileReport, unreadable
-from seekwise.simulate.setups.queries import OPERATIONS, Option, Query, ResultSource
+from seekwise.simulate.setups.queries import Option, Query, ResultSource
 from seekwise.simulate.setups.setup import setup_of
 from seekwise.simulate.setups.value import ClaimError, NotModelled
+from seekwise.store.operations import PURE_OPERATIONS
 
 HEADER = "pattern,array,chunk_kib,bs_kib,mb_per_s,tool"
 ROW_TOLERANCE = 0.20
@@ -44,7 +45,7 @@ def report(path: Path, text: str, source: ResultSource) -> FileReport:
         name = ", ".join(str(row[column]) for column in ("pattern", "array", "chunk_kib", "bs_kib", "tool"))
         try:
             printed = _number(row, "mb_per_s")
-            rate = source.measure([_query(row)])[0]
+            throughput = source.measure([_query(row)])[0]
         except ClaimError as error:
             misses.append(f"{name}: {error}")
             outcomes.append((name, False))
@@ -53,11 +54,11 @@ def report(path: Path, text: str, source: ResultSource) -> FileReport:
             misses.append(f"{name}: not modelled: {error}")
             outcomes.append((name, False))
             continue
-        excess = rate / printed - 1
+        excess = throughput / printed - 1
         errors.append(abs(excess))
         outcomes.append((name, abs(excess) <= ROW_TOLERANCE))
         if abs(excess) > ROW_TOLERANCE:
-            misses.append(f"{name}: printed {printed:g} MB/s, simulated {rate:.0f} ({excess:+.0%})")
+            misses.append(f"{name}: printed {printed:g} MB/s, simulated {throughput:.0f} ({excess:+.0%})")
     middle, worst = (median(errors), max(errors)) if errors else (None, None)
     complete = len(errors) == len(rows)
     extra = {
@@ -81,7 +82,7 @@ def _number(row: Mapping[str, str], column: str) -> float:
 
 def _query(row: Mapping[str, str]) -> Query:
     operation, array, tool = row["pattern"], row["array"], row["tool"]
-    if operation not in OPERATIONS:
+    if operation not in PURE_OPERATIONS:
         raise ClaimError(f"there is no pattern `{operation}`")
     if tool not in TOOLS:
         raise ClaimError(f"there is no tool `{tool}`")

@@ -1,10 +1,9 @@
 """Drive models against published figures.
 
-FILE has the format of `tests/reference/devices.toml` (the default): sections `[hdd.MODEL]`, `[ssd.MODEL]`, `[flash.MODEL]`,
-in each the figures of a drive with unit, source and confidence. Every rate, IOPS and access time marked `datasheet` or
-`review` is a row, each entry of a table too. The model is measured in a closed loop of simulated time and the row
-passes within its stated range, or within 10 % where none is stated; a minimum passes when it is reached. A figure that no
-rule can measure and a drive without a model are misses.
+FILE has the format of `tests/reference/devices.toml` (the default): sections `[hdd.MODEL]`, `[ssd.MODEL]`, `[flash.MODEL]`, in each the figures
+of a drive with unit, source and confidence. Every rate, IOPS and access time marked `datasheet` or `review` is a row, each entry of a table too.
+The model is measured in a closed loop of simulated time and the row passes within its stated range, or within 10 % where none is stated; a
+minimum passes when it is reached. A figure that no rule can measure and a drive without a model are misses.
 
 Rows that were model input - the model has this very number - are counted apart and are not in `passed` or `total`. Of the others
 those are fitted for which a parameter was solved from the figure (`fits` in the model's file); `basis.toml` in the folder of the data marks the rest.
@@ -25,7 +24,7 @@ from typing import Any
 from seekwise import _core, bounds
 from seekwise.files import read_text
 from seekwise.lab.validate._basis import Basis, Count, added, marking
-from seekwise.lab.validate.frame import FileReport, Report, files_below, unreadable, worth
+from seekwise.lab.validate.frame import FileReport, ValidationReport, files_below, unreadable, worth
 
 SUMMARY = "drive models against data sheets and reviews"
 REQUIRES_FILES = False
@@ -40,8 +39,7 @@ KIB, MIB = 1024, 1 << 20
 # NVMe 1.8 us, a polled one 0.39 us on one core (devices.toml, host.modern_x86_linux_5_15_plus); disks have slow hosts.
 TURNAROUND_NS = {"hdd": 20_000, "sata": 5_000, "mmc": 5_000, "nvme": 1_800, "none": 0}
 POLLED_NS = 390
-# Data sheets of NVMe drives quote "QD32" for four workers.
-NVME_WORKERS = 4
+NVME_WORKERS = 4  # Data sheets of NVMe drives quote "QD32" for four workers.
 MAXIMUM_DEPTH = 512
 
 
@@ -65,6 +63,7 @@ class PublishedFigure:
 
     @property
     def passed(self) -> bool:
+        """Within low to high; where a bound is not published, within 10 % of the figure. False where nothing was modelled."""
         if self.modelled is None:
             return False
         low = self.published * (1 - TOLERANCE) if self.low is None else self.low
@@ -72,6 +71,7 @@ class PublishedFigure:
         return low <= self.modelled <= high
 
     def document(self) -> dict[str, Any]:
+        """With the keys of `verify drives --json`; `passed` is null for a figure that the model was given as input."""
         return {
             "drive": self.drive,
             "figure": self.figure,
@@ -111,17 +111,21 @@ class Drive:
 
     @property
     def is_disk(self) -> bool:
+        """Hard disk, as against flash."""
         return bool(self.document["kind"] == "hdd")
 
     @property
     def attachment(self) -> str:
+        """`sata`, `nvme`, `mmc` or `none`."""
         return str(self.document["attachment"])
 
     @property
     def turnaround_ns(self) -> int:
+        """Host time from a completion to the next command; sources at TURNAROUND_NS."""
         return TURNAROUND_NS["hdd" if self.is_disk else self.attachment]
 
     def number(self, key: str) -> float:
+        """The model's value, else the parameter's default, else 0; in the unit of the parameter."""
         if key in self.document["parameters"]:
             return float(self.document["parameters"][key]["value"])
         default = next((known["default"] for known in self.document["known_parameters"] if known["key"] == key), None)
@@ -132,6 +136,7 @@ class Drive:
         return queue * NVME_WORKERS if self.attachment == "nvme" and queue > 1 else queue
 
     def loop(self, **load: Any) -> dict[str, Any]:
+        """A request to the compiled simulator: 4 KiB random reads at depth 1, unless `load` says otherwise."""
         request = {
             "model": self.name,
             "measure": "loop",
@@ -147,6 +152,7 @@ class Drive:
         return {**request, **load}
 
     def stream(self, write: bool, **load: Any) -> dict[str, Any]:
+        """As `loop`, but sequential: 128 KiB at depth 32."""
         return self.loop(
             sequential=True,
             write=write,
@@ -361,11 +367,11 @@ EDITIONS = re.compile(r"^(?P<key>.+?)_(?P<edition>250|500|1tb|2tb|4tb|r|v|measur
 # --- rows of a file --------------------------------------------------------------------------------------------------
 
 
-def verify(paths: Sequence[Path], options: Mapping[str, object]) -> Report:
+def verify(paths: Sequence[Path], options: Mapping[str, object]) -> ValidationReport:
     """Drive models against published figures: of these files, or of the project's own reference."""
     files = files_below(paths, (".toml",)) if paths else [DEFAULT]
     if not paths and not DEFAULT.exists():
-        return Report("drives", [unreadable(DEFAULT, "the project's own reference is not here; name a file")])
+        return ValidationReport("drives", [unreadable(DEFAULT, "the project's own reference is not here; name a file")])
     rows: list[PublishedFigure] = []
     reports = []
     for path in files:
@@ -385,7 +391,7 @@ def verify(paths: Sequence[Path], options: Mapping[str, object]) -> Report:
         shares = added({Basis(row.basis): Count(int(row.passed), 1)} for row in counted)
         reports.append(FileReport(str(path), len(counted) - len(misses), len(counted), misses, extra, shares))
     extra = {"inputs": sum(row.basis == "input" for row in rows)}
-    return Report("drives", reports, extra, bar="every figure")
+    return ValidationReport("drives", reports, extra, bar="every figure")
 
 
 def rows_of(path: Path) -> list[PublishedFigure]:
@@ -565,7 +571,7 @@ def _sentence(row: PublishedFigure) -> str:
     )
 
 
-def text(report: Report) -> str:
+def text(report: ValidationReport) -> str:
     """The table: every row, then what was counted."""
     lines = []
     for file in report.files:

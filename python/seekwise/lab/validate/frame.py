@@ -39,6 +39,7 @@ class FileReport:
     """The points by what they are worth."""
 
     def document(self) -> dict[str, Any]:
+        """With the keys of `verify --json`, and those of `extra` at the same level."""
         return {
             "file": self.file,
             "passed": self.passed,
@@ -50,7 +51,7 @@ class FileReport:
 
 
 @dataclass(frozen=True)
-class Report:
+class ValidationReport:
     """All files of one call."""
 
     kind: str
@@ -64,21 +65,26 @@ class Report:
 
     @property
     def shares(self) -> Shares:
+        """Points of all files by what they are worth: fitted, chosen or foretold."""
         return basis.added(file.shares for file in self.files)
 
     @property
     def passed(self) -> int:
+        """Points within their tolerance, over all files."""
         return sum(file.passed for file in self.files)
 
     @property
     def total(self) -> int:
+        """Points over all files, passed or not."""
         return sum(file.total for file in self.files)
 
     @property
     def is_met(self) -> bool:
+        """Decides the exit status (5 if not met); without a bar of its own, every point must pass and there must be one."""
         return self.met if self.met is not None else self.total > 0 and self.passed == self.total
 
     def document(self) -> dict[str, Any]:
+        """With the keys of `verify KIND --json`, schema `seekwise.validate.KIND/1`."""
         return {
             "schema": f"seekwise.validate.{self.kind}/1",
             "kind": self.kind,
@@ -140,7 +146,7 @@ def files_below(paths: Iterable[Path], suffixes: Sequence[str]) -> list[Path]:
     return found
 
 
-def text(report: Report) -> str:
+def text(report: ValidationReport) -> str:
     """N of M per file, then every miss (the first ones of each file)."""
     lines = []
     for file in report.files:
@@ -152,7 +158,7 @@ def text(report: Report) -> str:
     return "\n".join([*lines, *worth(report)])
 
 
-def worth(report: Report) -> list[str]:
+def worth(report: ValidationReport) -> list[str]:
     """What the figure is worth, what is required, and the model that it was made with."""
     met = "met" if report.is_met else "not met"
     return [*basis.lines(report.shares), f"required: {report.bar}: {met}; model_version {_core.model_version()}"]

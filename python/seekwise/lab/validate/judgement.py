@@ -30,7 +30,7 @@ from seekwise.judge.observation import Observation, Verdict
 from seekwise.judge.rule import threshold_log
 from seekwise.lab.validate import frame, period_tables
 from seekwise.lab.validate._basis import Basis, Count, marking
-from seekwise.lab.validate.frame import FileReport, Report, unreadable
+from seekwise.lab.validate.frame import FileReport, ValidationReport, unreadable
 from seekwise.lab.validate.period_tables import PeriodRow
 
 SUMMARY = "false winners, false ties and power of the verdicts"
@@ -48,7 +48,7 @@ CALIBRATED = Basis.CHOSEN
 """The rules' constants were picked on this suite (docs/history/decision-rules.md), which has a fixed seed."""
 
 Place = tuple[str, str, str]
-"""table, cell, metric"""
+"""table, combination, metric"""
 
 
 class Unreadable(Exception):
@@ -64,7 +64,7 @@ class TruthRow:
 
 
 @dataclass
-class Table:
+class ObservationTable:
     """A file of observations, as far as it can be read. `periods`: of a table of periods, else empty."""
 
     periods: list[PeriodRow] = field(default_factory=list)
@@ -73,7 +73,7 @@ class Table:
     """Places with a row that cannot be read."""
 
 
-def verify(paths: Sequence[Path], options: Mapping[str, object]) -> Report:
+def verify(paths: Sequence[Path], options: Mapping[str, object]) -> ValidationReport:
     """The frame's entry point."""
     if not paths:
         return built_in()
@@ -91,7 +91,9 @@ def verify(paths: Sequence[Path], options: Mapping[str, object]) -> Report:
         total += counted
     clean = not missing and all(not report.extra["unread"] for report in reports if "unread" in report.extra)
     clean = clean and all("unread" in report.extra for report in reports)
-    return Report("judgement", reports, total.document(), met=clean and bool(reports) and _is_met(total), bar=BAR)
+    return ValidationReport(
+        "judgement", reports, total.document(), met=clean and bool(reports) and _is_met(total), bar=BAR
+    )
 
 
 def _is_met(total: Score) -> bool:
@@ -102,7 +104,7 @@ def _is_met(total: Score) -> bool:
     )
 
 
-def built_in() -> Report:
+def built_in() -> ValidationReport:
     """The calibration suite as one "file"; a point is a promise."""
     total, checks = calibrate()
     missed = [check.text for check in checks if not check.met]
@@ -111,7 +113,7 @@ def built_in() -> Report:
         "built-in calibration", kept, len(checks), missed, shares={CALIBRATED: Count(kept, len(checks))}
     )
     checked = {**total.document(), "checks": [check.document() for check in checks]}
-    return Report("judgement", [report], checked, bar="every promise")
+    return ValidationReport("judgement", [report], checked, bar="every promise")
 
 
 def truth_path(path: Path) -> Path:
@@ -139,7 +141,7 @@ def judge_file(path: Path) -> tuple[FileReport, Score]:
 
 def compare(
     file: str,
-    table: Table,
+    table: ObservationTable,
     truths: Sequence[TruthRow],
     verdicts: Sequence[Verdict],
     limit: Callable[[str], float] = threshold_log,
@@ -183,9 +185,9 @@ def compare(
     return FileReport(file, right, len(truths), misses, extra, marking(Path(file)).whole(right, len(truths))), score
 
 
-def read_table(path: Path) -> Table:
+def read_table(path: Path) -> ObservationTable:
     """Observations, and the places where a row is unreadable. A value may be missing: empty, or not a finite number."""
-    table = Table()
+    table = ObservationTable()
     for number, row in _rows(path, COLUMNS):
         place = (row["table"] or "", row["cell"] or "", row["metric"] or "")
         if any(row[name] in (None, "") for name in COLUMNS if name != "value") or row["value"] is None:
@@ -194,19 +196,21 @@ def read_table(path: Path) -> Table:
             table.broken[place] = f"line {number} is unfinished"
             continue
         try:
-            block = int(row["block"])
+            repetition = int(row["block"])
             value = float(row["value"]) if row["value"].strip() else math.nan
         except ValueError:
             table.broken[place] = f"line {number} is not `{','.join(COLUMNS)}`"
             continue
-        table.observations.append(Observation(row["table"], row["cell"], block, row["setting"], row["metric"], value))
+        table.observations.append(
+            Observation(row["table"], row["cell"], repetition, row["setting"], row["metric"], value)
+        )
     if not table.observations and not table.broken:
         raise Unreadable("no rows")
     return table
 
 
 def is_period_table(path: Path) -> bool:
-    """Whether the header names periods instead of blocks; False of what cannot be read, which reading says."""
+    """Whether the header names periods instead of repetitions; False of what cannot be read, which reading says."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             names = next(csv.reader(file), [])
@@ -215,9 +219,9 @@ def is_period_table(path: Path) -> bool:
     return {"period", "use"} <= {name.strip() for name in names}
 
 
-def read_periods(path: Path) -> Table:
+def read_periods(path: Path) -> ObservationTable:
     """Periods, and the places where a row is unreadable. A value may be missing: empty, or not a finite number."""
-    table = Table()
+    table = ObservationTable()
     for number, row in _rows(path, period_tables.COLUMNS):
         place = (row["table"] or "", row["use"] or "", row["metric"] or "")
         try:
@@ -277,7 +281,7 @@ def _rows(path: Path, columns: Sequence[str]) -> list[tuple[int, dict[str, Any]]
         raise Unreadable(f"{path.name}: {problem}") from None
 
 
-def text(report: Report) -> str:
+def text(report: ValidationReport) -> str:
     """Counts first, then what is wrong."""
     counts = report.extra
     lines = [

@@ -12,16 +12,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from seekwise.document import printed
 from seekwise.errors import SeekwiseError
 from seekwise.files import read_text
-from seekwise.judge.compare import P99_OPERATIONS_MIN, Agreement, Pair, Side, agreement, pairs
+from seekwise.judge.compare import P99_OPERATIONS_MIN, Agreement, ComparedRun, ValuePair, agreement, pairs
 from seekwise.lab.validate import _ladder_tables as ladder
 from seekwise.lab.validate._basis import marking
-from seekwise.lab.validate.frame import FileReport, Report, files_below, unreadable
+from seekwise.lab.validate.frame import FileReport, ValidationReport, files_below, unreadable
 from seekwise.lab.validate.frame import text as frame_text
 from seekwise.simulate.protocol import Options
 from seekwise.simulate.simulated import SimulatedBackend
@@ -29,7 +30,7 @@ from seekwise.workload.study import parse, plan, starters
 from seekwise.workload.study.study import Study
 
 SUMMARY = "the simulator against a real kernel over the same drives"
-BLOCKS = 3
+REPETITIONS = 3
 RATE_WITHIN = 0.10
 LIMITS = {"rate": (0.03, 0.10), "access_time": (0.05, None), "p99": (0.15, None)}
 """Median and p90 of the error that each metric may have."""
@@ -37,7 +38,7 @@ SAME_BEST_SHARE = 0.95
 BAR = "median error of rate 3 %, access time 5 %, p99 15 %; p90 of rate 10 %; the same best setting in 95 %"
 
 
-def verify(paths: Sequence[Path], options: dict[str, Any]) -> Report:
+def verify(paths: Sequence[Path], options: dict[str, Any]) -> ValidationReport:
     """Tables as files, or folders that are searched for CSV files."""
     files, found = [], []
     for path in files_below(paths, [".csv"]):
@@ -46,7 +47,7 @@ def verify(paths: Sequence[Path], options: dict[str, Any]) -> Report:
         found += pairs_of_file
     rows = agreement(found)
     met = bool(rows) and all(_meets(row) for row in rows) and not any(f.extra.get("broken") for f in files)
-    return Report("ladder", files, {"agreement": [asdict(row) for row in rows]}, met, BAR)
+    return ValidationReport("ladder", files, {"agreement": [printed(row) for row in rows]}, met, BAR)
 
 
 def _meets(row: Agreement) -> bool:
@@ -55,7 +56,7 @@ def _meets(row: Agreement) -> bool:
     return row.median_error <= median and (p90 is None or row.p90_error <= p90) and best
 
 
-def _table(path: Path) -> tuple[FileReport, list[Pair]]:
+def _table(path: Path) -> tuple[FileReport, list[ValuePair]]:
     try:
         rows = ladder.parse(read_text(path))
         found = list(_pairs(rows, simulated(study_of(path))))
@@ -63,10 +64,10 @@ def _table(path: Path) -> tuple[FileReport, list[Pair]]:
         return replace(unreadable(path, str(error)), extra={"broken": True}), []
     except SeekwiseError as error:
         return replace(unreadable(path, error.message, total=len(rows)), extra={"broken": True}), []
-    rates = {(pair.combination, pair.setting): pair for pair in found if pair.metric == "rate"}
+    throughputs = {(pair.combination, pair.setting): pair for pair in found if pair.metric == "rate"}
     misses, outcomes = [], []
     for row in rows:
-        pair = rates.get((row.combination, row.setting))
+        pair = throughputs.get((row.combination, row.setting))
         outcomes.append((f"{row.combination} [{row.setting}]", pair is not None and pair.error <= RATE_WITHIN))
         if pair is None:
             misses.append(f"{row.combination} [{row.setting}]: not in the study")
@@ -79,32 +80,32 @@ def _table(path: Path) -> tuple[FileReport, list[Pair]]:
     return FileReport(str(path), len(rows) - len(misses), len(rows), misses, shares=shares), found
 
 
-def _pairs(rows: Sequence[ladder.GuestResult], predicted: dict[tuple[str, str, str], float]) -> Iterator[Pair]:
+def _pairs(rows: Sequence[ladder.GuestResult], predicted: dict[tuple[str, str, str], float]) -> Iterator[ValuePair]:
     for row in rows:
         for metric, value in (("rate", row.rate_bytes_per_s), ("access_time", row.mean_ns), ("p99", float(row.p99_ns))):
             new = predicted.get((metric, row.combination, row.setting))
             if new is not None and (metric != "p99" or row.ios >= P99_OPERATIONS_MIN):
-                yield Pair(metric, row.combination, row.setting, value, new)
+                yield ValuePair(metric, row.combination, row.setting, value, new)
 
 
 def study_of(path: Path) -> Study:
     """The study that a table was measured by."""
-    beside = path.with_suffix(".toml")
-    return parse.load(beside) if beside.exists() else parse.load(starters.ladder(path.stem))
+    own = path.with_suffix(".toml")
+    return parse.load(own) if own.exists() else parse.load(starters.ladder(path.stem))
 
 
 def simulated(study: Study) -> dict[tuple[str, str, str], float]:
-    """By metric, cell and setting: means over the blocks."""
+    """By metric, combination and setting: means over the repetitions."""
     study = study.model_copy(update={"backend": "simulated"})
     backend = SimulatedBackend(Options())
-    made = plan.make(study, backend.describe(study), blocks=BLOCKS)
+    made = plan.make(study, backend.describe(study), repetitions=REPETITIONS)
     with backend.session(made, "verify", lambda _: None) as session:
         records = list(session.run(list(made.trials), {}))
-    side = Side("verify", records, {}, ())
+    side = ComparedRun("verify", records, {}, ())
     return {(pair.metric, pair.combination, pair.setting): pair.new for pair in pairs(side, side)}
 
 
-def text(report: Report) -> str:
+def text(report: ValidationReport) -> str:
     """N of M per file with its misses, then how well all of it agrees."""
     lines = [frame_text(report), ""]
     for row in report.extra["agreement"]:

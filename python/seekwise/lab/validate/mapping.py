@@ -13,7 +13,7 @@ from typing import Any
 
 from seekwise import _core
 from seekwise.lab.validate._basis import marking
-from seekwise.lab.validate.frame import FileReport, Report, unreadable
+from seekwise.lab.validate.frame import FileReport, ValidationReport, unreadable
 
 # Required by the ladder: pages that differ, and order within a row.
 SHARE_PASSED = 0.99
@@ -23,7 +23,7 @@ SHARE_ORDERED = 0.95
 SUMMARY = "RAID mapping against recordings of real md arrays"
 
 
-def verify(paths: Sequence[Path], options: dict[str, Any]) -> Report:
+def verify(paths: Sequence[Path], options: dict[str, Any]) -> ValidationReport:
     """Recordings as files or folders (searched for CSV files of arrays with their `.conf`)."""
     outcome = json.loads(_core.verify_mapping([str(path) for path in paths if path.exists()]))
     files = [
@@ -43,4 +43,4 @@ def verify(paths: Sequence[Path], options: dict[str, Any]) -> Report:
     met = total > 0 and passed >= SHARE_PASSED * total and ordered["passed"] >= SHARE_ORDERED * ordered["total"]
     met = met and not any(file.passed == 0 for file in files)
     bar = f"{100 * SHARE_PASSED:.0f} % of the pages, {100 * SHARE_ORDERED:.0f} % of the rows in order"
-    return Report("mapping", files, {"ordered": ordered}, met, bar)
+    return ValidationReport("mapping", files, {"ordered": ordered}, met, bar)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from seekwise.judge.decision.table import Conditions, Entry, values_of
+from seekwise.judge.decision.table import Conditions, UseFigure, values_of
 from seekwise.judge.decision.verdicts import judge, log_of_share
 from seekwise.judge.observation import Verdict
 from seekwise.judge.rule import THRESHOLD_OF_PERIODS
@@ -47,17 +47,17 @@ class PeriodRow:
     value: float
 
 
-def entries(rows: Iterable[PeriodRow]) -> dict[str, list[Entry]]:
+def entries(rows: Iterable[PeriodRow]) -> dict[str, list[UseFigure]]:
     """{table: entries} with the periods of each in the order of time."""
     groups: dict[tuple[str, str, str], list[PeriodRow]] = {}
     for row in rows:
         groups.setdefault((row.table, row.use, row.metric), []).append(row)
-    found: dict[str, list[Entry]] = {}
+    found: dict[str, list[UseFigure]] = {}
     for (table, use, metric), members in groups.items():
         members.sort(key=lambda row: (row.start_s, row.period) if math.isfinite(row.start_s) else (0.0, row.period))
         values = values_of([(row.setting, row.value) for row in members])
         found.setdefault(table, []).append(
-            Entry(
+            UseFigure(
                 use,
                 metric,
                 "",

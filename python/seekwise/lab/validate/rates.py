@@ -20,7 +20,7 @@ from seekwise.files import read_text
 from seekwise.lab.validate import _core_table as core_table
 from seekwise.lab.validate import _ssd_table as ssd_table
 from seekwise.lab.validate._basis import marking
-from seekwise.lab.validate.frame import FileReport, Report, files_below, unreadable
+from seekwise.lab.validate.frame import FileReport, ValidationReport, files_below, unreadable
 from seekwise.papers.simulated import SimulatedResults
 from seekwise.simulate.setups.queries import ResultSource
 
@@ -28,9 +28,10 @@ SUMMARY = "simulated rates against recorded rates of real machines"
 SHARE_ROWS = 0.90
 BAR = "90 % of the rows, every pair"
 SEED = 1
+MACHINE_BEGINS = "kernel,target,array,"
 
 
-def verify(paths: Sequence[Path], options: dict[str, Any], source: ResultSource | None = None) -> Report:
+def verify(paths: Sequence[Path], options: dict[str, Any], source: ResultSource | None = None) -> ValidationReport:
     """Tables as files, or folders that are searched for CSV files."""
     source = source or SimulatedResults(options.get("tell"))
     files, pairs = [], {"passed": 0, "total": 0}
@@ -43,7 +44,7 @@ def verify(paths: Sequence[Path], options: dict[str, Any], source: ResultSource 
         met = met and report.extra.get("met", report.passed >= SHARE_ROWS * report.total)
     met = met and bool(files) and pairs["passed"] == pairs["total"]
     bars = dict.fromkeys(_bar(file) for file in files)
-    return Report("rates", files, {"pairs": pairs}, met, "; ".join(bars) or BAR)
+    return ValidationReport("rates", files, {"pairs": pairs}, met, "; ".join(bars) or BAR)
 
 
 def _bar(file: FileReport) -> str:
@@ -54,14 +55,18 @@ def _bar(file: FileReport) -> str:
 
 def _table(path: Path, source: ResultSource) -> FileReport:
     try:
-        text = read_text(path, 1 << 30)
+        # Spreadsheets put a byte order mark first.
+        text = read_text(path, 1 << 30).removeprefix("\ufeff")
     except (OSError, UnicodeDecodeError) as error:
         return unreadable(path, f"cannot be read: {error}")
     if text.partition("\n")[0].strip() == ssd_table.HEADER:
         return ssd_table.report(path, text, source)
     if text.startswith(core_table.BEGINS):
         return core_table.report(path, text, SEED)
-    return _machine_table(path, text)
+    if text.startswith(MACHINE_BEGINS):
+        return _machine_table(path, text)
+    begins = " or ".join(f"`{each}…`" for each in (MACHINE_BEGINS, ssd_table.HEADER, core_table.BEGINS))
+    return unreadable(path, f"line 1 is no header that is known: {begins}", total=max(len(text.splitlines()) - 1, 1))
 
 
 def _machine_table(path: Path, text: str) -> FileReport:

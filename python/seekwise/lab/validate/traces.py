@@ -21,7 +21,7 @@ import numpy as np
 from seekwise import _core
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.lab.validate._basis import marking
-from seekwise.lab.validate.frame import FileReport, Report, files_below, unreadable, worth
+from seekwise.lab.validate.frame import FileReport, ValidationReport, files_below, unreadable, worth
 from seekwise.trace.disksim import drive, requests
 
 SUMMARY = "drive models against traces of real drives"
@@ -42,7 +42,7 @@ PARAMETERS = (".parv", ".diskspecs")
 
 
 @dataclass(frozen=True)
-class Played:
+class ModelledTrace:
     """A trace and what the model made of it; times in ms."""
 
     writes: np.ndarray
@@ -53,6 +53,7 @@ class Played:
 
     @property
     def demerit_ms(self) -> float:
+        """Demerit figure in ms (Ruemmler and Wilkes 1994); 0 is a perfect match."""
         return demerit(self.measured, self.modelled)
 
 
@@ -61,14 +62,14 @@ def demerit(measured: np.ndarray, modelled: np.ndarray) -> float:
     return float(np.sqrt(np.mean((np.sort(measured) - np.sort(modelled)) ** 2)))
 
 
-def verify(paths: Sequence[Path], options: dict[str, Any]) -> Report:
+def verify(paths: Sequence[Path], options: dict[str, Any]) -> ValidationReport:
     """Traces as files, or folders that are searched for them."""
     files = [_file(path) for path in files_below(paths, SUFFIXES)]
     passed = sum(file.passed for file in files)
-    return Report("traces", files, met=bool(files) and 2 * passed >= len(files), bar="half of the drives")
+    return ValidationReport("traces", files, met=bool(files) and 2 * passed >= len(files), bar="half of the drives")
 
 
-def parameters_beside(path: Path) -> Path:
+def parameters_of(path: Path) -> Path:
     """The parameter file of a trace, by its stem."""
     stem = next((path.name.removesuffix(suffix) for suffix in SUFFIXES if path.name.endswith(suffix)), path.stem)
     for suffix in PARAMETERS:
@@ -78,15 +79,15 @@ def parameters_beside(path: Path) -> Path:
     raise UsageError(f"{path}: no parameters beside it; `{stem}.parv` or `{stem}.diskspecs` was looked for")
 
 
-def play(path: Path) -> tuple[drive.Drive, Played]:
+def play(path: Path) -> tuple[drive.DiskSimDrive, ModelledTrace]:
     """Plays a trace on the model of its drive."""
-    found = drive.load(parameters_beside(path))
+    found = drive.load(parameters_of(path))
     trace = requests.read(path)
     try:
         served = _core.replay_on_drive(found.toml(), trace.writes, trace.blocks, trace.counts, trace.gaps_ns)
     except ValueError as error:
         raise UsageError(f"{path}: {error}") from None
-    return found, Played(
+    return found, ModelledTrace(
         np.array(trace.writes),
         np.array(trace.blocks),
         np.array(trace.counts),
@@ -118,7 +119,7 @@ def _file(path: Path) -> FileReport:
     )
 
 
-def _explain(played: Played) -> str:
+def _explain(played: ModelledTrace) -> str:
     """Where a demerit comes from: which requests, which part of their distribution, which way."""
     whole = float(np.sum((np.sort(played.measured) - np.sort(played.modelled)) ** 2))
     parts = []
@@ -143,7 +144,7 @@ def _explain(played: Played) -> str:
     )
 
 
-def _classes(played: Played) -> list[tuple[str, np.ndarray]]:
+def _classes(played: ModelledTrace) -> list[tuple[str, np.ndarray]]:
     """Requests by direction, and by whether they go on where the one before ended."""
     ends = played.blocks + played.counts
     follows = np.zeros(len(ends), dtype=bool)
@@ -155,7 +156,7 @@ def _classes(played: Played) -> list[tuple[str, np.ndarray]]:
     return found
 
 
-def text(report: Report) -> str:
+def text(report: ValidationReport) -> str:
     """A line a trace, and under each miss where it comes from."""
     lines = [f"{'trace':30} {'requests':>8} {'demerit':>9} {'DiskSim':>8} {'mean':>9} {'measured':>9}"]
     for file in report.files:

@@ -21,7 +21,7 @@ import click
 
 from seekwise import _core
 from seekwise.lab.validate._basis import marking
-from seekwise.lab.validate.frame import FileReport, Report, worth
+from seekwise.lab.validate.frame import FileReport, ValidationReport, worth
 
 SUMMARY = "scheduler decisions against recordings of real kernels"
 
@@ -43,7 +43,7 @@ MISSES_SHOWN = 3
 BAR = "95 to 99.5 % by scheduler, also of the contested points"
 
 
-def verify(paths: Sequence[Path], options: Mapping[str, Any]) -> Report:
+def verify(paths: Sequence[Path], options: Mapping[str, Any]) -> ValidationReport:
     """Replays every recording; `options["explain"]` asks for a look at a line."""
     chosen = {"explain": options["explain"]} if options.get("explain") is not None else {}
     outcome = json.loads(_core.verify_vectors([str(path) for path in paths], json.dumps(chosen)))
@@ -59,10 +59,10 @@ def verify(paths: Sequence[Path], options: Mapping[str, Any]) -> Report:
     if options.get("whole"):
         extra["runs"] = json.loads(_core.verify_closed_loop([str(path) for path in paths]))
         met = met and extra["runs"]["met"]
-    return Report("vectors", files, extra, met, BAR)
+    return ValidationReport("vectors", files, extra, met, BAR)
 
 
-def text(report: Report) -> str:
+def text(report: ValidationReport) -> str:
     """N of M per file with each first miss and the model's state there, then the sums by scheduler and kernel."""
     lines: list[str] = []
     for file in report.files:

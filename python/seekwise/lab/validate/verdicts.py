@@ -8,77 +8,47 @@ the smaller access time. What is not modelled is missed, with the reason. 85 % a
 
 from __future__ import annotations
 
-import functools
 import math
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from seekwise import bounds
-from seekwise.files import read_text
 from seekwise.judge.published_rule import METRICS, RULE, decide
-from seekwise.lab.validate._basis import marking
-from seekwise.lab.validate.frame import FileReport, Report, files_below, unreadable
-from seekwise.papers.prefetch import prepare
-from seekwise.papers.simulated import SimulatedResults
-from seekwise.simulate.setups.queries import OPERATIONS, SCHEDULERS, Query, ResultSource
+from seekwise.lab.validate._published import Outcome, Publications
+from seekwise.lab.validate.frame import ValidationReport
+from seekwise.simulate.setups.queries import SCHEDULERS, Query, ResultSource
 from seekwise.simulate.setups.value import ClaimError, NotModelled
+from seekwise.store.operations import PURE_OPERATIONS
 
 SUMMARY = "winners of published tables against the simulator"
 REQUIRES_FILES = False
-DEFAULT = (Path(__file__).parent / "data" / "verdicts.toml").resolve()
-SHARE = 0.85
 
 Side = tuple[str, str]
 """System and scheduler."""
 
 
-def verify(paths: Sequence[Path], options: dict[str, Any], source: ResultSource | None = None) -> Report:
+def verify(paths: Sequence[Path], options: dict[str, Any], source: ResultSource | None = None) -> ValidationReport:
     """Verdict files, or folders that are searched for files named *verdicts*.toml."""
-    source = source or SimulatedResults(options.get("tell"))
-    found = files_below(paths or [DEFAULT], ["verdicts.toml"])
-    prepare(source, lambda asked: [_file(path, asked) for path in found])
-    files = [_file(path, source) for path in found]
-    passed, total = sum(file.passed for file in files), sum(file.total for file in files)
-    modelled = sum(file.extra.get("modelled", 0) for file in files)
-    met = total > 0 and passed >= SHARE * total
-    return Report("verdicts", files, {"rule": RULE, "modelled": modelled}, met, f"{100 * SHARE:.0f} % of the facts")
+    return PUBLISHED.verify(paths, options, source, rule=RULE)
 
 
-def _file(path: Path, source: ResultSource) -> FileReport:
-    try:
-        document = bounds.toml(read_text(path))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        return unreadable(path, f"cannot be read: {error}")
+def _outcomes(document: Mapping[str, Any], source: ResultSource) -> Iterable[Outcome] | str:
     cells, blocks = document.get("cell"), document.get("block", [])
     records = [*cells, *blocks] if isinstance(cells, list) and isinstance(blocks, list) else [None]
     if not cells or not all(isinstance(record, Mapping) for record in records):
-        return unreadable(path, "has no [[cell]] and [[block]] records")
+        return "has no [[cell]] and [[block]] records"
     by_id = {str(block.get("id")): block for block in blocks}
     facts: dict[str, list[Mapping[str, Any]]] = {}
     for number, cell in enumerate(cells, start=1):
         facts.setdefault(str(cell.get("fact", cell.get("id", f"cell {number}"))), []).append(cell)
-    modelled, misses, rows = 0, [], []
-    for fact, printed in facts.items():
-        outcomes = [_outcome(cell, by_id, source) for cell in printed]
-        reasons = [reason for _, reason in outcomes if reason is not None]
-        rows.append((fact, not reasons))
-        modelled += all(found for found, _ in outcomes)
-        if reasons:
-            misses.append(f"{fact}: {reasons[0]}")
-    shares = marking(path, DEFAULT, names(DEFAULT)).shares(rows)
-    return FileReport(str(path), len(rows) - len(misses), len(rows), misses, {"modelled": modelled}, shares)
+    found = {fact: [_outcome(cell, by_id, source) for cell in printed] for fact, printed in facts.items()}
+    return [
+        (fact, all(known for known, _ in outcomes), next((why for _, why in outcomes if why is not None), None))
+        for fact, outcomes in found.items()
+    ]
 
 
-@functools.cache
-def names(path: Path) -> frozenset[str]:
-    """The facts of a file."""
-    return (
-        frozenset(str(cell["fact"]) for cell in tomllib.loads(read_text(path))["cell"])
-        if path.exists()
-        else frozenset()
-    )
+PUBLISHED = Publications("verdicts", "facts", "cell", "fact", 0.85, _outcomes)
 
 
 def _outcome(
@@ -126,7 +96,7 @@ def _mean(side: Side, cell: Mapping[str, Any], source: ResultSource) -> tuple[fl
     metric, operation = cell.get("metric"), cell.get("operation")
     if metric not in METRICS:
         raise ClaimError(f"there is no metric `{metric}`")
-    if operation not in OPERATIONS:
+    if operation not in PURE_OPERATIONS:
         raise ClaimError(f"there is no operation `{operation}`")
     system, scheduler = side
     queries = [

@@ -27,12 +27,12 @@ import numpy as np
 from seekwise import _core, temporary
 from seekwise.errors import SeekwiseError
 from seekwise.files import read_text, write_product
-from seekwise.judge.percentiles import percentile_ns
 from seekwise.lab.testbed import whatif as testbed
 from seekwise.lab.validate._basis import marking
-from seekwise.lab.validate.frame import FileReport, Report, files_below, unreadable
+from seekwise.lab.validate.frame import FileReport, ValidationReport, files_below, unreadable
 from seekwise.lab.validate.frame import text as frame_text
 from seekwise.measure import whatif
+from seekwise.store.percentiles import percentile_ns
 from seekwise.trace import load as loads
 from seekwise.trace.columns import Kind
 from seekwise.trace.load import FOREGROUND
@@ -61,17 +61,21 @@ class MeasuredRun:
 
     @property
     def use(self) -> str:
+        """First part of the run's name, USE@STORAGE@SCHEDULER."""
         return self.run.split("@")[0]
 
     @property
     def storage(self) -> str:
+        """Second part of the run's name: drive and array."""
         return self.run.split("@")[1]
 
     @property
     def scheduler(self) -> str:
+        """Third part of the run's name."""
         return self.run.split("@")[2]
 
     def value(self, metric: str) -> float:
+        """`rate` in bytes/s, `p50` and `p99` in ns; other names are a KeyError."""
         return {"rate": self.rate_bytes_per_s, "p50": float(self.p50_ns), "p99": float(self.p99_ns)}[metric]
 
 
@@ -89,9 +93,11 @@ class Prediction:
 
     @property
     def is_same_storage(self) -> bool:
+        """Whether only the scheduler differs between recording and run."""
         return self.recorded.split("@")[1] == self.measured.storage
 
     def error(self, metric: str, opened: bool = False) -> float:
+        """Relative error, 0.1 for 10 % either way. `opened`: of the replay at recorded times, else of the closed loop."""
         said = (self.opened if opened else self.closed)[metric]
         return abs(said / self.measured.value(metric) - 1)
 
@@ -104,8 +110,8 @@ def parse(text: str) -> list[MeasuredRun]:
     found = []
     for number, parts in enumerate(reader, 2):
         try:
-            run, requests, rate, half, tail = parts
-            row = MeasuredRun(run, int(requests), float(rate), int(half), int(tail))
+            run, requests, throughput, half, tail = parts
+            row = MeasuredRun(run, int(requests), float(throughput), int(half), int(tail))
             if run.count("@") != 2 or min(row.requests, row.rate_bytes_per_s, row.p50_ns, row.p99_ns) <= 0:
                 raise ValueError
         except ValueError:
@@ -139,7 +145,7 @@ def measured(path: Path) -> MeasuredRun:
     return MeasuredRun(path.stem, count, round(moved / seconds, 1), round(half), round(tail))
 
 
-def _latencies(path: Path, load: loads.Load) -> np.ndarray:
+def _latencies(path: Path, load: loads.TracedLoad) -> np.ndarray:
     notes, chunks = open_trace(path)
     rows = np.concatenate(list(chunks))
     rows = rows[np.argsort(rows["arrival_ns"], kind="stable")]
@@ -166,7 +172,7 @@ def setting_of(run: MeasuredRun) -> dict[str, list[str]]:
     return wanted
 
 
-def verify(paths: Sequence[Path], options: dict[str, Any]) -> Report:
+def verify(paths: Sequence[Path], options: dict[str, Any]) -> ValidationReport:
     """Tables as files, or folders that are searched for them."""
     files, found = [], []
     for path in files_below(paths, [".csv"]):
@@ -188,7 +194,7 @@ def verify(paths: Sequence[Path], options: dict[str, Any]) -> Report:
         "other_scheduler": agreement([each for each in found if each.is_same_storage]),
         "other_storage": agreement([each for each in found if not each.is_same_storage]),
     }
-    return Report("whatif", files, {"agreement": {**summary, **parts}}, met, BAR)
+    return ValidationReport("whatif", files, {"agreement": {**summary, **parts}}, met, BAR)
 
 
 def _miss(each: Prediction) -> str:
@@ -226,7 +232,7 @@ def predict(recording: Path, rows: Sequence[MeasuredRun]) -> list[Prediction]:
     ]
 
 
-def _values(load: loads.Load, outcomes: Sequence[dict[str, Any]]) -> dict[str, float]:
+def _values(load: loads.TracedLoad, outcomes: Sequence[dict[str, Any]]) -> dict[str, float]:
     """Means over the repeats."""
     phases = [whatif.phase_of(outcome["phases"][0], load.groups, FOREGROUND) for outcome in outcomes]
 
@@ -280,7 +286,7 @@ def _meets(summary: dict[str, Any]) -> bool:
     return within and closed["best_right"] >= BEST_SHARE * closed["best_of"]
 
 
-def text(report: Report) -> str:
+def text(report: ValidationReport) -> str:
     """N of M per file with its misses, then how well all of it agrees, with and without dependencies."""
     lines = [frame_text(report), ""]
     summary = report.extra["agreement"]

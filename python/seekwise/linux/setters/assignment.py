@@ -48,6 +48,7 @@ class Setter:
 
     @property
     def place(self) -> str:
+        """`FILE:LINE`, or the file alone where the line is unknown."""
         return f"{self.file}:{self.line}" if self.line else self.file
 
     @property
@@ -57,6 +58,7 @@ class Setter:
 
     @property
     def is_ours(self) -> bool:
+        """Whether `seekwise apply --persist` wrote the file, by its name."""
         return any(part in self.file for part in OUR_FILES)
 
     def gives(self, current: str | None) -> bool:

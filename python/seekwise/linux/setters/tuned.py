@@ -28,7 +28,7 @@ INCLUDES_MAX = 50
 
 
 @dataclass
-class Unit:
+class TunedUnit:
     """A section of a merged profile; `options`: {name: (value, file, line)}."""
 
     name: str
@@ -64,9 +64,9 @@ def profile_file(tree: Tree, name: str) -> str | None:
     return None
 
 
-def merged_units(tree: Tree, names: list[str]) -> tuple[list[Unit], bool]:
+def merged_units(tree: Tree, names: list[str]) -> tuple[list[TunedUnit], bool]:
     """Units of these profiles and all that they include, in the order in which they start; whether all could be read."""
-    units: dict[str, Unit] = {}
+    units: dict[str, TunedUnit] = {}
     variables: dict[str, str] = {}
     seen: set[str] = set()
     complete = True
@@ -81,7 +81,7 @@ def merged_units(tree: Tree, names: list[str]) -> tuple[list[Unit], bool]:
     return [units[key] for key in sorted(units, key=lambda key: priority[key]) if units[key].enabled], complete
 
 
-def _load(tree: Tree, name: str, units: dict[str, Unit], variables: dict[str, str], seen: set[str]) -> bool:
+def _load(tree: Tree, name: str, units: dict[str, TunedUnit], variables: dict[str, str], seen: set[str]) -> bool:
     file = profile_file(tree, name)
     if file is None:
         return name.startswith("-")
@@ -116,11 +116,11 @@ def _sections(text: str, file: str) -> dict[str, dict[str, tuple[str, str, int]]
     return sections
 
 
-def _merge(units: dict[str, Unit], name: str, options: dict[str, tuple[str, str, int]]) -> None:
+def _merge(units: dict[str, TunedUnit], name: str, options: dict[str, tuple[str, str, int]]) -> None:
     def take(key: str) -> str | None:
         return options.pop(key, (None, "", 0))[0]
 
-    unit = Unit(name, take("type") or name)
+    unit = TunedUnit(name, take("type") or name)
     unit.enabled = (take("enabled") or "1").lower() in ("true", "1")
     replace = (take("replace") or "0").lower() in ("true", "1")
     dropped = re.split(r"\s*[,;]\s*", take("drop") or "")
@@ -194,7 +194,7 @@ def read_ahead_kib(value: str) -> tuple[str, bool] | None:
     return str(int(match[2]) // 2 if in_sectors else int(match[2])), match[1] == ">"
 
 
-def unit_of(units: list[Unit], name: str) -> tuple[Unit | None, bool]:
+def unit_of(units: list[TunedUnit], name: str) -> tuple[TunedUnit | None, bool]:
     """The disk unit that a device is given to, and whether that is certain."""
     certain = True
     for unit in units:

@@ -57,7 +57,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Seen:
+class UdevDevice:
     """What a rule can match: the device itself and the chain of folders above it, nearest first."""
 
     tree: Tree
@@ -146,7 +146,7 @@ def _of_device(
     yield from found.values()
 
 
-def _views(tree: Tree, folder: str, device: BlockDevice) -> Iterator[Seen]:
+def _views(tree: Tree, folder: str, device: BlockDevice) -> Iterator[UdevDevice]:
     """The block device, and for a SCSI disk the SCSI device below it, which has rules of its own."""
     entry = read_udev(tree, device.name, device.major_minor)
     parents = _parents(folder)
@@ -159,8 +159,8 @@ def _views(tree: Tree, folder: str, device: BlockDevice) -> Iterator[Seen]:
     hardware = tree.resolve(f"{folder}/device")
     if hardware and device.queue_depth is not None:
         name = hardware.rpartition("/")[2]
-        yield Seen(tree, name, "scsi", "scsi_device", hardware, _parents(hardware), {"DEVTYPE": "scsi_device"})
-    yield Seen(tree, device.name.replace("!", "/"), "block", "disk", folder, parents, properties, entry.links)
+        yield UdevDevice(tree, name, "scsi", "scsi_device", hardware, _parents(hardware), {"DEVTYPE": "scsi_device"})
+    yield UdevDevice(tree, device.name.replace("!", "/"), "block", "disk", folder, parents, properties, entry.links)
 
 
 def _parents(folder: str) -> tuple[str, ...]:
@@ -171,7 +171,7 @@ def _parents(folder: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def matching(rules: list[Rule], seen: Seen, action: str = "add") -> Iterator[tuple[Rule, bool]]:
+def matching(rules: list[Rule], seen: UdevDevice, action: str = "add") -> Iterator[tuple[Rule, bool]]:
     """Rules of one file that apply to an event, and whether that is certain."""
     until: str | None = None
     doubtful: str | None = None
@@ -196,7 +196,7 @@ def matching(rules: list[Rule], seen: Seen, action: str = "add") -> Iterator[tup
                 doubtful = doubtful or jump
 
 
-def _set_properties(rule: Rule, seen: Seen, *, certain: bool) -> None:
+def _set_properties(rule: Rule, seen: UdevDevice, *, certain: bool) -> None:
     """What a rule leaves in the device's properties for the rules after it."""
     for token in rule.tokens:
         name = token.attribute or ""
@@ -223,7 +223,7 @@ def _on_command_line(tree: Tree, name: str) -> str | None:
     return None
 
 
-def _holds(rule: Rule, seen: Seen, action: str) -> int:
+def _holds(rule: Rule, seen: UdevDevice, action: str) -> int:
     result = YES
     upper: list[Token] = []
     for token in rule.tokens:
@@ -238,7 +238,7 @@ def _holds(rule: Rule, seen: Seen, action: str) -> int:
     return min(result, _parent_holds(upper, seen)) if upper else result
 
 
-def _one(token: Token, seen: Seen, action: str) -> int:
+def _one(token: Token, seen: UdevDevice, action: str) -> int:
     match token.key:
         case "ACTION":
             return _compare(token, action)
@@ -275,7 +275,7 @@ def _one(token: Token, seen: Seen, action: str) -> int:
     return MAYBE
 
 
-def _parent_holds(tokens: list[Token], seen: Seen) -> int:
+def _parent_holds(tokens: list[Token], seen: UdevDevice) -> int:
     """All of a line's …S keys must hold for one and the same device of the chain."""
     best = NO
     for folder in seen.parents:
@@ -323,7 +323,7 @@ def _as_asked(token: Token, found: bool) -> int:
     return YES if found == (token.operator != "!=") else NO
 
 
-def assignments(rule: Rule, seen: Seen, stack: Stack, device: BlockDevice) -> Iterator[tuple[str, str]]:
+def assignments(rule: Rule, seen: UdevDevice, stack: Stack, device: BlockDevice) -> Iterator[tuple[str, str]]:
     """Attributes of the device that a rule sets, with the value."""
     for token in rule.tokens:
         if token.operator in CONDITIONS or token.operator == "-=":
@@ -341,14 +341,14 @@ def assignments(rule: Rule, seen: Seen, stack: Stack, device: BlockDevice) -> It
                     yield attribute, value
 
 
-def _substituted(text: str, seen: Seen) -> str:
+def _substituted(text: str, seen: UdevDevice) -> str:
     """`%k`, `$env{…}` and the like, as far as they are known from files; the rest stays as it stands."""
     return re.sub(
         r"[%$][%$]|%[kNpSn]|%[sE]\{[^}]*\}|\$\w+(?:\{[^}]*\})?", lambda match: _replacement(match[0], seen), text
     )
 
 
-def _replacement(text: str, seen: Seen) -> str:
+def _replacement(text: str, seen: UdevDevice) -> str:
     """udev(7), section on string substitutions."""
     name, _, argument = text.rstrip("}").partition("{")
     match name:

@@ -44,6 +44,7 @@ class Connection:
             ) from error
 
     def close(self) -> None:
+        """Waits at most 2 s; a scheduler that no longer answers is no error."""
         with contextlib.suppress(Exception):
             self.client.close(timeout=2)
 
@@ -57,6 +58,7 @@ class Connection:
 
     @property
     def is_up(self) -> bool:
+        """False from the moment the scheduler is lost until there is a new connection."""
         return str(self.client.status) == "running"
 
     def threads(self) -> dict[str, int]:

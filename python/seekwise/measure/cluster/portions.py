@@ -64,13 +64,13 @@ class Queue:
 
 def excerpt(plan: Plan, trials: Sequence[Trial]) -> tuple[Plan, tuple[Trial, ...]]:
     """The plan with only what these trials need, and the trials with their places in it: what is sent with a batch stays small."""
-    cells = list(dict.fromkeys(trial.combination for trial in trials))
+    combinations = list(dict.fromkeys(trial.combination for trial in trials))
     settings = list(dict.fromkeys(trial.setting for trial in trials))
-    cell_at = {cell: at for at, cell in enumerate(cells)}
+    combination_at = {combination: at for at, combination in enumerate(combinations)}
     setting_at = {setting: at for at, setting in enumerate(settings)}
     kept = replace(
         plan,
-        combinations=tuple(plan.combinations[cell] for cell in cells),
+        combinations=tuple(plan.combinations[combination] for combination in combinations),
         settings=tuple(plan.settings[setting] for setting in settings),
         trials=(),
         touched=(),
@@ -79,6 +79,7 @@ def excerpt(plan: Plan, trials: Sequence[Trial]) -> tuple[Plan, tuple[Trial, ...
         notes=(),
     )
     moved = tuple(
-        replace(trial, combination=cell_at[trial.combination], setting=setting_at[trial.setting]) for trial in trials
+        replace(trial, combination=combination_at[trial.combination], setting=setting_at[trial.setting])
+        for trial in trials
     )
     return kept, moved

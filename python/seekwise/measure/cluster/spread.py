@@ -28,6 +28,7 @@ from seekwise.simulate.simulated import SimulatedBackend
 from seekwise.store.codec import StoredRecord
 from seekwise.store.record import Provenance
 from seekwise.workload.study.plan import Plan, SystemFacts, Trial
+from seekwise.workload.study.quantity import counted
 from seekwise.workload.study.study import Study
 
 AHEAD = 2
@@ -51,20 +52,23 @@ class SpreadBackend:
         self._backend, self._place = backend, place
 
     def describe(self, study: Study) -> tuple[SystemFacts, ...]:
+        """As the simulated backend does, on this machine."""
         return self._backend.describe(study)
 
     def check(self, plan: Plan) -> None:
+        """Raises MissingError (exit status 4) where Dask is not installed, then whatever the simulated backend refuses."""
         places.require(self._place)
         self._backend.check(plan)
 
     @contextmanager
     def session(self, plan: Plan, run_id: str, say: Say) -> Iterator[ClusterSession]:
+        """Raises MissingError (exit status 4) without a cluster or workers, RefusedError (3) where a worker has another version."""
         places.require(self._place)
         with self._backend.session(plan, run_id, say) as local, places.cluster(self._place) as cluster:
             connection = clients.Connection(self._place, cluster, say)
             try:
                 connection.wait_for_workers(self._place.workers or 1)
-                wanted = work.identity(_models(local.study, local.systems))
+                wanted = work.identity(_models(local.systems))
                 connection.check(wanted)
                 session = ClusterSession(connection, local, wanted, say)
                 say(f"{session.workers_text}{_dashboard(connection)}")
@@ -77,7 +81,7 @@ def _dashboard(connection: clients.Connection) -> str:
     return f"; dashboard: {connection.dashboard}" if connection.dashboard else ""
 
 
-def _models(study: Study, systems: dict[str, Any]) -> list[tuple[str, str]]:
+def _models(systems: dict[str, Any]) -> list[tuple[str, str]]:
     """Every model that a run asks for, as (kind, name)."""
     found: dict[tuple[str, str], None] = {}
     for system in systems.values():
@@ -102,6 +106,7 @@ class Out:
 
     @property
     def is_late(self) -> bool:
+        """Whether it takes so long (8 times the estimate, at least 10 s) that its worker must be in trouble."""
         return time.monotonic() - self.given_at > max(SLOW * (self.expected_s or 0.0), SLOW_LEAST_S)
 
 
@@ -121,15 +126,18 @@ class ClusterSession:
 
     @property
     def workers(self) -> int:
+        """Threads of all workers that answered last; 1 while none does."""
         return max(sum(self._threads.values()), 1)
 
     @property
     def workers_text(self) -> str:
+        """`4 workers`, or `4 workers, 16 threads` where they have several each."""
         count, threads = len(self._threads), self.workers
-        text = f"{count} worker{'' if count == 1 else 's'}"
+        text = counted(count, "worker")
         return text if threads == count else f"{text}, {threads} threads"
 
     def run_spread(self, trials: Sequence[Trial], attempts: dict[int, int]) -> Iterator[Sequence[StoredRecord]]:
+        """Rows in the order in which batches end. A batch whose worker died or is slow is given to another one; the first rows count."""
         waiting = Queue(self._local.plan, trials)
         try:
             while waiting or self._out:
@@ -164,7 +172,7 @@ class ClusterSession:
         out = self._out[name]
         local = self._local
         plan, moved = excerpt(local.plan, out.trials)
-        used = {cell.system for cell in plan.combinations}
+        used = {combination.system for combination in plan.combinations}
         batch = work.Batch(
             study=local.study,
             systems={key: value for key, value in local.systems.items() if key in used},
@@ -252,9 +260,9 @@ class ClusterSession:
         if not self._connection.is_up:
             return  # given out again when the scheduler is back
         if out.deaths >= DEATHS_MAX:
-            cell = self._local.plan.combinations[out.trials[0].combination].key
+            combination = self._local.plan.combinations[out.trials[0].combination].key
             raise SeekwiseError(
-                f"trial {out.trials[0].index + 1} ({cell}) ended its worker {out.deaths * 4} times",
+                f"trial {out.trials[0].index + 1} ({combination}) ended its worker {out.deaths * 4} times",
                 hint="is its memory enough? the log of the worker tells more",
             )
         if out.deaths and len(out.trials) > 1:

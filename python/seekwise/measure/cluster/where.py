@@ -111,7 +111,7 @@ def cluster(where: Where) -> Iterator[Any]:
     # Dask shares its scratch folder with the user who made it first, and looks for modules there.
     with temporary.private("dask") as scratch:
         own = {"temporary-directory": str(scratch), **FRUGAL, **ALONE}
-        with dask.config.set(own), _without_http():
+        with dask.config.set(own), _without_http(), temporary.everything_in(scratch):
             try:
                 started = _local(where.workers or 1, scratch)
             except SeekwiseError:

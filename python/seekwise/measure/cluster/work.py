@@ -98,8 +98,8 @@ def simulate(batch: Batch) -> Done:
     return Done(rows, time.perf_counter() - began)
 
 
-def cells(specs_json: str, wanted: Identity) -> str:
-    """Results of cells, on one processor; a JSON list for a JSON list. Raises RefusedError where the models differ."""
+def results(specs_json: str, wanted: Identity) -> str:
+    """Results of trials, on one processor; a JSON list for a JSON list. Raises RefusedError where the models differ."""
     difference = _same_models(wanted, os.getpid())
     if difference is not None:
         raise RefusedError(f"a worker {difference}: its trials would not be the same")

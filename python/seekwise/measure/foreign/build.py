@@ -1,8 +1,8 @@
-"""Foreign results as one run: cells, configurations, repeats, and what a reader must know of them.
+"""Foreign results as one run: combinations, configurations, repeats, and what a reader must know of them.
 
-cell           what was done: operation, threads, request size, depth, and what else the format tells loads apart by
+combination    what was done: operation, threads, request size, depth, and what else the format tells loads apart by
 configuration  `--setting` of the file, else what the file calls it, else the file's name up to its first dot
-repeat         the n-th result of a cell and configuration, in the order of the files
+repeat         the n-th result of a combination and configuration, in the order of the files
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ from seekwise.errors import UsageError
 from seekwise.files import read_regular
 from seekwise.measure.foreign import registry
 from seekwise.measure.foreign.result import ForeignError, Format, Given, Result, Source
-from seekwise.release import release
-from seekwise.store.database import Run, now
+from seekwise.store.database import IMPORTED, Run
 from seekwise.store.record import Record
 from seekwise.store.run_id import new_run_id
-from seekwise.workload.study.plan import Combination, Load, Phase, Plan, Setting, SystemFacts, Trial
+from seekwise.workload.study.plan import Combination, Load, Plan, PlannedPhase, Setting, SystemFacts, Trial
 from seekwise.workload.study.quantity import size_word
 
-SYSTEM = "imported"
 FILE_BYTES_MAX = 2**30
 REPEATS_WANTED = 3
 
@@ -30,7 +28,7 @@ REPEATS_WANTED = 3
 def read(
     files: Sequence[Path],
     *,
-    name: str = "imported",
+    name: str = IMPORTED,
     labels: Sequence[str] = (),
     given: Given | None = None,
     format_name: str | None = None,
@@ -117,8 +115,8 @@ def _stem(form: Format, path: Path) -> str:
     return re.split(r"[.\s]", name, maxsplit=1)[0] or name
 
 
-def _cell_key(result: Result) -> str:
-    parts = [f"system={SYSTEM}", f"threads={result.threads or 1}"]
+def _combination_key(result: Result) -> str:
+    parts = [f"system={IMPORTED}", f"threads={result.threads or 1}"]
     parts += [f"block={size_word(result.block_bytes)}"] if result.block_bytes else []
     parts += [f"iodepth={result.iodepth}"] if result.iodepth and result.iodepth > 1 else []
     # Keys are split at spaces.
@@ -131,11 +129,11 @@ def _records(run_id: str, pairs: list[tuple[Result, str, str]]) -> list[Record]:
     repeats: dict[tuple[str, str, tuple[str, ...]], int] = {}
     records = []
     for index, (result, label, file) in enumerate(pairs):
-        cell = _cell_key(result)
-        key = (cell, label, tuple(phase.operation for phase in result.phases))
+        combination = _combination_key(result)
+        key = (combination, label, tuple(phase.operation for phase in result.phases))
         repeats[key] = repeats.get(key, 0) + 1
         factors: dict[str, str | int | float | bool] = {
-            "system": SYSTEM,
+            "system": IMPORTED,
             "setting": label,
             "threads": result.threads or 1,
             **({"block_bytes": result.block_bytes} if result.block_bytes else {}),
@@ -147,7 +145,7 @@ def _records(run_id: str, pairs: list[tuple[Result, str, str]]) -> list[Record]:
                 run_id=run_id,
                 trial=index,
                 repetition=repeats[key],
-                combination=cell,
+                combination=combination,
                 setting=label,
                 factors=factors,
                 provenance="measured",
@@ -191,62 +189,27 @@ def notes(records: Sequence[Record], results: Sequence[Result]) -> tuple[str, ..
 def _run(run_id: str, name: str, records: list[Record], pairs: list[tuple[Result, str, str]]) -> Run:
     keys = list(dict.fromkeys(record.combination for record in records))
     labels = list(dict.fromkeys(record.setting for record in records))
-    cells = tuple(_cell(key, next(record for record in records if record.combination == key)) for key in keys)
+    combinations = tuple(
+        _combination(key, next(record for record in records if record.combination == key)) for key in keys
+    )
     tools = ", ".join(dict.fromkeys(result.tool for result, _, _ in pairs))
-    plan = Plan(
-        study=name,
-        backend="imported",
-        seed=0,
-        blocks=max(record.repetition for record in records),
-        compare=("setting",),
-        reference=labels[0],
-        combinations=cells,
-        settings=tuple(Setting(label, {}) for label in labels),
-        trials=tuple(
-            Trial(
-                record.trial,
-                record.repetition,
-                keys.index(record.combination),
-                labels.index(record.setting),
-                "candidate",
-                record.seed,
-            )
-            for record in records
-        ),
-        systems=(SystemFacts(SYSTEM, f"results of {tools}"),),
-        touched=(),
-        wait_s=0.0,
-        settle_s=0.0,
-        trim=False,
-        attempts=1,
-        prepare_s=0.0,
-        trial_s=tuple(0.0 for _ in cells),
-        bytes_per_trial=tuple(0 for _ in cells),
-        bytes_prepared=0,
-        notes=notes(records, [result for result, _, _ in pairs]),
+    trials = tuple(
+        Trial(r.trial, r.repetition, keys.index(r.combination), labels.index(r.setting), "candidate", r.seed)
+        for r in records
     )
+    system, settings = SystemFacts(IMPORTED, f"results of {tools}"), tuple(Setting(label, {}) for label in labels)
+    said = notes(records, [result for result, _, _ in pairs])
+    plan = Plan.of_records(name, IMPORTED, 0, system, combinations, settings, trials, said).to_document()
     names = ", ".join(dict.fromkeys(file for _, _, file in pairs))
-    return Run(
-        run_id=run_id,
-        created_at=now(),
-        seekwise_version=release(),
-        name=name,
-        backend="imported",
-        target=None,
-        seed=0,
-        study=f"# imported from {names}\n",
-        plan=plan.to_document(),
-        ended_at=None,
-        outcome=None,
-    )
+    return Run.begun(name, IMPORTED, plan, seed=0, study=f"# imported from {names}\n", run_id=run_id)
 
 
-def _cell(key: str, record: Record) -> Combination:
+def _combination(key: str, record: Record) -> Combination:
     load = Load(
-        SYSTEM,
-        phases=tuple(Phase(phase.operation) for phase in record.phases),
+        IMPORTED,
+        phases=tuple(PlannedPhase(phase.operation) for phase in record.phases),
         threads=int(record.factors["threads"]),
         block_bytes=int(record.factors.get("block_bytes", 4096)),
         iodepth=int(record.factors.get("iodepth", 1)),
     )
-    return Combination(key, SYSTEM, load)
+    return Combination(key, IMPORTED, load)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from seekwise.measure.foreign.result import KIB, Format, Given, Result, Source, phase
-from seekwise.store.record import Operation, Phase
+from seekwise.store.operations import Operation
+from seekwise.store.record import Phase
 
 FIELDS_LEAST = 92
 READ, WRITE, CPU = 5, 46, 87
@@ -21,7 +22,7 @@ PERCENTILES, TOTAL_LATENCY = 12, 32
 
 
 @dataclass(frozen=True)
-class Side:
+class TerseDirection:
     bytes: float
     ios: float
     elapsed_s: float
@@ -95,7 +96,7 @@ def _phase(source: Source, jobs: list[list[str]], given: Given) -> Phase:
     )
 
 
-def _side(source: Source, fields: list[str], start: int) -> Side | None:
+def _side(source: Source, fields: list[str], start: int) -> TerseDirection | None:
     """Reads or writes of one job; None where it did none."""
     job = f"job {fields[2]!r}"
     total_kib = source.number(fields[start + TOTAL_KIB], f"KiB moved by {job}")
@@ -113,7 +114,7 @@ def _side(source: Source, fields: list[str], start: int) -> Side | None:
         if (level := source.number(percent, f"a percentile of {job}")) > 0:
             percentiles[f"{level:g}"] = int(source.number(value, f"percentile {percent} of {job}") * 1e3)
     # The total has no submission part where the engine is synchronous; then both are the same.
-    return Side(
+    return TerseDirection(
         total_kib * KIB,
         iops * runtime_ms / 1e3,
         runtime_ms / 1e3,

@@ -36,7 +36,7 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
     results = []
     for key, operation in (("read-samples", "seq_read"), ("write-samples", "seq_write")):
         if samples := _samples(source, found, key):
-            times_s = [size / rate for rate in samples]
+            times_s = [size / throughput for throughput in samples]
             results.append((phase_of(operation, times_s, size), size))
     if times := _samples(source, found, "access-time-samples"):
         results.append((phase_of("rand_read", times, PAGE_BYTES), PAGE_BYTES))

@@ -12,8 +12,9 @@ import re
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from seekwise.measure.foreign.result import MIB, Format, Given, Result, Source, phase_of_rate
-from seekwise.store.record import Operation, Phase
+from seekwise.measure.foreign.result import MIB, Format, Given, Result, Source, phase_of_throughput
+from seekwise.store.operations import Operation
+from seekwise.store.record import Phase
 from seekwise.workload.study.quantity import parse_bytes
 
 TYPES: dict[str, Operation] = {
@@ -181,13 +182,15 @@ def _phase(test: Test, value: dict[str, float], factor: float) -> Phase:
     iops = value.get("IOPS", 0.0)
     block = test.block_bytes
     if "MB/s" not in value:
-        return phase_of_rate(test.operation, iops * (block or 0), iops, as_printed=value)
+        return phase_of_throughput(test.operation, iops * (block or 0), iops, as_printed=value)
     # tiobench's MB are 2^20 bytes. fio's profile cuts the unit off; IOPS × request size tells which it was.
     unit = (
         MIB if test.profile.startswith("pts/tiobench") or not (iops and block) else _nearer(value["MB/s"], iops * block)
     )
-    rate = value["MB/s"] * unit / factor
-    return phase_of_rate(test.operation, rate, iops or (rate / block if block else 0.0), as_printed=value)
+    throughput = value["MB/s"] * unit / factor
+    return phase_of_throughput(
+        test.operation, throughput, iops or (throughput / block if block else 0.0), as_printed=value
+    )
 
 
 def _nearer(mb_s: float, bytes_per_s: float) -> int:

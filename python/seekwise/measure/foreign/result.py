@@ -8,7 +8,8 @@ from functools import cached_property
 from pathlib import Path
 
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.store.record import CpuSeconds, Operation, Phase
+from seekwise.store.operations import OPERATIONS, Operation
+from seekwise.store.record import CpuSeconds, Phase
 from seekwise.workload.study.quantity import SIZE_FORM, parse_bytes
 
 MIB = 2**20
@@ -28,13 +29,16 @@ class Source:
 
     @cached_property
     def text(self) -> str:
+        """Decoded as UTF-8, once."""
         return self.data.decode("utf-8", errors="replace").replace("\r\n", "\n")
 
     @cached_property
     def lines(self) -> list[str]:
+        """Without line ends."""
         return self.text.splitlines()
 
     def error(self, what: str, hint: str | None = None) -> ForeignError:
+        """For the caller to raise; the message begins with the path (exit status 1)."""
         return ForeignError(f"{self.path}: {what}", hint)
 
     def number(self, text: str, what: str, *, least: float = 0.0) -> float:
@@ -48,6 +52,7 @@ class Source:
         return value
 
     def whole(self, text: str, what: str, *, least: int = 0) -> int:
+        """As `number`, for integers; `3.0` counts as 3. Raises ForeignError (exit status 1)."""
         value = self.number(text, what, least=least)
         if value != int(value):
             raise self.error(f"{what} is {text.strip()[:40]}, not a whole number")
@@ -93,7 +98,13 @@ class Given:
 
     @property
     def keys(self) -> list[str]:
+        """The keys that were given, as they are typed after `--given`."""
         return [key for key, row in KEYS.items() if getattr(self, row.field) is not None]
+
+
+def tool_text(name: str, version: str | None) -> str:
+    """`fio-3.33`, `sysbench, version unknown`."""
+    return f"{name}-{version}" if version else f"{name}, version unknown"
 
 
 @dataclass(frozen=True)
@@ -114,9 +125,6 @@ def _size(text: str) -> int:
     if value <= 0:
         raise ValueError(f"must be {SIZE_FORM}")
     return value
-
-
-OPERATIONS: tuple[Operation, ...] = ("seq_read", "seq_write", "rand_read", "rand_write", "mixed")
 
 
 def _operation(text: str) -> str:
@@ -201,7 +209,7 @@ def phase(
     )
 
 
-def phase_of_rate(operation: Operation, bytes_per_s: float, iops: float, **more: object) -> Phase:
+def phase_of_throughput(operation: Operation, bytes_per_s: float, iops: float, **more: object) -> Phase:
     """A phase of a tool that prints rates without the time they were taken over: one second of that rate."""
     return phase(
         operation, elapsed_s=1.0, total_bytes=bytes_per_s, ios=iops, duration="unknown; rates are per second", **more

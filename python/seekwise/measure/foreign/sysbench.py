@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
-from seekwise.measure.foreign.result import MIB, Format, Given, Result, Source, phase
-from seekwise.store.record import Operation
+from seekwise.measure.foreign.result import MIB, Format, Given, Result, Source, phase, tool_text
+from seekwise.store.operations import Operation
 from seekwise.workload.study.quantity import parse_bytes
 
 MODES: dict[str, Operation] = {
@@ -68,7 +68,7 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
     return [
         Result(
             phases=(made,),
-            tool=f"sysbench-{version[1]}" if version else "sysbench, version unknown",
+            tool=tool_text("sysbench", version[1] if version else None),
             threads=given.threads or (int(threads[1]) if threads else None),
             block_bytes=given.block_bytes or _block(source, block),
             iodepth=1,

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import re
 
-from seekwise.measure.foreign.result import MIB, Format, Given, Result, Source, phase
+from seekwise.measure.foreign.result import MIB, Format, Given, Result, Source, phase, tool_text
 from seekwise.measure.foreign.tiotest import counts_process_per_thread, version_of
-from seekwise.store.record import Operation
+from seekwise.store.operations import Operation
 
 TITLES: dict[str, Operation] = {
     "sequential reads": "seq_read",
@@ -95,8 +95,8 @@ def _result(
             f"{where}: the rate did not fit its column and was printed as {match['rate']}",
             hint="take the row out; tiobench 0.4 has wider columns",
         )
-    rate = source.number(match["rate"], f"{where}: rate")
-    if rate <= 0:
+    throughput = source.number(match["rate"], f"{where}: rate")
+    if throughput <= 0:
         raise source.error(f"{where}: a rate of 0")
     runs = given.numruns or 1
     mean_ms = 0.0 if "#" in match["mean"] else source.number(match["mean"], f"{where}: average latency") / runs
@@ -105,9 +105,9 @@ def _result(
     notes.append("tiobench's CPU share is user and system CPU together: kept, but not used as system CPU")
     if runs > 1:
         notes.append(f"latencies divided by {runs}: tiobench.pl adds those of its runs up (numruns={runs})")
-    elapsed_s, total_bytes = 1.0, rate * MIB
+    elapsed_s, total_bytes = 1.0, throughput * MIB
     if size_mib and operation.startswith("seq"):
-        elapsed_s, total_bytes = size_mib / rate, size_mib * MIB
+        elapsed_s, total_bytes = size_mib / throughput, size_mib * MIB
     if not block:
         notes.append("the block size is not in the file, so there are no IOPS (`--given block=4k`)")
     made = phase(
@@ -125,7 +125,7 @@ def _result(
     front = FRONT.match(match["front"])
     return Result(
         phases=(made,),
-        tool=f"tiobench-{given.tool_version}" if given.tool_version else "tiobench, version unknown",
+        tool=tool_text("tiobench", given.tool_version),
         threads=threads,
         block_bytes=block,
         iodepth=1,

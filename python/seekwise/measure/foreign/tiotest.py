@@ -19,8 +19,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from seekwise.measure.foreign.result import MIB, Format, Given, Result, Source, phase
-from seekwise.store.record import Operation, Phase
+from seekwise.measure.foreign.result import MIB, Format, Given, Result, Source, phase, tool_text
+from seekwise.store.operations import Operation
+from seekwise.store.record import Phase
 
 HEAD = re.compile(r"Tiotest results for (\d+) concurrent io threads")
 RATE = re.compile(r"\|\s*(Random Write|Random Read|Write|Read)\s+(\S+) MBs\s*\|(.*)")
@@ -117,14 +118,14 @@ def _row(source: Source, match: re.Match, number: int) -> ResultLine:
             f"line {number}: the {missing[0] if missing else 'CPU'} of {match[1]!r} is missing",
             hint="the table must not be shortened or wrapped",
         )
-    elapsed, rate = (source.number(each[1], f"line {number}: {name}") for name, each in found.items())  # type: ignore[index]
+    elapsed, throughput = (source.number(each[1], f"line {number}: {name}") for name, each in found.items())  # type: ignore[index]
     mib = source.number(match[2], f"line {number}: MBs")
     # The time is printed to 0.1 s; amount and rate give it more exactly.
-    exact = mib / rate if rate > 0 and mib >= 10 else elapsed
-    if rate <= 0:
+    exact = mib / throughput if throughput > 0 and mib >= 10 else elapsed
+    if throughput <= 0:
         raise source.error(f"line {number}: a rate of 0 MB/s")
     user, system = (source.number(text, f"line {number}: CPU") for text in cpu[:2])
-    return ResultLine(OPERATION[match[1]], mib, exact or mib / rate, rate, user, system)
+    return ResultLine(OPERATION[match[1]], mib, exact or mib / throughput, throughput, user, system)
 
 
 def _terse(source: Source, given: Given) -> Result:
@@ -175,7 +176,7 @@ def _result(source: Source, rows: list[ResultLine], threads: int, given: Given, 
         notes.append("tiotest does not print its block size: 4096 bytes, its default, was taken (`--given block=64k`)")
     return Result(
         phases=tuple(phases),
-        tool=f"tiotest-{given.tool_version}" if given.tool_version else "tiotest, version unknown",
+        tool=tool_text("tiotest", given.tool_version),
         threads=threads,
         block_bytes=block,
         iodepth=1,

@@ -23,6 +23,7 @@ class KernelBackend:
         self.targets: dict[str, Target] = {}
 
     def describe(self, study: Study) -> tuple[SystemFacts, ...]:
+        """Facts by system. Raises MissingError (exit status 4) without fio or tiotest, UsageError (2) for what cannot run here."""
         fio.find()
         if any(workload.program == tiotest.NAME for workload in study.workload):
             tiotest.find()
@@ -93,16 +94,19 @@ class KernelBackend:
             target = find(facts.target)
             prepared_target.check_free(target)
             if target.is_device:
-                if any(cell.load.program == tiotest.NAME for cell in plan.combinations):
+                if any(combination.load.program == tiotest.NAME for combination in plan.combinations):
                     raise UsageError(
                         f"{facts.target}: tiotest needs a folder", hint="mount a file system and name a folder"
                     )
                 prepared_target.check_claim(target, self.options.destroy)
             else:
-                threads, size = session.needs([cell for cell in plan.combinations if cell.system == facts.name])
+                threads, size = session.needs(
+                    [combination for combination in plan.combinations if combination.system == facts.name]
+                )
                 prepared_target.check_room(target, threads * size)
 
     def session(self, plan: Plan, run_id: str, say: Say) -> AbstractContextManager[session.KernelSession]:
+        """Resolves the targets anew, since devices may have changed since `describe`; prepares them and restores everything at the end."""
         targets = {facts.name: find(facts.target) for facts in plan.systems}
         return session.opened(plan, run_id, fio.find(), targets, self.options.destroy, say)
 

@@ -15,6 +15,8 @@ import resource
 from dataclasses import dataclass
 from pathlib import Path
 
+from seekwise.control import process
+
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 # Linux v6.12 include/linux/sched.h: PF_KTHREAD.
 PF_KTHREAD = 0x00200000
@@ -78,18 +80,13 @@ def read_stat(root: Path = Path("/")) -> dict[str, int]:
 def read_processes(root: Path = Path("/")) -> dict[int, ProcessTimes]:
     """{pid: name and times} of `/proc`."""
     found: dict[int, ProcessTimes] = {}
-    for entry in os.listdir(root / "proc"):
-        if not entry.isdigit():
-            continue
+    for pid in process.pids(root):
         try:
-            text = (root / "proc" / entry / "stat").read_text(errors="replace")
+            name, fields = process.stat(pid, root)
         except OSError:
             continue  # it ended between the listing and now
-        # The name stands in parentheses and may hold any character: count fields after the last one.
-        name = text[text.index("(") + 1 : text.rindex(")")]
-        fields = text[text.rindex(")") + 2 :].split()
         user, system, _, children_system = (int(each) for each in fields[11:15])
-        found[int(entry)] = ProcessTimes(
+        found[pid] = ProcessTimes(
             name=name,
             kernel_thread=bool(int(fields[6]) & PF_KTHREAD),
             parent=int(fields[1]),

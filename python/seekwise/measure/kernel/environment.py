@@ -7,7 +7,8 @@ import platform
 import time
 from pathlib import Path
 
-from seekwise.measure.kernel import disk
+from seekwise.linux import diskstats
+from seekwise.measure.kernel import programs
 from seekwise.measure.kernel.target import Target
 
 
@@ -73,11 +74,10 @@ def temperatures(devices: tuple[str, ...], root: Path = Path("/")) -> dict[str, 
 
 def watch_others(devices: tuple[str, ...], seconds: float) -> dict[str, object]:
     """Looks at the devices while we leave them alone: I/O seen now is somebody else's."""
-    before, programs = disk.read_diskstats(), disk.read_program_io()
+    before, io_before = diskstats.read(), programs.read()
     time.sleep(seconds)
-    moved = disk.total(disk.moved(before, disk.read_diskstats(), devices))
-    others = disk.other_programs(programs, disk.read_program_io(), {os.getpid()}, least=1)
-    amount = moved.read_bytes + moved.write_bytes
+    amount = diskstats.total(diskstats.moved(before, diskstats.read(), devices)).bytes
+    others = programs.others(io_before, programs.read(), {os.getpid()}, least=1)
     return {
         "watched_s": seconds,
         "other_io_bytes": amount,

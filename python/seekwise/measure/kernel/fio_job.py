@@ -11,14 +11,14 @@ from pathlib import Path
 
 from seekwise.measure.kernel import windows
 from seekwise.simulate.setup_lines import FIO_RW
-from seekwise.workload.study.plan import Load, Phase
+from seekwise.workload.study.plan import Load, PlannedPhase
 
 # fio HOWTO, prioclass: 1 is real time, 2 best effort, 3 idle.
 IO_CLASSES = ("realtime", "best-effort", "idle")
 
 
 @dataclass(frozen=True)
-class Place:
+class FioTarget:
     """Where the load works: a folder with one file per thread, or a block device with one region per thread.
 
     Both are paths through an open descriptor, so that nobody can put another one in their place; `shown` is the name.
@@ -42,6 +42,7 @@ class Place:
         return text.replace(f"={escaped(str(used))}\n", f"={escaped(str(self.shown))}\n")
 
     def lines(self) -> list[str]:
+        """Options of fio's `[global]` section: a file per thread, or a region per thread by `offset_increment`."""
         if self.folder is not None:
             return [f"directory={directory(self.folder)}", "filename_format=t.$jobnum"]
         return [
@@ -61,7 +62,7 @@ def directory(folder: Path) -> str:
     return f"{escaped(str(folder))}/"
 
 
-def layout(place: Place, threads: int) -> str:
+def layout(place: FioTarget, threads: int) -> str:
     """Fills every file (region) from its beginning to its end, one after the other.
 
     Later writes then find their blocks, and reads find data instead of holes.
@@ -92,7 +93,7 @@ def layout(place: Place, threads: int) -> str:
     )
 
 
-def phase(load: Load, step: Phase, place: Place, seed: int) -> str:
+def phase(load: Load, step: PlannedPhase, place: FioTarget, seed: int) -> str:
     """One operation of a trial."""
     size = min(load.size_bytes, place.region_bytes)
     lines = [

@@ -11,7 +11,8 @@ import math
 from dataclasses import dataclass, field
 
 from seekwise.errors import SeekwiseError
-from seekwise.store.record import CpuSeconds, Operation, Phase
+from seekwise.store.operations import Operation
+from seekwise.store.record import CpuSeconds, Phase
 
 
 class FioOutputError(SeekwiseError):

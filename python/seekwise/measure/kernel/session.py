@@ -11,15 +11,16 @@ from pathlib import Path
 
 from seekwise.control import child
 from seekwise.errors import MissingError
+from seekwise.linux import diskstats
 from seekwise.measure.kernel import (
     cpu,
-    disk,
     environment,
     fio,
     fio_job,
     fio_result,
     memory,
     prepared_target,
+    programs,
     tiotest,
     user_job,
     validity,
@@ -43,11 +44,11 @@ REPEATS_SHARE = 0.25
 
 
 @dataclass(frozen=True)
-class PreparedTarget:
+class PreparedSystem:
     """A system that is ready to be measured."""
 
     target: Target
-    place: fio_job.Place
+    place: fio_job.FioTarget
     environment: dict[str, object]
     conditions: dict[str, object]
 
@@ -57,12 +58,53 @@ class Attempt:
     """What one attempt of a trial works with."""
 
     combination: Combination
-    ready: PreparedTarget
+    ready: PreparedSystem
     seed: int
     seen: dict[str, dict[str, str]]
     """Settings in force: {device: {attribute: value as read back}}."""
     group: memory.MemoryGroup | None
     """Limits the memory of a buffered load."""
+
+
+class _Observed:
+    """What the kernel counted while a program ran."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        self.attempt = attempt
+        self._throttled, self._io = validity.throttle_count(), programs.read()
+        self._cpu, self._disk = cpu.snapshot(), diskstats.read()
+
+    def end(self) -> None:
+        """Counts up to now."""
+        spent, counters = cpu.snapshot(), diskstats.read()
+        self.spent = cpu.between(self._cpu, spent)
+        self.moved = diskstats.moved(self._disk, counters, self.attempt.ready.target.leaf_names)
+
+    def reason_against(self, result: fio_result.FioPhase, step: plans.PlannedPhase | None = None) -> str | None:
+        """The first cause against the phase or call that gave this result, or None."""
+        target, seen = self.attempt.ready.target, self.attempt.seen
+        return validity.reason_against(
+            validity.PhaseObservation(
+                load=self.attempt.combination.load,
+                step=step,
+                result=result,
+                moved=diskstats.total(self.moved),
+                amplifies=target.amplifies,
+                others=programs.others(self._io, programs.read(), {os.getpid()}),
+                settings_before=seen,
+                settings_after=seen_now(seen),
+                resync=validity.resync_running(target.arrays),
+                throttled=validity.throttle_count() > self._throttled,
+            )
+        )
+
+
+@contextmanager
+def _observed(attempt: Attempt) -> Iterator[_Observed]:
+    """Observes what runs inside."""
+    found = _Observed(attempt)
+    yield found
+    found.end()
 
 
 class KernelSession:
@@ -71,16 +113,19 @@ class KernelSession:
     ended_ahead = 0
 
     def __init__(
-        self, plan: Plan, run_id: str, program: fio.Fio, targets: dict[str, PreparedTarget], work: Path, say: Say
+        self, plan: Plan, run_id: str, program: fio.Fio, targets: dict[str, PreparedSystem], work: Path, say: Say
     ):
         self.plan, self.run_id, self.fio, self.targets, self.work, self.say = plan, run_id, program, targets, work, say
         self.repeats_s = 0.0
         self.started = time.monotonic()
         self.user_jobs = {
-            cell.load.job: user_job.read(Path(cell.load.job)) for cell in plan.combinations if cell.load.job is not None
+            combination.load.job: user_job.read(Path(combination.load.job))
+            for combination in plan.combinations
+            if combination.load.job is not None
         }
 
     def run(self, trials: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
+        """A record per attempt; a discarded trial is repeated after the drives are idle, while attempts and time are left."""
         for trial in trials:
             for attempt in range(attempts.get(trial.index, 0) + 1, self.plan.attempts + 1):
                 started = time.monotonic()
@@ -108,8 +153,8 @@ class KernelSession:
             pass
 
     def _attempt(self, trial: Trial, attempt: int) -> Record:
-        cell, setting = self.plan.combinations[trial.combination], self.plan.settings[trial.setting]
-        ready = self.targets[cell.system]
+        combination, setting = self.plan.combinations[trial.combination], self.plan.settings[trial.setting]
+        ready = self.targets[combination.system]
         seed = trial.seed_of(attempt)
         conditions: dict[str, object] = {**ready.conditions, "role": trial.role}
         started = now()
@@ -121,12 +166,12 @@ class KernelSession:
             conditions["trimmed"] = _trim(ready.target)
         if temperature := environment.temperatures(ready.target.leaf_names):
             conditions["temperature_c"] = temperature
-        wanted = ready.target.changes({**cell.fixed, **setting.values})
+        wanted = ready.target.changes({**combination.fixed, **setting.values})
         with ExitStack() as stack:
             seen = stack.enter_context(settings_of_trial(wanted, ready.target))
-            group = _memory_group(stack, cell)
-            made = self._tiotest if cell.load.program == tiotest.NAME else self._phases
-            phases, jobs, reason = made(Attempt(cell, ready, seed, seen, group))
+            group = _memory_group(stack, combination)
+            made = self._tiotest if combination.load.program == tiotest.NAME else self._phases
+            phases, jobs, reason = made(Attempt(combination, ready, seed, seen, group))
         return Record(
             **origin(self.run_id, self.plan, trial, scheduler=ready.target.leaves[0].scheduler or ""),
             provenance="measured",
@@ -135,7 +180,7 @@ class KernelSession:
             phases=tuple(phases),
             settings_seen=seen,
             environment=ready.environment,
-            load={**self._made_by(cell), "jobs": jobs, "caches": _caches(cell, group)},
+            load={**self._made_by(combination), "jobs": jobs, "caches": _caches(combination, group)},
             conditions=conditions,
             valid=reason is None,
             invalid_reason=reason,
@@ -144,13 +189,13 @@ class KernelSession:
 
     def _phases(self, attempt: Attempt) -> tuple[list[Phase], list[str], str | None]:
         """Phases of one trial, the job texts that made them, and the first cause against them."""
-        cell, ready = attempt.combination, attempt.ready
+        combination, ready = attempt.combination, attempt.ready
         phases: list[Phase] = []
         jobs: list[str] = []
         reason: str | None = None
-        for step, operation, text in self._steps(cell, ready, attempt.seed):
+        for step, operation, text in self._steps(combination, ready, attempt.seed):
             jobs.append(ready.place.by_name(text))
-            if not cell.load.direct and not memory.drop_caches():
+            if not combination.load.direct and not memory.drop_caches():
                 raise MissingError(
                     "dropping the caches before a buffered load needs root", hint="use sudo, or `direct = true`"
                 )
@@ -161,88 +206,60 @@ class KernelSession:
                 break
         return phases, jobs, reason
 
-    def _made_by(self, cell: Combination) -> dict[str, object]:
-        return {"program": tiotest.NAME} if cell.load.program == tiotest.NAME else {"fio": self.fio.version}
+    def _made_by(self, combination: Combination) -> dict[str, object]:
+        return {"program": tiotest.NAME} if combination.load.program == tiotest.NAME else {"fio": self.fio.version}
 
     def _tiotest(self, attempt: Attempt) -> tuple[list[Phase], list[str], str | None]:
         """All four phases in one call; tiotest takes no seed, so the seed orders nothing here."""
-        cell, ready, seen = attempt.combination, attempt.ready, attempt.seen
+        combination, ready = attempt.combination, attempt.ready
         assert ready.place.folder is not None
         program = tiotest.find()
-        throttled, programs = validity.throttle_count(), disk.read_program_io()
-        disk_before = disk.read_diskstats()
-        phases = tiotest.run(program, cell.load, ready.place.folder, attempt.group, self._timeout(cell))
-        moved_by_device = disk.moved(disk_before, disk.read_diskstats(), ready.target.leaf_names)
-        reason = validity.reason_against(
-            validity.Seen(
-                load=cell.load,
-                step=None,
-                result=tiotest.as_one(phases),
-                moved=disk.total(moved_by_device),
-                amplifies=ready.target.amplifies,
-                others=disk.other_programs(programs, disk.read_program_io(), {os.getpid()}),
-                settings_before=seen,
-                settings_after=seen_now(seen),
-                resync=validity.resync_running(ready.target.arrays),
-                throttled=validity.throttle_count() > throttled,
+        with _observed(attempt) as observed:
+            phases = tiotest.run(
+                program, combination.load, ready.place.folder, attempt.group, self._timeout(combination)
             )
-        )
-        command = tiotest.words(tiotest.NAME, cell.load, ready.place.shown or ready.place.folder)
-        counters = {"device_counters_of_the_call": {name: vars(each) for name, each in moved_by_device.items()}}
+        reason = observed.reason_against(tiotest.as_one(phases))
+        command = tiotest.words(tiotest.NAME, combination.load, ready.place.shown or ready.place.folder)
+        counters = {"device_counters_of_the_call": {name: each.recorded for name, each in observed.moved.items()}}
         phases[-1] = replace(phases[-1], details={**phases[-1].details, **counters})
         return phases, [" ".join(command)], reason
 
     def _steps(
-        self, cell: Combination, ready: PreparedTarget, seed: int
-    ) -> Iterator[tuple[plans.Phase | None, str | None, str]]:
-        if cell.load.job is not None:
-            job = self.user_jobs[cell.load.job]
+        self, combination: Combination, ready: PreparedSystem, seed: int
+    ) -> Iterator[tuple[plans.PlannedPhase | None, str | None, str]]:
+        if combination.load.job is not None:
+            job = self.user_jobs[combination.load.job]
             for index in range(len(job.groups)):
-                yield None, None, user_job.group_text(job, index, ready.place, seed + index, direct=cell.load.direct)
+                yield (
+                    None,
+                    None,
+                    user_job.group_text(job, index, ready.place, seed + index, direct=combination.load.direct),
+                )
             return
-        for index, step in enumerate(cell.load.phases):
-            yield step, step.operation, fio_job.phase(cell.load, step, ready.place, seed + index)
+        for index, step in enumerate(combination.load.phases):
+            yield step, step.operation, fio_job.phase(combination.load, step, ready.place, seed + index)
 
     def _phase(
-        self, attempt: Attempt, step: plans.Phase | None, operation: str | None, text: str
+        self, attempt: Attempt, step: plans.PlannedPhase | None, operation: str | None, text: str
     ) -> tuple[Phase, str | None]:
-        cell, seen, group, target = attempt.combination, attempt.seen, attempt.group, attempt.ready.target
-        throttled = validity.throttle_count()
-        programs = disk.read_program_io()
-        cpu_before, disk_before = cpu.snapshot(), disk.read_diskstats()
-        run = fio.run(
-            self.fio,
-            text,
-            self.work,
-            timeout_s=self._timeout(cell),
-            cgroup_files=(group.processes_file,) if group else (),
-            extra=("--readonly",) if fio_job.only_reads(text) else (),
-        )
-        cpu_after, disk_after = cpu.snapshot(), disk.read_diskstats()
-        if run.status != 0:
-            raise fio.failed(run, f"{cell.key} {operation or ''}".strip())
-        result = fio_result.phase(fio_result.parse(run.output)["jobs"], operation)
-        moved_by_device = disk.moved(disk_before, disk_after, target.leaf_names)
-        moved = disk.total(moved_by_device)
-        spent = cpu.between(cpu_before, cpu_after)
-        reason = validity.reason_against(
-            validity.Seen(
-                load=cell.load,
-                step=step,
-                result=result,
-                moved=moved,
-                amplifies=target.amplifies,
-                others=disk.other_programs(programs, disk.read_program_io(), {os.getpid()}),
-                settings_before=seen,
-                settings_after=seen_now(seen),
-                resync=validity.resync_running(target.arrays),
-                throttled=validity.throttle_count() > throttled,
+        combination, group = attempt.combination, attempt.group
+        with _observed(attempt) as observed:
+            run = fio.run(
+                self.fio,
+                text,
+                self.work,
+                timeout_s=self._timeout(combination),
+                cgroup_files=(group.processes_file,) if group else (),
+                extra=("--readonly",) if fio_job.only_reads(text) else (),
             )
-        )
-        return _as_phase(result, spent, moved, moved_by_device, group, windows.take(self.work)), reason
+        if run.status != 0:
+            raise fio.failed(run, f"{combination.key} {operation or ''}".strip())
+        result = fio_result.phase(fio_result.parse(run.output)["jobs"], operation)
+        reason = observed.reason_against(result, step)
+        return _as_phase(result, observed, group, windows.take(self.work)), reason
 
-    def _timeout(self, cell: Combination) -> float:
-        estimated = self.plan.trial_s[self.plan.combinations.index(cell)]
+    def _timeout(self, combination: Combination) -> float:
+        estimated = self.plan.trial_s[self.plan.combinations.index(combination)]
         return max(TIMEOUT_LEAST_S, TIMEOUT_FACTOR * estimated)
 
 
@@ -272,38 +289,37 @@ def seen_now(before: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
     return prepared_target.seen(tuple(before))
 
 
-def _memory_group(stack: ExitStack, cell: Combination) -> memory.MemoryGroup | None:
-    if cell.load.direct or cell.load.memory_limit_bytes is None:
+def _memory_group(stack: ExitStack, combination: Combination) -> memory.MemoryGroup | None:
+    if combination.load.direct or combination.load.memory_limit_bytes is None:
         return None
-    return stack.enter_context(memory.limited(cell.load.memory_limit_bytes))
+    return stack.enter_context(memory.limited(combination.load.memory_limit_bytes))
 
 
-def _caches(cell: Combination, group: memory.MemoryGroup | None) -> dict[str, object]:
+def _caches(combination: Combination, group: memory.MemoryGroup | None) -> dict[str, object]:
     """How answers from memory were excluded."""
     if group is None:
         return {"excluded_by": "direct I/O"}
     return {
         "excluded_by": f"memory limit (cgroup v{group.version}) and dropped caches",
         "memory_limit_bytes": group.limit_bytes,
-        "dropped_before_each_phase": cell.load.program != tiotest.NAME,
+        "dropped_before_each_phase": combination.load.program != tiotest.NAME,
     }
 
 
 def _as_phase(
     result: fio_result.FioPhase,
-    spent: cpu.CpuSpent,
-    moved: disk.DiskCounters,
-    by_device: dict[str, disk.DiskCounters],
+    observed: _Observed,
     group: memory.MemoryGroup | None,
     over_time: tuple[tuple[float, float], ...],
 ) -> Phase:
+    spent, moved = observed.spent, diskstats.total(observed.moved)
     kinds = spent.by_kind
     # fio's children time is the whole program; what is not its job threads is its start and its report.
     own = max(0.0, spent.children_system_s - result.submitter_system_s)
     device_bytes = (moved.read_bytes if result.read_bytes else 0) + (moved.write_bytes if result.write_bytes else 0)
     return result.as_phase(
         {
-            "device_counters": {name: vars(each) for name, each in by_device.items()},
+            "device_counters": {name: each.recorded for name, each in observed.moved.items()},
             "fio_start_and_report_system_s": own,
             "foreign_system_s": spent.foreign_system_s,
             "short_ios": result.short_ios,
@@ -347,13 +363,13 @@ def opened(
     with ExitStack() as stack:
         # A folder in memory, so that job files and results do not disturb the storage that is measured.
         home = stack.enter_context(prepared_target.work_folder(fio.work_home()))
-        ready: dict[str, PreparedTarget] = {}
+        ready: dict[str, PreparedSystem] = {}
         for name, target in targets.items():
             stack.enter_context(prepared_target.exclusively(target))
-            cells = [cell for cell in plan.combinations if cell.system == name]
-            ready[name] = PreparedTarget(
+            combinations = [combination for combination in plan.combinations if combination.system == name]
+            ready[name] = PreparedSystem(
                 target,
-                _place(stack, target, cells, program, home, destroy, say),
+                _place(stack, target, combinations, program, home, destroy, say),
                 environment.read(target, program.version),
                 {**environment.conditions(target), "others": environment.watch_others(target.leaf_names, 0.5)},
             )
@@ -361,7 +377,7 @@ def opened(
         yield KernelSession(plan, run_id, program, ready, home, say)
 
 
-def _report_disturbance(ready: PreparedTarget, say: Callable[[str], None]) -> None:
+def _report_disturbance(ready: PreparedSystem, say: Callable[[str], None]) -> None:
     others = ready.conditions["others"]
     if not others["quiet"]:
         by = f" by {', '.join(others['other_io_by'])}" if others["other_io_by"] else ""
@@ -371,23 +387,23 @@ def _report_disturbance(ready: PreparedTarget, say: Callable[[str], None]) -> No
 def _place(
     stack: ExitStack,
     target: Target,
-    cells: list[Combination],
+    combinations: list[Combination],
     program: fio.Fio,
     work: Path,
     destroy: tuple[str, ...],
     say: Say,
-) -> fio_job.Place:
-    threads, size = needs(cells)
+) -> fio_job.FioTarget:
+    threads, size = needs(combinations)
     if target.is_device:
         proof = stack.enter_context(prepared_target.claimed(target, destroy))
         # The proof leaves the first and last MiB out, so that the device proves empty again afterwards.
         share = proof.test_size_bytes // threads
         region = min(size, share - share % 2**20)
-        with_job = any(cell.load.job is not None for cell in cells)
+        with_job = any(combination.load.job is not None for combination in combinations)
         proof.uses(proof.test_size_bytes if with_job else threads * region)
         for sentence in proof.checks[-1:]:
             say(f"{proof.node} proves empty as far as it was looked at: zeros in the first and last MiB; {sentence}")
-        place = fio_job.Place(
+        place = fio_job.FioTarget(
             device=proof.path,
             shown=proof.node,
             offset_bytes=proof.test_offset_bytes,
@@ -395,17 +411,25 @@ def _place(
             whole_bytes=proof.test_size_bytes,
         )
     else:
-        jobs = [user_job.read(Path(cell.load.job)) for cell in cells if cell.load.job is not None]
+        jobs = [
+            user_job.read(Path(combination.load.job))
+            for combination in combinations
+            if combination.load.job is not None
+        ]
         # tiotest makes files of its own, beside those that fio lies out where both work.
-        sets = len({cell.load.program for cell in cells})
+        sets = len({combination.load.program for combination in combinations})
         needed = max([sets * threads * size, *(job.needs_bytes(size) for job in jobs)])
         folder = stack.enter_context(prepared_target.scratch(target, needed))
-        place = fio_job.Place(folder=folder, shown=folder.shown, region_bytes=size)
-    if any(cell.load.job is None and cell.load.program == "fio" for cell in cells):
+        place = fio_job.FioTarget(folder=folder, shown=folder.shown, region_bytes=size)
+    if any(combination.load.job is None and combination.load.program == "fio" for combination in combinations):
         what = f"files of {size / 2**20:.0f} MiB in {place.shown}" if place.folder else f"regions on {place.shown}"
         say(f"writing {threads} {what}")
         _prepare(program, fio_job.layout(place, threads), work)
-    for path in {cell.load.job for cell in cells if cell.load.job is not None} if place.folder else ():
+    for path in (
+        {combination.load.job for combination in combinations if combination.load.job is not None}
+        if place.folder
+        else ()
+    ):
         # A job that reads first would read holes, or lay its files out while it is measured.
         job = user_job.read(Path(path))
         for index in range(len(job.groups)):
@@ -419,6 +443,8 @@ def _prepare(program: fio.Fio, text: str, work: Path) -> None:
         raise fio.failed(run, "making its files")
 
 
-def needs(cells: list[Combination]) -> tuple[int, int]:
-    """(files, bytes of each) that serve every cell of a system."""
-    return max(cell.load.threads for cell in cells), max(cell.load.size_bytes for cell in cells)
+def needs(combinations: list[Combination]) -> tuple[int, int]:
+    """(files, bytes of each) that serve every combination of a system."""
+    return max(combination.load.threads for combination in combinations), max(
+        combination.load.size_bytes for combination in combinations
+    )

@@ -27,22 +27,27 @@ class Target:
 
     @property
     def is_device(self) -> bool:
+        """A block device itself, not a folder on a mounted file system."""
         return self.resolved.mount is None
 
     @property
     def mount(self) -> Mount | None:
+        """None for a block device."""
         return self.resolved.mount
 
     @property
     def leaves(self) -> tuple[BlockDevice, ...]:
+        """Physical devices at the bottom of the stack."""
         return self.resolved.leaves
 
     @property
     def leaf_names(self) -> tuple[str, ...]:
+        """Kernel names such as `sda`, in the order of `leaves`."""
         return tuple(device.name for device in self.resolved.leaves)
 
     @property
     def arrays(self) -> tuple[str, ...]:
+        """Kernel names of the md arrays, from top to bottom."""
         return tuple(device.name for device in self.resolved.chain() if device.kind == "md")
 
     @property
@@ -89,6 +94,7 @@ class Target:
         return bool(set(self.leaf_names) & {device.name for device in root.leaves})
 
     def devices_for(self, row: Factor) -> tuple[BlockDevice, ...]:
+        """Devices of the stack on which this setting takes effect; empty where it has none here."""
         return self.resolved.devices_for(row.attribute.removeprefix("queue/"))
 
     def places(self, row: Factor) -> tuple[str, ...]:

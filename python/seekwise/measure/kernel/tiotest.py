@@ -39,12 +39,12 @@ def find() -> str:
     return path
 
 
-def check(cells: Iterable[Combination]) -> None:
+def check(combinations: Iterable[Combination]) -> None:
     """UsageError for a load that tiotest cannot do."""
-    for cell in cells:
-        if cell.load.program == NAME and (reason := _cannot(cell.load)):
+    for combination in combinations:
+        if combination.load.program == NAME and (reason := _cannot(combination.load)):
             raise UsageError(
-                f"{cell.key}: tiotest {reason}",
+                f"{combination.key}: tiotest {reason}",
                 hint='it does what `profile = "tiotest"` with `direct = false` asks for',
             )
 

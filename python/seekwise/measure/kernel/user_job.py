@@ -14,7 +14,7 @@ from pathlib import Path
 
 from seekwise.errors import RefusedError, UsageError
 from seekwise.files import read_regular
-from seekwise.measure.kernel.fio_job import Place, directory, escaped
+from seekwise.measure.kernel.fio_job import FioTarget, directory, escaped
 
 JOB_BYTES_MAX = 1 << 20
 SECTIONS_MAX = 256
@@ -71,6 +71,7 @@ class UserJob:
 
     @property
     def writes(self) -> bool:
+        """True for every `rw` but `read` and `randread`: trims write, too."""
         return any(
             value is not None and value.split(":")[0].split(",")[0] not in ("read", "randread")
             for name, value in self._options()
@@ -187,7 +188,7 @@ def _range(text: str) -> list[int] | None:
 
 
 def group_text(
-    job: UserJob, index: int, place: Place, seed: int, *, direct: bool = True, create_only: bool = False
+    job: UserJob, index: int, place: FioTarget, seed: int, *, direct: bool = True, create_only: bool = False
 ) -> str:
     """One group of a user's job, placed onto the target and seeded; direct unless the job or the study says otherwise.
 
@@ -204,7 +205,7 @@ def group_text(
     return "\n".join(lines) + "\n"
 
 
-def _room(place: Place, job: UserJob, own: Lines) -> int:
+def _room(place: FioTarget, job: UserJob, own: Lines) -> int:
     """Bytes for a section. fio begins a block before the end and writes all of it: a device needs room for one more."""
     if place.whole_bytes is None:
         return place.region_bytes
@@ -216,12 +217,12 @@ def _room(place: Place, job: UserJob, own: Lines) -> int:
     return room
 
 
-def _lines(own: Lines, place: Place) -> list[str]:
+def _lines(own: Lines, place: FioTarget) -> list[str]:
     dropped = {"size"} if place.folder is not None else {"size", *DEVICE_REFUSED}
     return [name if value is None else f"{name}={value}" for name, value in own if name not in dropped]
 
 
-def _placed(place: Place, size: int) -> list[str]:
+def _placed(place: FioTarget, size: int) -> list[str]:
     if place.folder is not None:
         return [
             f"directory={directory(place.folder)}",

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from seekwise.measure.kernel.disk import DiskCounters, Program
+from seekwise.linux.diskstats import DiskCounters
 from seekwise.measure.kernel.fio_result import FioPhase
-from seekwise.workload.study.plan import Load, Phase
+from seekwise.measure.kernel.programs import ForeignProgram
+from seekwise.workload.study.plan import Load, PlannedPhase
 
 # Bytes that the devices must have moved for every byte asked. Direct: all, but for rounding at the borders of the phase.
 # Buffered: random positions with replacement hit a page twice now and then, and neighbours are written together.
@@ -21,23 +22,23 @@ DEPTH_SHARE_PERCENT = 50.0
 
 
 @dataclass(frozen=True)
-class Seen:
+class PhaseObservation:
     """What was observed around one phase."""
 
     load: Load
-    step: Phase | None
+    step: PlannedPhase | None
     result: FioPhase
     moved: DiskCounters
     amplifies: bool
     """Arrays with redundancy below: the devices rightly move more than was asked."""
-    others: list[Program]
+    others: list[ForeignProgram]
     settings_before: dict[str, dict[str, str]]
     settings_after: dict[str, dict[str, str]]
     resync: str | None
     throttled: bool
 
 
-def reason_against(seen: Seen) -> str | None:
+def reason_against(seen: PhaseObservation) -> str | None:
     """The first cause that spoils the phase, or None."""
     for check in (_error, _short, _settings, _resync, _throttled, _cache, _foreign, _depth):
         found = check(seen)
@@ -46,7 +47,7 @@ def reason_against(seen: Seen) -> str | None:
     return None
 
 
-def _error(seen: Seen) -> str | None:
+def _error(seen: PhaseObservation) -> str | None:
     if seen.result.errors:
         import os
 
@@ -56,14 +57,14 @@ def _error(seen: Seen) -> str | None:
     return None
 
 
-def _short(seen: Seen) -> str | None:
+def _short(seen: PhaseObservation) -> str | None:
     asked = seen.step.runtime_s if seen.step else None
     if asked is None or seen.result.elapsed_s >= asked * RUNTIME_SHARE - 0.001:
         return None
     return f"short run: {seen.result.elapsed_s:.3f} s of {asked:.3f} s"
 
 
-def _settings(seen: Seen) -> str | None:
+def _settings(seen: PhaseObservation) -> str | None:
     for device, before in seen.settings_before.items():
         after = seen.settings_after.get(device, {})
         for attribute, value in before.items():
@@ -72,15 +73,15 @@ def _settings(seen: Seen) -> str | None:
     return None
 
 
-def _resync(seen: Seen) -> str | None:
+def _resync(seen: PhaseObservation) -> str | None:
     return seen.resync
 
 
-def _throttled(seen: Seen) -> str | None:
+def _throttled(seen: PhaseObservation) -> str | None:
     return "the processor was throttled by its temperature" if seen.throttled else None
 
 
-def _cache(seen: Seen) -> str | None:
+def _cache(seen: PhaseObservation) -> str | None:
     least = DEVICE_SHARE_DIRECT if seen.load.direct else DEVICE_SHARE_BUFFERED
     for what, asked, done in (
         ("read", seen.result.read_bytes, seen.moved.read_bytes),
@@ -91,7 +92,7 @@ def _cache(seen: Seen) -> str | None:
     return None
 
 
-def _foreign(seen: Seen) -> str | None:
+def _foreign(seen: PhaseObservation) -> str | None:
     asked = seen.result.bytes
     reads_more = seen.moved.read_bytes - seen.result.read_bytes
     writes_more = seen.moved.write_bytes - seen.result.write_bytes
@@ -109,7 +110,7 @@ def _foreign(seen: Seen) -> str | None:
     return f"another program used the disk: {foreign / 1e6:.1f} MB in addition to {asked / 1e6:.1f} MB of the load{by}"
 
 
-def _depth(seen: Seen) -> str | None:
+def _depth(seen: PhaseObservation) -> str | None:
     if seen.load.iodepth == 1 or not seen.result.depth_share:
         return None
     # fio reports levels 1, 2, 4, … 32, >=64; a depth of 24 is reached in level 16.

@@ -24,16 +24,16 @@ def job_lines(runtime_s: float | None) -> list[str]:
 
 def take(folder: Path) -> tuple[tuple[float, float], ...]:
     """(bytes/s, mean access time in ns) per window, and removes the logs; empty if there are none."""
-    rates = _by_window(folder / f"{NAME}_bw.log")
+    throughputs = _by_window(folder / f"{NAME}_bw.log")
     times = _by_window(folder / f"{NAME}_lat.log")
     for kind in ("bw", "lat", "clat", "slat", "iops"):
         (folder / f"{NAME}_{kind}.log").unlink(missing_ok=True)
     # A window that not every job reached is the end of the phase.
-    jobs = max((len(values) for values in rates.values()), default=0)
+    jobs = max((len(values) for values in throughputs.values()), default=0)
     return tuple(
-        (sum(rates[window]) * 1024.0, sum(times[window]) / len(times[window]))
-        for window in sorted(rates.keys() & times.keys())
-        if len(rates[window]) == jobs
+        (sum(throughputs[window]) * 1024.0, sum(times[window]) / len(times[window]))
+        for window in sorted(throughputs.keys() & times.keys())
+        if len(throughputs[window]) == jobs
     )
 
 

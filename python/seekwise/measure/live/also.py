@@ -44,7 +44,7 @@ SYSTEM_WIDE = "acts on the whole machine, all of its drives and programs; restor
 
 
 @dataclass(frozen=True)
-class Space:
+class ExtraLevels:
     """Values to try beside each scheduler. `combinations`: of all of them, had each been tried with each."""
 
     levels: tuple[Candidate, ...]
@@ -85,7 +85,7 @@ def _dirty_limits(root: Path = Path("/")) -> dict[str, tuple[int, ...]]:
     return {name: values for name, values in found.items() if values}
 
 
-def space(target: Target, areas: Iterable[str]) -> Space:
+def space(target: Target, areas: Iterable[str]) -> ExtraLevels:
     """What these areas hold for the drives below this target; UsageError when that is nothing."""
     areas = tuple(areas)
     notes, shared = [], {}
@@ -108,7 +108,7 @@ def space(target: Target, areas: Iterable[str]) -> Space:
         combinations += math.prod(len(values) + 1 for values in values_by_name.values())
     if not found:
         raise UsageError("none of what --also names is there to change", hint="; ".join(notes) or None)
-    return Space(tuple(found), combinations, tuple(notes))
+    return ExtraLevels(tuple(found), combinations, tuple(notes))
 
 
 def combined(target: Target, scheduler: str, levels: dict[str, Value]) -> Candidate:

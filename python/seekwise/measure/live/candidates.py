@@ -6,14 +6,15 @@ The values in force are always a candidate. A setting that a load cannot feel is
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from seekwise import suggestion
 from seekwise.control import attributes, settings, sysfs
 from seekwise.errors import UsageError
 from seekwise.measure.kernel.target import Target
-from seekwise.workload.live_plan import Candidate
+from seekwise.workload.live_plan import Candidate, Changes
 from seekwise.workload.study.factors import FACTORS, Factor, Value, factor
 
 AGAIN = " (again)"
@@ -29,13 +30,16 @@ class Candidates:
 
     @property
     def in_force(self) -> Candidate:
+        """The setting that the machine had before the run."""
         return next(each for each in self.all if each.in_force)
 
     @property
     def labels(self) -> tuple[str, ...]:
+        """In the order of `all`: the one in force comes first."""
         return tuple(each.label for each in self.all)
 
     def of(self, label: str) -> Candidate:
+        """By label; an unknown one is a StopIteration, since labels come from here."""
         return next(each for each in self.all if each.label == label)
 
 
@@ -71,6 +75,26 @@ def of_schedulers(target: Target, *, again: bool = False) -> Candidates:
     return of_factors(target, {"scheduler": list(offered_schedulers(target))}, again=again)
 
 
+def product(
+    wanted: Mapping[str, Sequence[Value]],
+    current: Mapping[str, Value],
+    changes: Callable[[dict[str, Value]], Changes] = lambda _: {},
+) -> list[Candidate]:
+    """Every combination of these values and, before them, what is in force. `changes`: what sets a combination."""
+    found: list[Candidate] = []
+    for combination in itertools.product(*wanted.values()):
+        values = dict(zip(wanted, combination, strict=True))
+        label = label_of(values)
+        first = not any(each.label == label for each in found)
+        in_force = first and all(str(value) == str(current.get(name)) for name, value in values.items())
+        while any(each.label == label for each in found):
+            label += AGAIN
+        found.append(Candidate(label, values, {} if in_force else changes(values), in_force))
+    if not any(each.in_force for each in found):
+        found.insert(0, Candidate(label_of(current) if current else "as it is", dict(current), {}, True))
+    return sorted(found, key=lambda each: not each.in_force)
+
+
 def of_factors(target: Target, wanted: Mapping[str, Sequence[Value]], *, again: bool = False) -> Candidates:
     """The product of these values, the configuration in force added if it is not among them.
 
@@ -78,26 +102,13 @@ def of_factors(target: Target, wanted: Mapping[str, Sequence[Value]], *, again: 
     """
     for name in wanted:
         _check_name(name, target)
-    names = list(wanted)
-    current = in_force_values(target, names)
-    found: list[Candidate] = []
-    notes: list[str] = []
-    for combination in itertools.product(*wanted.values()):
-        values = dict(zip(names, combination, strict=True))
-        label = label_of(values)
-        first = not any(each.label == label for each in found)
-        in_force = first and all(str(values[name]) == str(current.get(name)) for name in names)
-        while any(each.label == label for each in found):
-            label += AGAIN
-        found.append(Candidate(label, values, {} if in_force else target.changes(values), in_force))
-    if not any(each.in_force for each in found):
-        found.insert(0, Candidate(label_of(current) if current else "as it is", dict(current), {}, True))
-        if wanted:
-            notes.append(f"{label_of(current)} is in force and takes part as well")
-    now = next(each for each in found if each.in_force)
+    current = in_force_values(target, list(wanted))
+    found = product(wanted, current, target.changes)
+    now, notes = found[0], []
+    if wanted and len(found) > math.prod(map(len, wanted.values())):
+        notes.append(f"{label_of(current)} is in force and takes part as well")
     if again:
         found.append(Candidate(now.label + AGAIN, now.values, target.changes(now.values)))
-    found.sort(key=lambda each: not each.in_force)
     if len(found) < 2:
         raise UsageError(
             f"only {now.label} can be measured: there is nothing to compare it with",

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from seekwise.control import child, scratch
 from seekwise.control.switching import switching
-from seekwise.errors import SeekwiseError, UsageError
+from seekwise.errors import UsageError
 from seekwise.judge.decision.records import Decided
 from seekwise.measure.kernel import environment, fio, memory, prepared_target
 from seekwise.measure.kernel.target import Target
 from seekwise.measure.live import prepare, progress, race, staged, traced
-from seekwise.measure.live.session import Session, Watch
+from seekwise.measure.live.session import LiveSession, RunListener
 from seekwise.store.database import Run, Store
 from seekwise.workload.live_plan import LivePlan
 from seekwise.workload.study.quantity import time_text
@@ -42,7 +42,13 @@ def check_budget(budget_s: float, candidates: int, *, staged_too: bool = False) 
 
 
 def carry_out(
-    store: Store, run: Run, plan: LivePlan, target: Target, watch: Watch, began_s: float, destroy: tuple[str, ...] = ()
+    store: Store,
+    run: Run,
+    plan: LivePlan,
+    target: Target,
+    watch: RunListener,
+    began_s: float,
+    destroy: tuple[str, ...] = (),
 ) -> Decided:
     """Measures until everything is decided or the budget is used. `began_s`: monotonic time from which the budget counts.
 
@@ -50,33 +56,24 @@ def carry_out(
     """
     program = fio.find() if needs_fio(plan.uses) else None
     deadline_s = began_s + plan.budget_s - END_S - traced.reserved_s(plan)
-    known = False
-    try:
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(child.watched())
-            stack.enter_context(prepared_target.exclusively(target))
-            home = stack.enter_context(prepared_target.work_folder(fio.work_home()))
-            place = _prepared(stack, store, run, plan, target, watch, deadline_s, destroy)
-            known = True
-            if place.stores and memory.controller() is None:
-                watch.say(BUFFERED_FALLBACK)
-            switch = stack.enter_context(switching([each.changes for each in plan.candidates + plan.levels]))
-            seen = environment.read(target, program.version if program else "")
-            if place.data_set_bytes:
-                seen["program_data_bytes"] = place.data_set_bytes
-            session = Session(store, run, plan, target, watch, program, place, switch, home, seen, deadline_s)
-            found = staged.measure(session) if plan.levels else _raced(session)
-            traced.measure(session, found)
-    except BaseException as error:
-        if known:
-            with contextlib.suppress(SeekwiseError):
-                store.end_run(run.run_id, ending(error))
-        raise
-    store.end_run(run.run_id, "complete")
+    with store.ending(run.run_id), contextlib.ExitStack() as stack:
+        stack.enter_context(child.watched())
+        stack.enter_context(prepared_target.exclusively(target))
+        home = stack.enter_context(prepared_target.work_folder(fio.work_home()))
+        place = _prepared(stack, store, run, plan, target, watch, deadline_s, destroy)
+        if place.stores and memory.controller() is None:
+            watch.say(BUFFERED_FALLBACK)
+        switch = stack.enter_context(switching([each.changes for each in plan.candidates + plan.levels]))
+        seen = environment.read(target, program.version if program else "")
+        if place.data_set_bytes:
+            seen["program_data_bytes"] = place.data_set_bytes
+        session = LiveSession(store, run, plan, target, watch, program, place, switch, home, seen, deadline_s)
+        found = staged.measure(session) if plan.levels else _raced(session)
+        traced.measure(session, found)
     return found
 
 
-def _raced(session: Session) -> Decided:
+def _raced(session: LiveSession) -> Decided:
     states = race.states_of(session)
     race.first_pass(session, states, session.left_s * progress.FIRST_PASS_SHARE)
     return race.to_the_end(session, states)
@@ -88,7 +85,7 @@ def _prepared(
     run: Run,
     plan: LivePlan,
     target: Target,
-    watch: Watch,
+    watch: RunListener,
     deadline_s: float,
     destroy: tuple[str, ...],
 ) -> prepare.PreparedTarget:
@@ -101,10 +98,3 @@ def _prepared(
     folder = stack.enter_context(scratch.scratch(target.path, prepare.least_bytes(plan.uses)))
     store.add_run(run)
     return prepare.laid_out(Path(folder), plan.uses, left, watch.laying_out)
-
-
-def ending(error: BaseException) -> str:
-    """How a run that ended so is written down."""
-    if isinstance(error, KeyboardInterrupt):
-        return "interrupted"
-    return f"failed: {error.message if isinstance(error, SeekwiseError) else error!r}"

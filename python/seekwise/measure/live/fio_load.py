@@ -10,7 +10,8 @@ from pathlib import Path
 
 from seekwise.control import child
 from seekwise.errors import SeekwiseError
-from seekwise.measure.kernel import disk, fio
+from seekwise.linux import diskstats
+from seekwise.measure.kernel import fio
 from seekwise.measure.live import logs
 
 START_TIMEOUT_S = 20.0
@@ -35,6 +36,7 @@ class FioLoad:
 
     @contextlib.contextmanager
     def started(self, work: Path, leaves: tuple[str, ...], cgroup_files: Sequence[Path]) -> Iterator[RunningFio]:
+        """Removes old logs in `work`, then starts fio there, in the given control groups. Raises MissingError (exit status 4) without fio."""
         program = self.program or fio.find()
         for old in work.glob("*.log"):
             old.unlink()
@@ -48,12 +50,13 @@ class FioLoad:
             yield RunningFio(running, leaves, output, errors)
 
     def operations(self, work: Path) -> dict[str, logs.Operations]:
+        """{job: its operations}, read from the log files in `work` once fio has ended."""
         files = logs.in_folder(work)
         return {job: logs.read(files, prefixes) for job, prefixes in self.logs.items()}
 
 
 class RunningFio:
-    def __init__(self, running: child.Load, leaves: tuple[str, ...], output: Path, errors: Path) -> None:
+    def __init__(self, running: child.ChildProgram, leaves: tuple[str, ...], output: Path, errors: Path) -> None:
         self._running = running
         self._leaves = leaves
         self._output = output
@@ -61,29 +64,31 @@ class RunningFio:
 
     def wait_running(self) -> None:
         """Returns when the devices moved something since, and the last thread has had time to start."""
-        before = disk.total(disk.moved({}, disk.read_diskstats(), self._leaves))
+        before = diskstats.total(diskstats.moved({}, diskstats.read(), self._leaves)).ios
         end = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < end:
             status = self._running.wait(POLL_S)
             if status is not None:
                 said = self._errors.read_text(errors="replace")
                 raise SeekwiseError(f"fio ended with status {status}: {' '.join(said.split())[:300]}", hint(said))
-            now = disk.total(disk.moved({}, disk.read_diskstats(), self._leaves))
-            if now.reads + now.writes > before.reads + before.writes + 20:
+            if diskstats.total(diskstats.moved({}, diskstats.read(), self._leaves)).ios > before + 20:
                 break
         else:
             raise SeekwiseError(f"the load did not start within {START_TIMEOUT_S:g} s", hint="is the device stuck?")
         self._running.wait(LEAD_IN_S)
 
     def period(self, seconds: float, patience_s: float) -> float:
+        """Returns early when fio ends; 0.0, since requests flow all the time and there is no lead."""
         self._running.wait(seconds)
         return 0.0
 
     def ended(self) -> str | None:
+        """fio's own message or its exit status; None while it runs."""
         status = self._running.poll()
         return None if status is None else self._said() or f"fio ended with status {status}"
 
     def finish(self) -> str | None:
+        """Sends the signal and waits a minute for the logs; then kills fio and raises SeekwiseError (exit status 1). None: it ended in order."""
         self._running.terminate(patient=True)
         status = self._running.wait(END_TIMEOUT_S)
         if status is None:

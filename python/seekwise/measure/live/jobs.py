@@ -11,7 +11,7 @@ from pathlib import Path
 from seekwise.measure.kernel import fio, fio_job, user_job
 from seekwise.measure.live import team_load
 from seekwise.measure.live.fio_load import FioLoad
-from seekwise.measure.live.loads import Load, Several
+from seekwise.measure.live.loads import Several, UseLoad
 from seekwise.measure.live.prepare import PART_BYTES, PreparedTarget
 from seekwise.workload.study.uses import Job, Use
 
@@ -27,7 +27,7 @@ FIO_PATTERN = {
 
 def of_use(
     use: Use, prepared: PreparedTarget, seed: int, runtime_s: float, program: fio.Fio | None = None, count: int = 1
-) -> Load:
+) -> UseLoad:
     """The load of a use for a time; it can be ended before. `program`: the fio to run; `count`: units of programs per period where they are long."""
     programs = None
     if prepared.programs is not None and prepared.own is not None:

@@ -93,6 +93,7 @@ class Sampler:
 
     @property
     def dropped(self) -> int:
+        """Events that the kernel's buffers had no room for; their requests are missing from the sample."""
         return self._instance.dropped()
 
 

@@ -39,7 +39,7 @@ class Running(Protocol):
         ...
 
 
-class Load(Protocol):
+class UseLoad(Protocol):
     """What a use asks for, on a target that is prepared."""
 
     text: str
@@ -49,7 +49,9 @@ class Load(Protocol):
 
     def started(
         self, work: Path, leaves: tuple[str, ...], cgroup_files: Sequence[Path]
-    ) -> AbstractContextManager[Running]: ...
+    ) -> AbstractContextManager[Running]:
+        """Started in `work`, ended on leaving. `leaves`: kernel names of the drives; `cgroup_files`: `cgroup.procs` of the groups to join."""
+        ...
 
     def operations(self, work: Path) -> dict[str, logs.Operations]:
         """Of each job, once it has ended."""
@@ -60,18 +62,21 @@ class Load(Protocol):
 class Several:
     """Loads of several kinds at once; the last one leads, which is the one with the foreground's units."""
 
-    loads: tuple[Load, ...]
+    loads: tuple[UseLoad, ...]
 
     @property
     def text(self) -> str:
+        """The texts of all loads, joined by line ends."""
         return "\n".join(each.text for each in self.loads)
 
     @property
     def buffered(self) -> bool:
+        """True if any of the loads needs a limit on its memory."""
         return any(each.buffered for each in self.loads)
 
     @contextlib.contextmanager
     def started(self, work: Path, leaves: tuple[str, ...], cgroup_files: Sequence[Path]) -> Iterator[Running]:
+        """Only buffered loads join the control groups."""
         with ExitStack() as stack:
             yield _Together(
                 [
@@ -81,6 +86,7 @@ class Several:
             )
 
     def operations(self, work: Path) -> dict[str, logs.Operations]:
+        """Job names are unique within a use, so the loads' results are joined."""
         return {name: each for load in self.loads for name, each in load.operations(work).items()}
 
 

@@ -36,6 +36,7 @@ class Operations:
 
     @property
     def start_s(self) -> Array:
+        """Seconds since 1970, shape (operations,); not sorted, since the ends are."""
         return self.end_s - self.latency_ns / 1e9
 
 
@@ -143,7 +144,7 @@ def profile(operations: Operations, start_s: float, end_s: float, bin_s: float) 
     return (moved / bin_s).tolist(), mean.tolist()
 
 
-def per_process_rates(operations: Operations, start_s: float, end_s: float, processes: int) -> list[float]:
+def per_process_throughputs(operations: Operations, start_s: float, end_s: float, processes: int) -> list[float]:
     """Bytes per second of each process: how evenly equal jobs are served."""
     low, high = np.searchsorted(operations.end_s, [start_s, end_s])
     moved = np.bincount(operations.process[low:high], weights=operations.bytes[low:high], minlength=processes)

@@ -17,7 +17,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 from seekwise.control import child
@@ -25,8 +24,8 @@ from seekwise.control.switching import switching
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.judge.decision.records import decided
 from seekwise.linux import page_cache
-from seekwise.measure.live import passive
-from seekwise.measure.live.session import Watch
+from seekwise.measure.live import record, stretch
+from seekwise.measure.live.session import RunListener
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.workload.live_plan import Candidate, LivePlan
 from seekwise.workload.study.quantity import bytes_text, time_text
@@ -61,11 +60,13 @@ class Command:
 
     @property
     def shown(self) -> str:
+        """As typed, cut to 60 characters."""
         text = shlex.join(self.words)
         return text if len(text) <= TITLE_LONGEST else f"{text[: TITLE_LONGEST - 1]}…"
 
     @property
     def less_is_better(self) -> bool:
+        """True for the command's own time, and for a metric given as `less:…`."""
         return self.metric is None or self.metric.startswith(LESS)
 
     def use(self) -> Use:
@@ -84,7 +85,7 @@ class CommandFailed(SeekwiseError):
 
 
 @dataclass
-class Found:
+class CommandResult:
     """What the runs brought. `said`: sentences that belong to the answer."""
 
     records: list[Record] = field(default_factory=list)
@@ -93,7 +94,7 @@ class Found:
 
 
 @dataclass
-class Runs:
+class CommandRuns:
     """The runs of one command while they are made. `keep` stores a record at once: a run of hours outlives `kill -9`."""
 
     plan: LivePlan
@@ -101,8 +102,8 @@ class Runs:
     command: Command
     switch: switching
     deadline_s: float
-    found: Found
-    watch: Watch
+    found: CommandResult
+    watch: RunListener
     keep: Callable[[Record], None]
     pattern: re.Pattern[str] | None = None
     origin_s: float = field(default_factory=time.time)
@@ -111,6 +112,7 @@ class Runs:
 
     @property
     def left_s(self) -> float:
+        """Seconds of the budget; negative once it is over."""
         return self.deadline_s - time.monotonic()
 
 
@@ -120,12 +122,12 @@ def measure(
     switch: switching,
     command: Command,
     deadline_s: float,
-    found: Found,
-    watch: Watch,
+    found: CommandResult,
+    watch: RunListener,
     keep: Callable[[Record], None],
 ) -> None:
     """Runs the command until the deadline (monotonic). However it ends, `found` has what was seen."""
-    runs = Runs(plan, run_id, command, switch, deadline_s, found, watch, keep, pattern_of(command.metric))
+    runs = CommandRuns(plan, run_id, command, switch, deadline_s, found, watch, keep, pattern_of(command.metric))
     turns = Order(plan.seed)
     by_label = {each.label: each for each in plan.candidates}
     longest = _first(runs)
@@ -143,7 +145,7 @@ def measure(
             watch.standing(list(decided(found.records, plan, final=False).judged))
 
 
-def _first(runs: Runs) -> float:
+def _first(runs: CommandRuns) -> float:
     """Seconds of a run under the setting in force, which does not count; UsageError when the budget has no room for enough of them."""
     settings = len(runs.plan.candidates)
     whole = runs.left_s
@@ -181,7 +183,7 @@ def _budget_text(run_s: float, settings: int) -> str:
     return f"--budget {minutes:.0f}m" if minutes >= 10 else f"--budget {60 * minutes:.0f}s"
 
 
-def _one(runs: Runs, candidate: Candidate, turn: int) -> bool:
+def _one(runs: CommandRuns, candidate: Candidate, turn: int) -> bool:
     """One run that counts; False when time was up before it ended."""
 
     def tell(_: float) -> None:
@@ -193,14 +195,16 @@ def _one(runs: Runs, candidate: Candidate, turn: int) -> bool:
     if elapsed is None:
         return False
     value = elapsed if runs.pattern is None else number_of(runs.pattern, text)
-    record = _record(runs, candidate, turn, began, elapsed, value)
-    runs.found.records.append(record)
-    runs.keep(record)
+    made = _record(runs, candidate, turn, began, elapsed, value)
+    runs.found.records.append(made)
+    runs.keep(made)
     runs.number += 1
     return True
 
 
-def _run(runs: Runs, candidate: Candidate, where: str, tell: Callable[[float], None]) -> tuple[float | None, str]:
+def _run(
+    runs: CommandRuns, candidate: Candidate, where: str, tell: Callable[[float], None]
+) -> tuple[float | None, str]:
     """(seconds, output); seconds None when the budget ended first."""
     command, end_s = runs.command, runs.deadline_s + GRACE_S
     tell(0.0)
@@ -210,7 +214,7 @@ def _run(runs: Runs, candidate: Candidate, where: str, tell: Callable[[float], N
         page_cache.write_back(Path(runs.plan.target))
         if command.cold is not None:
             runs.found.evicted = _cold(command.cold)
-        runs.switched_s = passive.put(runs.switch, candidate)
+        runs.switched_s = stretch.put(runs.switch, candidate)
         status, elapsed, text = _timed(command.words, end_s, tell)
     finally:
         if command.conclude is not None:
@@ -353,7 +357,7 @@ def number_of(pattern: re.Pattern[str], text: str) -> float:
     return value
 
 
-def _record(runs: Runs, candidate: Candidate, turn: int, began: float, elapsed: float, value: float) -> Record:
+def _record(runs: CommandRuns, candidate: Candidate, turn: int, began: float, elapsed: float, value: float) -> Record:
     # One run is one operation: its time is the latency. A number that it prints takes that place, in the unit in which times are shown.
     mean_ns = value * (1e9 if runs.pattern is None else 1e6)
     phase = Phase(
@@ -369,24 +373,18 @@ def _record(runs: Runs, candidate: Candidate, turn: int, began: float, elapsed: 
     )
     evicted = runs.found.evicted
     cold = {} if evicted is None else {"evicted_bytes": evicted.bytes, "kept_bytes": evicted.kept_bytes}
-    return Record(
-        run_id=runs.run_id,
-        trial=runs.number,
-        repetition=turn,
-        combination="use=command",
-        setting=candidate.label,
-        factors={**candidate.values, "use": "command"},
-        provenance="measured",
+    return record.made(
+        runs.run_id,
+        runs.number,
+        turn,
+        "command",
+        candidate,
+        (phase,),
         seed=runs.plan.seed,
-        started_at=datetime.fromtimestamp(began, UTC).isoformat(timespec="milliseconds"),
-        phases=(phase,),
+        start_s=began - runs.origin_s,
+        length_s=time.time() - began,
+        began_s=began,
+        switch_s=runs.switched_s,
+        conditions=cold,
         load={"what": "a command of the user's"},
-        conditions={
-            "stretch": 0,
-            "start_s": round(began - runs.origin_s, 3),
-            "length_s": round(time.time() - began, 3),
-            "cut_s": 0.0,
-            "switch_s": round(runs.switched_s, 4),
-            **cold,
-        },
     )

@@ -8,13 +8,11 @@ uneven load is said to be one. A guard ends a period at once when requests take 
 from __future__ import annotations
 
 import itertools
-import re
+import math
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +20,11 @@ from numpy.typing import NDArray
 from seekwise.control.switching import switching
 from seekwise.judge.decision.found_load import FOUND
 from seekwise.judge.decision.periods import histogram, upper_bound_ns
-from seekwise.measure.live import carry, latencies
+from seekwise.linux import diskstats
+from seekwise.linux.diskstats import DiskCounters
+from seekwise.linux.facts import io_pressure_s
+from seekwise.linux.tree import open_tree
+from seekwise.measure.live import carry, latencies, record, stretch
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.workload.live_plan import Candidate, LivePlan
 from seekwise.workload.study.rounds import Order
@@ -46,17 +48,19 @@ def load_use(*, percentiles: bool) -> Use:
 
 @dataclass(frozen=True)
 class Sample:
-    """Counters of the drives together, at one instant."""
+    """Counters of the drives together, at one instant; discards and flushes count for nothing here."""
 
     at_s: float
-    ops: int
-    bytes: int
-    wait_ms: int
-    in_flight: int
+    done: DiskCounters
+
+    @property
+    def wait_ms(self) -> int:
+        """Of all reads and writes that have ended."""
+        return self.done.read_ms + self.done.write_ms
 
 
 @dataclass
-class Found:
+class LiveLoadResult:
     """What a run under a live load brought."""
 
     records: list[Record] = field(default_factory=list)
@@ -64,18 +68,9 @@ class Found:
     guard_events: dict[str, int] = field(default_factory=dict)
 
 
-def sample(leaves: tuple[str, ...], root: Path = Path("/")) -> Sample:
-    """Reads and writes of all drives; discards and flushes are left out."""
-    ops = moved = wait = flying = 0
-    for line in (root / "proc/diskstats").read_text().splitlines():
-        words = line.split()
-        if words[2] in leaves:
-            numbers = [int(word) for word in words[3:14]]
-            ops += numbers[0] + numbers[4]
-            moved += 512 * (numbers[2] + numbers[6])
-            wait += numbers[3] + numbers[7]
-            flying += numbers[8]
-    return Sample(time.time(), ops, moved, wait, flying)
+def sample(leaves: tuple[str, ...]) -> Sample:
+    """Of all these drives, now."""
+    return Sample(time.time(), diskstats.total(diskstats.moved({}, diskstats.read(), leaves)))
 
 
 def requests_per_s(leaves: tuple[str, ...]) -> float:
@@ -83,7 +78,7 @@ def requests_per_s(leaves: tuple[str, ...]) -> float:
     before = sample(leaves)
     time.sleep(RATE_LOOK_S)
     after = sample(leaves)
-    return (after.ops - before.ops) / max(after.at_s - before.at_s, 1e-6)
+    return (after.done.ios - before.done.ios) / max(after.at_s - before.at_s, 1e-6)
 
 
 RATE_LOOK_S = 0.5
@@ -114,7 +109,7 @@ def under_load(
     run_id: str,
     switch: switching,
     deadline_s: float,
-    found: Found,
+    found: LiveLoadResult,
     *,
     guard: float | None = None,
     sampler: latencies.Sampler | None = None,
@@ -142,7 +137,7 @@ def _switch_on(
     plan: LivePlan,
     switch: switching,
     deadline_s: float,
-    found: Found,
+    found: LiveLoadResult,
     spans: list[Span],
     guard: float | None,
     sampler: latencies.Sampler | None,
@@ -156,15 +151,15 @@ def _switch_on(
     number = 0
     while time.monotonic() + length * len(names) <= deadline_s or number == 0:
         for label in turns.round(names):
-            took = put(switch, by_label[label])
+            took = stretch.put(switch, by_label[label])
             tell(label, max(0.0, deadline_s - time.monotonic()))
-            limit = guard * statistics.median(baseline) if guard is not None and len(baseline) >= 2 else None
-            waited = _pressure_us()
-            samples, stopped = _watch(plan.leaves, length, limit)
+            usual_ms = statistics.median(baseline) if guard is not None and len(baseline) >= 2 else None
+            waited = io_pressure_s(open_tree("/"))
+            samples, stopped = _watch(plan.leaves, length, usual_ms, guard or math.inf)
             ends, waits = sampler.taken() if sampler is not None else (NOTHING, NOTHING)
             spans.append(Span(label, number, took, samples, ends, waits, _pressure(waited, samples)))
             if stopped:
-                put(switch, plan.in_force)
+                stretch.put(switch, plan.in_force)
                 turns.interrupted()
                 found.guard_events[label] = found.guard_events.get(label, 0) + 1
                 found.said.append(
@@ -181,63 +176,48 @@ def _switch_on(
 
 
 NOTHING = np.zeros(0)
-PRESSURE = Path("/proc/pressure/io")
 
 
-def _pressure_us() -> int | None:
-    """Microseconds in which some task waited for I/O since boot (Linux Documentation/accounting/psi.rst); None without PSI."""
-    try:
-        match = re.search(r"^some .*total=(\d+)", PRESSURE.read_text(), re.MULTILINE)
-    except OSError:
+def _pressure(before_s: float | None, samples: list[Sample]) -> float | None:
+    now_s = io_pressure_s(open_tree("/"))
+    if before_s is None or now_s is None:
         return None
-    return int(match[1]) if match else None
+    return min(1.0, (now_s - before_s) / max(samples[-1].at_s - samples[0].at_s, 1e-6))
 
 
-def _pressure(before_us: int | None, samples: list[Sample]) -> float | None:
-    now = _pressure_us()
-    if before_us is None or now is None:
-        return None
-    return min(1.0, (now - before_us) / 1e6 / max(samples[-1].at_s - samples[0].at_s, 1e-6))
-
-
-def put(switch: switching, candidate: Candidate) -> float:
-    """Switches to a setting, or back to what was in force; seconds that it took."""
-    return switch.to_original() if candidate.in_force else switch.to(candidate.changes)
-
-
-def _watch(leaves: tuple[str, ...], seconds: float, limit_ms: float | None) -> tuple[list[Sample], float]:
-    """(samples, factor at which the guard ended the period or 0)."""
+def _watch(leaves: tuple[str, ...], seconds: float, usual_ms: float | None, guard: float) -> tuple[list[Sample], float]:
+    """(samples, how many times the usual wait it was when the guard ended the period, or 0)."""
     samples = [sample(leaves)]
     end = time.monotonic() + seconds
     window = max(2, round(GUARD_WINDOW_S / SAMPLE_S))
     while (left := end - time.monotonic()) > 0:
         time.sleep(min(SAMPLE_S, left))
         samples.append(sample(leaves))
-        if limit_ms is not None and len(samples) > window:
+        if usual_ms is not None and len(samples) > window:
             first, last = samples[-1 - window], samples[-1]
-            ops, wait = last.ops - first.ops, last.wait_ms - first.wait_ms
+            ops, wait = last.done.ios - first.done.ios, last.wait_ms - first.wait_ms
             mean = wait / ops if ops >= GUARD_OPS_MIN else 0.0
             # Nothing ends while requests wait: their age is at least the window.
-            if ops < GUARD_OPS_MIN and min(each.in_flight for each in samples[-window:]) > 0:
+            if ops < GUARD_OPS_MIN and min(each.done.in_flight for each in samples[-window:]) > 0:
                 mean = 1e3 * GUARD_WINDOW_S
-            if mean > limit_ms:
-                return samples, mean / max(limit_ms, 1e-9)
+            if mean > guard * usual_ms:
+                return samples, mean / usual_ms
     return samples, 0.0
 
 
 def _mean_wait_ms(samples: list[Sample]) -> float | None:
-    ops = samples[-1].ops - samples[0].ops
+    ops = samples[-1].done.ios - samples[0].done.ios
     return max(0.02, (samples[-1].wait_ms - samples[0].wait_ms) / ops) if ops >= GUARD_OPS_MIN else None
 
 
 def _profile(samples: list[Sample]) -> list[float]:
     """Bytes per second in bins of `carry.BIN_S`: each sample interval stands for the bins it covers."""
     repeat = max(1, round(SAMPLE_S / carry.BIN_S))
-    rates = [
-        (after.bytes - before.bytes) / max(after.at_s - before.at_s, 1e-6)
+    throughputs = [
+        (after.done.bytes - before.done.bytes) / max(after.at_s - before.at_s, 1e-6)
         for before, after in itertools.pairwise(samples)
     ]
-    return [rate for rate in rates for _ in range(repeat)]
+    return [throughput for throughput in throughputs for _ in range(repeat)]
 
 
 def _record(
@@ -249,7 +229,7 @@ def _record(
     cut = min(cut, carry.CUT_SHARE_MAX * length)
     first = next((each for each in samples if each.at_s >= begin + cut), samples[-2])
     last = samples[-1]
-    ops, moved = last.ops - first.ops, last.bytes - first.bytes
+    ops, moved = last.done.ios - first.done.ios, last.done.bytes - first.done.bytes
     wait_ns = (last.wait_ms - first.wait_ms) * 1e6
     low, high = np.searchsorted(span.ends_s, [first.at_s, last.at_s])
     bins = histogram(span.latencies_ns[low:high])
@@ -262,27 +242,22 @@ def _record(
         latency_mean_ns=wait_ns / ops if ops else 0.0,
         latency_max_ns=upper_bound_ns(max(bins)) if bins else 0,
         cpu=CpuSeconds(0.0, 0.0),
-        windows=tuple((rate, 0.0) for rate in _profile(samples)[:: max(1, round(SAMPLE_S / carry.BIN_S))]),
+        windows=tuple((throughput, 0.0) for throughput in _profile(samples)[:: max(1, round(SAMPLE_S / carry.BIN_S))]),
         details={"job": "load", "role": "foreground", "profile_bin_s": SAMPLE_S},
     )
-    return Record(
-        run_id=run_id,
-        trial=index,
-        repetition=span.round,
-        combination=f"use={FOUND}",
-        setting=span.label,
-        factors={**candidate.values, "use": FOUND},
-        provenance="measured",
+    return record.made(
+        run_id,
+        index,
+        span.round,
+        FOUND,
+        candidate,
+        (phase,),
         seed=plan.seed,
-        started_at=datetime.fromtimestamp(begin, UTC).isoformat(timespec="milliseconds"),
-        phases=(phase,),
+        start_s=begin - origin,
+        length_s=length,
+        began_s=begin,
+        cut_s=cut,
+        switch_s=span.switch_s,
+        conditions={"io_pressure": None if span.pressure is None else round(span.pressure, 4)},
         load={"what": "the load that was there"},
-        conditions={
-            "stretch": 0,
-            "start_s": round(begin - origin, 3),
-            "length_s": round(length, 3),
-            "cut_s": round(cut, 3),
-            "switch_s": round(span.switch_s, 4),
-            "io_pressure": None if span.pressure is None else round(span.pressure, 4),
-        },
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +13,7 @@ from seekwise.measure.kernel import fio, prepared_target
 from seekwise.measure.live import also, execute, prepare, progress, staged
 from seekwise.measure.live import candidates as candidates_of
 from seekwise.measure.live.candidates import Candidates
-from seekwise.store.database import Run, now
-from seekwise.store.run_id import new_run_id
+from seekwise.store.database import Run
 from seekwise.workload.live_plan import Candidate, LivePlan
 from seekwise.workload.study import uses as use_files
 from seekwise.workload.study.uses import Use
@@ -79,8 +77,8 @@ def make_plan(request: Request, target: Target) -> LivePlan:
     """Refuses what cannot work; chooses the uses that fit the budget."""
     compared = compared_settings(request, target)
     labels = compared.labels
-    beside = _further_settings(request, target)
-    execute.check_budget(request.budget, len(labels), staged_too=beside is not None)
+    further = _further_settings(request, target)
+    execute.check_budget(request.budget, len(labels), staged_too=further is not None)
     chosen, said = use_files.installed(
         use_files.chosen(request.uses), asked=use_files.by_name(request.uses), without_fio=_why_no_fio()
     )
@@ -90,13 +88,13 @@ def make_plan(request: Request, target: Target) -> LivePlan:
         )
         said += also_said
     chosen, notes = uses_affected(
-        chosen, compared, named=request.uses is not None, levels=beside.levels if beside else ()
+        chosen, compared, named=request.uses is not None, levels=further.levels if further else ()
     )
     chosen, of_drives = use_files.for_drives(chosen, [leaf.kind for leaf in target.leaves])
     notes += [*said, *of_drives]
     seconds = request.budget - execute.END_S - execute.PREPARE_LEAST_S
-    if beside is not None:
-        notes += beside.notes
+    if further is not None:
+        notes += further.notes
         seconds *= staged.SCHEDULERS_SHARE / progress.FIT_SHARE
     measured, left_out = progress.uses_that_fit(chosen, len(labels), seconds)
     notes += use_files.offered(left_out)
@@ -105,13 +103,13 @@ def make_plan(request: Request, target: Target) -> LivePlan:
     prepared_target.check_free(target)
     if target.is_device:
         prepared_target.check_claim(target, request.destroy)
-    tried = (*compared.all, *(beside.levels if beside is not None else ()))
+    tried = (*compared.all, *(further.levels if further is not None else ()))
     return replace(
         _on_this_machine(request, target, compared.all, tried, tuple(measured), (*compared.notes, *notes)),
         left_out=tuple(use.name for use in left_out),
         group=request.uses,
-        levels=beside.levels if beside is not None else (),
-        extra={"combinations": beside.combinations} if beside is not None else {},
+        levels=further.levels if further is not None else (),
+        extra={"combinations": further.combinations} if further is not None else {},
     )
 
 
@@ -230,16 +228,4 @@ def _few(uses: list[Use]) -> str:
 
 def run_of(plan: LivePlan, target: str, backend: str = "kernel") -> Run:
     """A run of this plan that begins now. `target` as the user named it."""
-    return Run(
-        run_id=new_run_id(),
-        created_at=now(),
-        seekwise_version=version("seekwise"),
-        name=plan.name or "tune",
-        backend=backend,
-        target=target,
-        seed=plan.seed,
-        study="",
-        plan=plan.to_document(),
-        ended_at=None,
-        outcome=None,
-    )
+    return Run.begun(plan.name or "tune", backend, plan.to_document(), seed=plan.seed, target=target)

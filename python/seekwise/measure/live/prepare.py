@@ -77,6 +77,7 @@ class PreparedTarget:
 
     @property
     def total_bytes(self) -> int:
+        """Of fio's test files and regions; the programs' data sets count separately."""
         return self.data_bytes + self.stores * self.store_bytes + self.parts * PART_BYTES
 
 
@@ -99,7 +100,7 @@ def reads_through_cache(uses: Sequence[Use]) -> bool:
 def data_sets(uses: Sequence[Use]) -> list[data.DataSet]:
     """Those that the programs of these uses work on."""
     programs = [program for use in uses for job in use.job if (program := job.runs) is not None]
-    names = dict.fromkeys(name for program in programs for name in program.data_sets())
+    names = dict.fromkeys(name for program in programs for name in program.data_sets)
     return [data.DATA_SETS[name] for name in names]
 
 
@@ -142,7 +143,7 @@ def laid_out(
             left = started + bound_s - time.monotonic()
             room = int(room_bytes(folder) * ROOM_SHARE) // (2 * (len(sets) - number))
             room = max(each.least_bytes, min(each.most_bytes, room))
-            share = data.Share(room, time.monotonic() + left / (len(sets) - number))
+            share = data.DataBudget(room, time.monotonic() + left / (len(sets) - number))
             try:
                 sizes[each.name] = data.laid_out(each.name, places[0], share)
             except SeekwiseError as error:

@@ -122,6 +122,7 @@ class UseState:
         return QUICK_CUT_S + QUICK_COUNTED_S if self.is_short(candidate) else PERIOD_FIRST_S
 
     def length_s(self, candidate: Candidate) -> float:
+        """Length of its next period in seconds; until something is learned, by the kind of load, or by units per period where they are long."""
         first = PERIOD_LOOK_S if self.is_short(candidate) else PERIOD_FIRST_S
         unit_s = self.long_unit_s
         if unit_s is not None:
@@ -129,6 +130,7 @@ class UseState:
         return self.lengths.get(candidate.label, first)
 
     def cut_least_s(self, candidate: Candidate) -> float:
+        """Seconds after a switch that never count: 0.02 to 0.35, by what lies in memory and whether the scheduler learns."""
         if not self.is_quick:
             return carry.CUT_LEAST_S
         return QUICK_CUT_S if carry.settles_at_once(candidate) else carry.LEARNING_CUT_S
@@ -191,7 +193,7 @@ def least_s(candidates: int) -> float:
 
 
 @dataclass(frozen=True)
-class Seen:
+class LongPeriods:
     """What the longer periods of one candidate showed in a stretch."""
 
     candidate: Candidate
@@ -205,7 +207,7 @@ class Seen:
     """What a period took for each of its long units."""
 
 
-def learn(state: UseState, seen: Sequence[Seen]) -> None:
+def learn(state: UseState, seen: Sequence[LongPeriods]) -> None:
     """Cuts and lengths of periods from what a stretch showed."""
     if state.long_unit_s is not None:
         _learn_units(state, seen)
@@ -232,7 +234,7 @@ def _units_in_a_period(unit_s: float) -> int:
     return max(1, min(UNITS_MOST, round(LONG_COUNTED_S / unit_s)))
 
 
-def _learn_units(state: UseState, seen: Sequence[Seen]) -> None:
+def _learn_units(state: UseState, seen: Sequence[LongPeriods]) -> None:
     """How many long units a period holds, and how long it then is under each candidate."""
     took = {each.candidate.label: each.unit_s for each in seen if each.unit_s > 0}
     if not took:
@@ -280,7 +282,7 @@ def to_ask_again(states: Sequence[UseState], left_s: float) -> tuple[UseState, i
 
 
 @dataclass(frozen=True)
-class Pair:
+class OpenPair:
     """Two candidates of a use on whose difference a choice hangs, and further rounds of them alone that would show it."""
 
     state: UseState
@@ -288,12 +290,14 @@ class Pair:
     rounds: int
 
 
-def pair_at_stake(states: Sequence[UseState], judged: Sequence[Judged], in_force: str, left_s: float) -> Pair | None:
+def pair_at_stake(
+    states: Sequence[UseState], judged: Sequence[Judged], in_force: str, left_s: float
+) -> OpenPair | None:
     """The setting in force and the one that seems better by so much that it would take its place, where the time that is left can show it.
 
     A round of two takes half the time of a round of four. `judged`: as if nothing followed.
     """
-    found: list[tuple[bool, float, Pair]] = []
+    found: list[tuple[bool, float, OpenPair]] = []
     for state in states:
         labels = [each.label for each in state.candidates]
         if state.failed or in_force not in labels:
@@ -308,7 +312,7 @@ def pair_at_stake(states: Sequence[UseState], judged: Sequence[Judged], in_force
             needed = _rounds_to_show(ahead, level)
             if affordable >= 2 and needed <= CHANCE_FACTOR * affordable:
                 most = min(affordable, max(2, int(PAIR_MOST_S / pair_s)))
-                pair = Pair(state, (in_force, leader), min(most, max(2, needed)))
+                pair = OpenPair(state, (in_force, leader), min(most, max(2, needed)))
                 # What people wait for before what goes on behind it, then what is shown soonest.
                 found.append((each.role != "foreground", needed * pair_s, pair))
     return min(found, key=lambda one: one[:2])[2] if found else None

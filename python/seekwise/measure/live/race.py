@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from seekwise.errors import SeekwiseError
 from seekwise.judge.decision.records import Decided, decided
 from seekwise.measure.live import progress
-from seekwise.measure.live.session import Session
+from seekwise.measure.live.session import LiveSession
 
 
-def states_of(session: Session) -> list[progress.UseState]:
+def states_of(session: LiveSession) -> list[progress.UseState]:
     """Every use of the plan, with all of its candidates; one whose programs cannot run here has failed before it began."""
     states = [progress.UseState(use, session.plan.candidates) for use in session.plan.uses]
     for each in states:
@@ -21,7 +21,7 @@ def states_of(session: Session) -> list[progress.UseState]:
     return states
 
 
-def first_pass(session: Session, states: Sequence[progress.UseState], seconds: float) -> None:
+def first_pass(session: LiveSession, states: Sequence[progress.UseState], seconds: float) -> None:
     """A stretch for every use; raises SeekwiseError when none of them brought a record."""
     left = max(1.0, seconds)
     able = [each for each in states if each.failed is None]
@@ -39,7 +39,7 @@ def first_pass(session: Session, states: Sequence[progress.UseState], seconds: f
         raise SeekwiseError(reasons[0] if reasons else "nothing was measured", hint="`--for` chooses other uses")
 
 
-def to_the_end(session: Session, states: Sequence[progress.UseState]) -> Decided:
+def to_the_end(session: LiveSession, states: Sequence[progress.UseState]) -> Decided:
     """Further stretches while something is open and time is left; the final judgement."""
     plan = session.plan
     while True:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
+from typing import Any
 
 from seekwise.judge.decision.periods import upper_bound_ns
-from seekwise.measure.kernel import cpu, disk
+from seekwise.linux import diskstats
+from seekwise.linux.diskstats import DiskCounters
+from seekwise.measure.kernel import cpu
 from seekwise.measure.live import logs
-from seekwise.measure.live.stretch import Period, Stretch
-from seekwise.store.record import CpuSeconds, Operation, Phase, Record
+from seekwise.measure.live.stretch import Counters, Period, Stretch
+from seekwise.store.database import now
+from seekwise.store.operations import Operation
+from seekwise.store.record import CpuSeconds, Phase, Record
+from seekwise.workload.live_plan import Candidate
 from seekwise.workload.study.uses import Job, Use
 
 OPERATIONS: dict[str, Operation] = {
@@ -24,16 +30,63 @@ COUNTED_LEAST_S = 0.03
 PROFILE_BIN_S = 0.1
 
 
+def made(
+    run_id: str,
+    index: int,
+    number: int,
+    use: str,
+    candidate: Candidate,
+    phases: tuple[Phase, ...],
+    *,
+    seed: int,
+    start_s: float,
+    length_s: float,
+    began_s: float | None = None,
+    cut_s: float = 0.0,
+    switch_s: float = 0.0,
+    stretch: int = 0,
+    conditions: dict[str, object] | None = None,
+    **more: Any,
+) -> Record:
+    """One period of a use under a candidate, in round `number`.
+
+    `start_s`: seconds into the run; `began_s`: seconds since 1970, now without it; `more`: further fields of the record.
+    """
+    times = {"start_s": (start_s, 3), "length_s": (length_s, 3), "cut_s": (cut_s, 3), "switch_s": (switch_s, 4)}
+    return Record(
+        **{
+            "run_id": run_id,
+            "trial": index,
+            "repetition": number,
+            "combination": f"use={use}",
+            "setting": candidate.label,
+            "factors": {**candidate.values, "use": use},
+            "provenance": "measured",
+            "seed": seed,
+            "started_at": now()
+            if began_s is None
+            else datetime.fromtimestamp(began_s, UTC).isoformat(timespec="milliseconds"),
+            "phases": phases,
+            "conditions": {
+                "stretch": stretch,
+                **{name: round(value, digits) for name, (value, digits) in times.items()},
+                **(conditions or {}),
+            },
+            **more,
+        }
+    )
+
+
 def of_period(
     period: Period,
     stretch: Stretch,
     use: Use,
+    candidate: Candidate,
     *,
     run_id: str,
     index: int,
     cut_s: float,
     counted_s: float,
-    values: dict,
     seed: int,
     environment: dict[str, object],
     origin_s: float,
@@ -48,33 +101,48 @@ def of_period(
     moved = {name: period.after.devices[name] - period.before.devices[name] for name in period.after.devices}
     phases = tuple(_phase(job, stretch, period, start, end, spent, number == 0) for number, job in enumerate(use.job))
     reason = None if end - start > COUNTED_LEAST_S else "nothing is left of the period after its cut"
-    return Record(
-        run_id=run_id,
-        trial=index,
-        repetition=round_offset + period.round,
-        combination=f"use={use.name}",
-        setting=period.candidate,
-        factors={**values, "use": use.name},
-        provenance="measured",
+    return made(
+        run_id,
+        index,
+        round_offset + period.round,
+        use.name,
+        candidate,
+        phases,
         seed=seed,
-        started_at=datetime.fromtimestamp(period.before.clock_s, UTC).isoformat(timespec="milliseconds"),
-        phases=phases,
+        start_s=period.before.clock_s - origin_s,
+        length_s=period.length_s,
+        began_s=period.before.clock_s,
+        cut_s=cut_s,
+        switch_s=period.switch_s,
+        stretch=stretch_number,
+        conditions={
+            "counted_s": round(max(0.0, end - start), 3),
+            "device": {name: each.recorded for name, each in moved.items()},
+            "foreign_share": round(_foreign_share(use, stretch, period, moved), 3),
+        },
         settings_seen=period.settings_seen,
         environment=environment if index == 0 else {},
         load={"fio": fio_version, "job": stretch.job_text if period is stretch.periods[0] else ""},
-        conditions={
-            "stretch": stretch_number,
-            "start_s": round(period.before.clock_s - origin_s, 3),
-            "length_s": round(period.length_s, 3),
-            "cut_s": round(cut_s, 3),
-            "counted_s": round(max(0.0, end - start), 3),
-            "switch_s": round(period.switch_s, 4),
-            "device": {name: vars(each) for name, each in moved.items()},
-            "foreign_share": round(_foreign_share(use, stretch, period, moved), 3),
-        },
         valid=reason is None,
         invalid_reason=reason,
     )
+
+
+def alone(
+    use: Use,
+    candidate: Candidate,
+    number: int,
+    span_s: tuple[float, float],
+    operations: dict[str, logs.Operations],
+    *,
+    settings_seen: dict[str, dict[str, str]] | None = None,
+    job_text: str = "",
+    **more: Any,
+) -> Record:
+    """A period with a load of its own, by a clock of its own: `span_s` from its begin to its end. `more`: as of `of_period`."""
+    begin, end = (Counters(at_s, at_s, {}, {}) for at_s in span_s)
+    period = Period(candidate.label, number, 0.0, begin, end, settings_seen or {})
+    return of_period(period, Stretch((period,), operations, job_text), use, candidate, origin_s=span_s[0], **more)
 
 
 def _phase(
@@ -82,12 +150,12 @@ def _phase(
 ) -> Phase:
     operations = stretch.operations.get(job.name, logs.EMPTY)
     counted = logs.within(operations, start_s, end_s, period.before.clock_s)
-    rates, waits = logs.profile(operations, period.before.clock_s, period.after.clock_s, PROFILE_BIN_S)
+    throughputs, waits = logs.profile(operations, period.before.clock_s, period.after.clock_s, PROFILE_BIN_S)
     number = sum(counted.bins.values())
     details: dict[str, object] = {"job": job.name, "role": job.role, "profile_bin_s": PROFILE_BIN_S}
     if job.jobs > 1:
-        rates_each = logs.per_process_rates(operations, start_s, end_s, job.jobs)
-        details["per_process_bytes_per_s"] = [round(each) for each in rates_each]
+        throughputs_each = logs.per_process_throughputs(operations, start_s, end_s, job.jobs)
+        details["per_process_bytes_per_s"] = [round(each) for each in throughputs_each]
     details |= logs.shares(operations, start_s, end_s)
     return Phase(
         operation=OPERATIONS.get(str(job.pattern), "mixed"),
@@ -99,8 +167,8 @@ def _phase(
         latency_max_ns=upper_bound_ns(max(counted.bins)) if counted.bins else 0,
         cpu=spent if first else CpuSeconds(0.0, 0.0),
         windows=tuple(
-            (rate, 0.0 if math.isnan(wait) else wait)  # no operation ended in this bin
-            for rate, wait in zip(rates, waits, strict=True)
+            (throughput, 0.0 if math.isnan(wait) else wait)  # no operation ended in this bin
+            for throughput, wait in zip(throughputs, waits, strict=True)
         ),
         details=details,
     )
@@ -123,15 +191,14 @@ def _cpu(period: Period) -> CpuSeconds:
     )
 
 
-def _foreign_share(use: Use, stretch: Stretch, period: Period, moved: dict[str, disk.DiskCounters]) -> float:
+def _foreign_share(use: Use, stretch: Stretch, period: Period, moved: dict[str, DiskCounters]) -> float:
     """Share of what the devices moved that no job of ours explains; programs and buffered writers make it untellable (0)."""
     if any(job.pattern is None or not job.direct for job in use.job):
         return 0.0
     ours = sum(
         logs.within(each, period.before.clock_s, period.after.clock_s).bytes for each in stretch.operations.values()
     )
-    total = disk.total(moved)
-    seen = total.read_bytes + total.write_bytes
+    seen = diskstats.total(moved).bytes
     if seen <= FOREIGN_SHARE * ours + FOREIGN_BYTES_MIN:
         return 0.0
     return (seen - ours) / seen

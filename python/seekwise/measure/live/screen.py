@@ -36,10 +36,12 @@ class Effect:
 
     @property
     def is_gain(self) -> bool:
+        """Half the threshold is enough, at two standard errors: it only decides what is looked at further."""
         return self.size < -0.5 * self.threshold and self.size < -SURE * self.error
 
     @property
     def is_harm(self) -> bool:
+        """A loss beyond the whole threshold, at two standard errors."""
         return self.size > self.threshold and self.size > SURE * self.error
 
 

@@ -14,7 +14,8 @@ from seekwise.control.switching import switching
 from seekwise.errors import SeekwiseError
 from seekwise.judge.decision.periods import dense, quantile_ns
 from seekwise.judge.decision.verdicts import Judged
-from seekwise.measure.kernel import disk, fio, memory
+from seekwise.linux import diskstats
+from seekwise.measure.kernel import fio, memory, programs
 from seekwise.measure.kernel.target import Target
 from seekwise.measure.live import carry, jobs, logs, prepare, progress, record, stretch
 from seekwise.store.database import Run, Store
@@ -28,7 +29,7 @@ LOAD_MARGIN_S = 60.0
 
 
 @dataclass
-class Watch:
+class RunListener:
     """What a person who watches is told; every member may be replaced."""
 
     say: Callable[[str], None] = lambda _: None
@@ -41,14 +42,14 @@ class Watch:
 
 
 @dataclass
-class Session:
+class LiveSession:
     """A run while it measures. `deadline_s` is monotonic."""
 
     store: Store
     run: Run
     plan: LivePlan
     target: Target
-    watch: Watch
+    watch: RunListener
     program: fio.Fio | None
     """None where no use needs it."""
     place: prepare.PreparedTarget
@@ -62,12 +63,15 @@ class Session:
 
     @property
     def left_s(self) -> float:
+        """Seconds of the budget; negative once it is over."""
         return self.deadline_s - time.monotonic()
 
     def candidate(self, label: str) -> Candidate:
+        """By label; an unknown one is a StopIteration, since labels come from the plan."""
         return next(each for each in self.plan.candidates if each.label == label)
 
     def order_of(self, use: str) -> Order:
+        """Each use has an order of its own, whose seed is the plan's plus the number of uses before it."""
         if use not in self.orders:
             self.orders[use] = Order(self.plan.seed + len(self.orders))
         return self.orders[use]
@@ -126,7 +130,7 @@ class Session:
             self.watch.measuring(title, candidate, max(0.0, self.left_s))
 
         limited = load.buffered and memory.controller() is not None
-        before = disk.read_program_io()
+        before = programs.read()
         try:
             done = stretch.run(
                 load,
@@ -145,7 +149,7 @@ class Session:
             if not self.records and error.hint:
                 self.watch.say(error.hint)
             return []
-        others = disk.other_programs(before, disk.read_program_io(), {os.getpid()}, least=FOREIGN_PROGRAM_BYTES)
+        others = programs.others(before, programs.read(), {os.getpid()}, least=FOREIGN_PROGRAM_BYTES)
         others = [each for each in others if each.name not in ("fio", "seekwise")]
         if done.ended_early:
             self.watch.say(f"{title}: the load ended early ({done.ended_early}); what was measured before counts")
@@ -159,7 +163,7 @@ class Session:
         each: progress.UseState,
         done: stretch.Stretch,
         by_label: dict[str, Candidate],
-        others: list[disk.Program],
+        others: list[programs.ForeignProgram],
     ) -> list[Record]:
         kept = []
         for period in done.periods:
@@ -174,6 +178,7 @@ class Session:
                 period,
                 done,
                 each.use,
+                candidate,
                 run_id=self.run.run_id,
                 index=len(self.records),
                 stretch_number=each.stretches,
@@ -182,7 +187,6 @@ class Session:
                 counted_s=period.length_s
                 if each.long_unit_s is not None
                 else each.counted_s(candidate, period.length_s, cut),
-                values=candidate.values,
                 seed=self.plan.seed,
                 environment=self.environment,
                 fio_version=self.program.version if self.program else "",
@@ -207,11 +211,10 @@ def _operations_per_s(periods: Sequence[stretch.Period]) -> float:
 
 
 def _requests(period: stretch.Period) -> int:
-    moved = disk.total({name: after - period.before.devices[name] for name, after in period.after.devices.items()})
-    return moved.reads + moved.writes
+    return diskstats.total(diskstats.moved(period.before.devices, period.after.devices, period.after.devices)).ios
 
 
-def _learn(session: Session, each: progress.UseState, done: stretch.Stretch) -> None:
+def _learn(session: LiveSession, each: progress.UseState, done: stretch.Stretch) -> None:
     if each.long_unit_s is not None:
         _learn_units(session, each, done)
         return
@@ -237,11 +240,11 @@ def _learn(session: Session, each: progress.UseState, done: stretch.Stretch) -> 
             tails.append(float(np.median([quantile_ns(dense(one.bins), 0.99) for one in counted if one.bins] or [0.0])))
         first = done.operations.get(judged[0], logs.EMPTY)
         profiles = tuple(logs.profile(first, start, end, carry.BIN_S)[0] for start, end in spans)
-        seen.append(progress.Seen(session.candidate(label), profiles, min(speeds), max(tails) / 1e9))
+        seen.append(progress.LongPeriods(session.candidate(label), profiles, min(speeds), max(tails) / 1e9))
     progress.learn(each, seen)
 
 
-def _learn_units(session: Session, each: progress.UseState, done: stretch.Stretch) -> None:
+def _learn_units(session: LiveSession, each: progress.UseState, done: stretch.Stretch) -> None:
     """What a period takes for each of its units, with what lies between them."""
     by_label: dict[str, list[float]] = {}
     for period in done.periods:
@@ -249,7 +252,7 @@ def _learn_units(session: Session, each: progress.UseState, done: stretch.Stretc
     progress.learn(
         each,
         [
-            progress.Seen(session.candidate(label), (), 0.0, unit_s=float(np.median(took)))
+            progress.LongPeriods(session.candidate(label), (), 0.0, unit_s=float(np.median(took)))
             for label, took in by_label.items()
         ],
     )

@@ -6,7 +6,6 @@ another way than the kernel would is said with the answer.
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 import os
@@ -18,9 +17,8 @@ from seekwise.errors import SeekwiseError, UsageError
 from seekwise.judge.decision import choose
 from seekwise.judge.decision.records import decided
 from seekwise.measure.live import progress, record, simulated_programs
-from seekwise.measure.live.candidates import AGAIN, Candidates, label_of
+from seekwise.measure.live.candidates import Candidates, product
 from seekwise.measure.live.record import OPERATIONS
-from seekwise.measure.live.stretch import Counters, Period, Stretch
 from seekwise.simulate import trial_spec
 from seekwise.store.database import Run, Store, now
 from seekwise.store.record import CpuSeconds, Phase, Record
@@ -67,6 +65,7 @@ class Model:
 
     @property
     def system(self) -> System:
+        """The drive alone behind one queue, without RAID or a controller."""
         return System(name=self.name, drive=self.name, kernel=self.kernel)
 
 
@@ -93,20 +92,10 @@ def candidates(model: Model, wanted: dict[str, list[Value]]) -> Candidates:
             raise UsageError(
                 f"there is no scheduler `{name}`", suggestion.hint(name, known, f"known: {', '.join(known)}")
             )
-    found: list[Candidate] = []
-    for combination in itertools.product(*wanted.values()):
-        values = dict(zip(wanted, combination, strict=True))
-        label = label_of(values)
-        while any(each.label == label for each in found):
-            label += AGAIN
-        found.append(Candidate(label, values, {}, values == {"scheduler": model.default}))
-    if not any(each.in_force for each in found):
-        plain = {"scheduler": model.default}
-        found.insert(0, Candidate(label_of(plain), plain, {}, True))
-    found.sort(key=lambda each: not each.in_force)
+    found = product(wanted, {"scheduler": model.default})
     for each in found:
         # What the model does not have is refused before anything runs.
-        trial_spec.describe(trial_spec.cell_spec(model.system, each.values, seed=0, phases=[phase_of([], 0.1)]))
+        trial_spec.describe(trial_spec.spec_of_trial(model.system, each.values, seed=0, phases=[phase_of([], 0.1)]))
     return Candidates(tuple(found))
 
 
@@ -134,7 +123,6 @@ def carry_out(
         rounds = range(rounds.stop, rounds.stop + ROUNDS)
         if rounds.stop > ROUNDS_MOST:
             break
-    store.end_run(run.run_id, "complete")
 
 
 def _rounds(
@@ -207,7 +195,7 @@ def _spec(model: Model, use: Use, candidate: Candidate, seed: int) -> dict:
         return program_spec(model, use, candidate.values, model.capacity_bytes, seed)
     before_s, counted_s = SECONDS[model.rotational]
     jobs = jobs_of(use, model)
-    spec = trial_spec.cell_spec(
+    spec = trial_spec.spec_of_trial(
         model.system, candidate.values, seed=seed, phases=[phase_of(jobs, before_s), phase_of(jobs, counted_s)]
     )
     if not all(job["direct"] for job in jobs):
@@ -218,9 +206,9 @@ def _spec(model: Model, use: Use, candidate: Candidate, seed: int) -> dict:
 def program_spec(
     model: Model, use: Use, values: dict[str, Value], capacity_bytes: int, seed: int, share: float = 1.0
 ) -> dict:
-    """The cell of a use whose jobs are programs. `share`: of the usual time."""
+    """The trial of a use whose jobs are programs. `share`: of the usual time."""
     phase = simulated_programs.phase(use, capacity_bytes, model.rotational, seed, share)
-    spec = trial_spec.cell_spec(model.system, values, seed=seed, phases=[phase])
+    spec = trial_spec.spec_of_trial(model.system, values, seed=seed, phases=[phase])
     spec["cache"] = {"limit_bytes": simulated_programs.MEMORY_BYTES}
     spec["host"].setdefault("processors", simulated_programs.processors(use))
     return spec
@@ -306,26 +294,19 @@ def _record(
                 details={"job": job.name, "role": job.role},
             )
         )
-    return Record(
-        run_id=run_id,
-        trial=index,
-        repetition=number,
-        combination=f"use={use.name}",
-        setting=candidate.label,
-        factors={**candidate.values, "use": use.name},
-        provenance="simulated",
+    return record.made(
+        run_id,
+        index,
+        number,
+        use.name,
+        candidate,
+        tuple(phases),
         seed=seed,
-        started_at=now(),
-        phases=tuple(phases),
+        start_s=number * seconds,
+        length_s=seconds,
+        provenance="simulated",
         environment={"kernel": model.kernel, "drive": model.title} if index == 0 else {},
         load={"what": "simulated"},
-        conditions={
-            "stretch": 0,
-            "start_s": round(number * seconds, 3),
-            "length_s": round(seconds, 3),
-            "cut_s": 0.0,
-            "switch_s": 0.0,
-        },
     )
 
 
@@ -335,18 +316,17 @@ def _program_record(
     """Units of the foreground, and what the background did meanwhile; a period ends with the last unit of the foreground."""
     end_s = phase["elapsed_ns"] / 1e9
     before_s = simulated_programs.lead_s(use, model.rotational)
-    period = Period(candidate.label, number, 0.0, Counters(0.0, 0.0, {}, {}), Counters(end_s, end_s, {}, {}), {})
-    made = record.of_period(
-        period,
-        Stretch((period,), simulated_programs.operations(use, phase), ""),
+    made = record.alone(
         use,
+        candidate,
+        number,
+        (0.0, end_s),
+        simulated_programs.operations(use, phase),
         run_id=run_id,
         index=index,
         cut_s=before_s,
         counted_s=end_s - before_s,
-        values=candidate.values,
         seed=seed,
         environment={"kernel": model.kernel, "drive": model.title},
-        origin_s=0.0,
     )
     return replace(made, provenance="simulated", started_at=now(), load={"what": "simulated"})

@@ -39,7 +39,7 @@ def why_not(use: Use) -> str | None:
 
 
 def phase(use: Use, capacity_bytes: int, rotational: bool, seed: int, share: float = 1.0) -> dict[str, Any]:
-    """The phase of a cell. `share`: of the usual time."""
+    """The phase of a trial. `share`: of the usual time."""
     lead_s, counted_s = (share * seconds for seconds in SECONDS[rotational])
     lead_s = lead_s if any(job.role == "background" for job in use.job) else 0.0
     jobs = [(job, found) for job in use.job if (found := _recording(job)) is not None]

@@ -18,7 +18,7 @@ from seekwise.judge.decision.periods import Merged
 from seekwise.judge.decision.records import Decided, decided, job_of, period_of
 from seekwise.judge.decision.verdicts import log_of_share
 from seekwise.measure.live import also, progress, race, screen
-from seekwise.measure.live.session import Session
+from seekwise.measure.live.session import LiveSession
 from seekwise.store.record import Record
 from seekwise.workload.live_plan import Candidate, Pruned, Stage
 from seekwise.workload.study.factors import ISCHED_PREFIX, Value
@@ -39,7 +39,7 @@ SWITCH_S = 0.15
 """Of a switch that passes through another scheduler, so that the kernel's own values are there again."""
 
 
-def measure(session: Session) -> Decided:
+def measure(session: LiveSession) -> Decided:
     """All three stages; the plan of the run ends with the candidates of the last one."""
     levels, refused = _accepted(session)
     states = race.states_of(session)
@@ -58,7 +58,7 @@ def measure(session: Session) -> Decided:
     return race.to_the_end(session, states)
 
 
-def _accepted(session: Session) -> tuple[list[Candidate], list[Pruned]]:
+def _accepted(session: LiveSession) -> tuple[list[Candidate], list[Pruned]]:
     """(values that the kernel takes and that differ from its own, those that it refuses): tried without load."""
     found, refused = [], []
     plain: dict[str, dict[str, dict[str, str]]] = {}
@@ -84,12 +84,12 @@ def _accepted(session: Session) -> tuple[list[Candidate], list[Pruned]]:
     return found, refused
 
 
-def _plain_changes(session: Session, scheduler: str) -> dict[str, dict[str, str]]:
+def _plain_changes(session: LiveSession, scheduler: str) -> dict[str, dict[str, str]]:
     candidate = next((each for each in session.plan.candidates if also.scheduler_of(each) == scheduler), None)
     return candidate.changes if candidate is not None else {}
 
 
-def _kept_schedulers(session: Session) -> tuple[list[str], list[Pruned]]:
+def _kept_schedulers(session: LiveSession) -> tuple[list[str], list[Pruned]]:
     """The two whose worst loss is least, and why the others go."""
     found = decided(session.records, session.plan, final=False)
     labels = [each.label for each in session.plan.candidates]
@@ -108,7 +108,7 @@ def _kept_schedulers(session: Session) -> tuple[list[str], list[Pruned]]:
 
 
 def _screened(
-    session: Session, states: Sequence[progress.UseState], kept: Sequence[str], levels: Sequence[Candidate]
+    session: LiveSession, states: Sequence[progress.UseState], kept: Sequence[str], levels: Sequence[Candidate]
 ) -> tuple[dict[str, dict[str, Value]], Stage]:
     """({scheduler label: values that gain}, what is written down of this stage)."""
     by_scheduler = {
@@ -165,12 +165,12 @@ def _screened(
     )
 
 
-def _period_s(session: Session, state: progress.UseState, noticed: Iterable[str]) -> float:
+def _period_s(session: LiveSession, state: progress.UseState, noticed: Iterable[str]) -> float:
     return max(state.length_s(session.candidate(label)) for label in noticed) + SWITCH_S
 
 
 def _seconds_wanted(
-    session: Session, state: progress.UseState, noticed: dict[str, dict[str, list[Value | None]]]
+    session: LiveSession, state: progress.UseState, noticed: dict[str, dict[str, list[Value | None]]]
 ) -> float:
     """Measuring time in which the further values of these schedulers can be told apart under one use."""
     return progress.STRETCH_OVERHEAD_S + sum(_periods_wanted(each) for each in noticed.values()) * _period_s(
@@ -206,7 +206,9 @@ def _levels(candidates: Sequence[Candidate], use: Use) -> dict[str, list[Value |
     return found
 
 
-def _run(session: Session, state: progress.UseState, rows: dict[str, list[dict[str, Value | None]]]) -> list[Record]:
+def _run(
+    session: LiveSession, state: progress.UseState, rows: dict[str, list[dict[str, Value | None]]]
+) -> list[Record]:
     """One stretch in which the schedulers alternate, each period with its own further values."""
     schedule = []
     for number in range(max(len(each) for each in rows.values())):
@@ -219,7 +221,7 @@ def _run(session: Session, state: progress.UseState, rows: dict[str, list[dict[s
 
 
 def _effects(
-    session: Session,
+    session: LiveSession,
     use: Use,
     label: str,
     records: Sequence[Record],
@@ -274,7 +276,7 @@ def _pruned(
     return reasons
 
 
-def _final(session: Session, kept: Sequence[str], chosen: dict[str, dict[str, Value]]) -> list[Candidate]:
+def _final(session: LiveSession, kept: Sequence[str], chosen: dict[str, dict[str, Value]]) -> list[Candidate]:
     """What is in force, the schedulers that were kept, and each with what gains beside it."""
     plain = [
         session.plan.in_force,
@@ -294,7 +296,7 @@ def _final(session: Session, kept: Sequence[str], chosen: dict[str, dict[str, Va
     return found[:FINAL_MOST]
 
 
-def _name(session: Session, label: str) -> str:
+def _name(session: LiveSession, label: str) -> str:
     return also.scheduler_of(session.candidate(label))
 
 

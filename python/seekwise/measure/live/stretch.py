@@ -12,15 +12,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from seekwise.control import attributes, sysfs
 from seekwise.control.switching import switching
 from seekwise.errors import SeekwiseError
-from seekwise.measure.kernel import cpu, disk, memory
+from seekwise.linux import diskstats
+from seekwise.linux.diskstats import DiskCounters
+from seekwise.measure.kernel import cpu, memory
 from seekwise.measure.live import fio_load, logs
-from seekwise.measure.live.loads import Load
+from seekwise.measure.live.loads import UseLoad
 from seekwise.workload.live_plan import Candidate
 
 PASS_THROUGH_S = 0.03
@@ -40,9 +42,8 @@ class Counters:
     monotonic_s: float
     clock_s: float
     """Seconds since 1970: fio's logs count so."""
-    devices: dict[str, disk.DiskCounters]
+    devices: dict[str, DiskCounters]
     cpu_ticks: dict[str, int]
-    programs: dict[int, tuple[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ class Period:
 
     @property
     def length_s(self) -> float:
+        """Seconds by the wall clock, which the logs use; the cut at its start is still inside."""
         return self.after.clock_s - self.before.clock_s
 
 
@@ -75,7 +77,7 @@ class Stretch:
 
 
 def run(
-    load: Load,
+    load: UseLoad,
     schedule: Sequence[Turn],
     switch: switching,
     work: Path,
@@ -93,7 +95,7 @@ def run(
     if _has_more(schedule[0][0]):
         # Its scheduler may still carry another candidate's options.
         _pass_through(switch)
-    _put(switch, schedule[0][0])
+    put(switch, schedule[0][0])
     periods: list[Period] = []
     with ExitStack() as stack:
         groups = () if memory_limit_bytes is None else (stack.enter_context(memory.limited(memory_limit_bytes)),)
@@ -137,7 +139,8 @@ def _turns(
     yield from more(periods)
 
 
-def _put(switch: switching, candidate: Candidate) -> float:
+def put(switch: switching, candidate: Candidate) -> float:
+    """Switches to a setting, or back to what was in force; seconds that it took."""
     return switch.to_original() if candidate.in_force else switch.to(candidate.changes)
 
 
@@ -149,7 +152,7 @@ def _switch(switch: switching, last: Candidate, candidate: Candidate) -> float:
     through = 0.0
     if last.label != candidate.label and (last.values == candidate.values or _is_other_option(last, candidate)):
         through = _pass_through(switch)
-    return through + _put(switch, candidate)
+    return through + put(switch, candidate)
 
 
 def _has_more(candidate: Candidate) -> bool:
@@ -175,13 +178,8 @@ def _pass_through(switch: switching) -> float:
     return time.monotonic() - started
 
 
-def counters(leaves: tuple[str, ...], *, programs: bool = False) -> Counters:
-    """Counters of the drives and processors at this moment; with `programs` also what each program has moved."""
-    found = disk.read_diskstats()
-    return Counters(
-        time.monotonic(),
-        time.time(),
-        {name: found[name] for name in leaves if name in found},
-        cpu.read_stat(),
-        disk.read_program_io() if programs else {},
-    )
+def counters(leaves: tuple[str, ...]) -> Counters:
+    """Counters of the drives and processors at this moment."""
+    found = diskstats.read()
+    devices = {name: found[name] for name in leaves if name in found}
+    return Counters(time.monotonic(), time.time(), devices, cpu.read_stat())

@@ -40,15 +40,18 @@ class TeamLoad:
 
     @property
     def text(self) -> str:
+        """JSON of the tasks."""
         return json.dumps([asdict(each) for each in self.tasks])
 
     @contextlib.contextmanager
     def started(self, work: Path, leaves: tuple[str, ...], cgroup_files: Sequence[Path]) -> Iterator[RunningTeam]:
+        """Makes `own` (mode 0700) and starts the workers, which wait for a first `go`."""
         self.own.mkdir(mode=0o700, exist_ok=True)
         with team.started(self.tasks, self.data, self.own, work, self.seed, cgroup_files) as running:
             yield RunningTeam(running, self, work)
 
     def operations(self, work: Path) -> dict[str, logs.Operations]:
+        """{job: its units}; a unit still under way counts up to now."""
         now = time.time()
         return {task.name: merged(work, task, now) for task in self.tasks}
 
@@ -60,6 +63,7 @@ class RunningTeam:
         self._work = work
 
     def wait_running(self) -> None:
+        """Background first, until its dirty pages are at their level; without one, a few units whose cold data the first period would find."""
         self._team.wait_ready()
         background = [task for task in self._load.tasks if task.name not in self._load.foreground]
         if background:
@@ -81,6 +85,7 @@ class RunningTeam:
             self._team.wait(LEAD_IN_LOOK_S)
 
     def period(self, seconds: float, patience_s: float) -> float:
+        """Waits for units left from the period before, then lets units begin for `seconds`. Long units start after the switch has settled."""
         began = time.monotonic()
         # One that outlasted its own period is not to meet the next one.
         self._team.wait_idle(self._load.foreground, patience_s)
@@ -100,9 +105,11 @@ class RunningTeam:
             self._team.stop(names)
 
     def ended(self) -> str | None:
+        """Why a worker failed; None while all of them work."""
         return self._team.failed
 
     def finish(self) -> str | None:
+        """What failed, or None; the team itself ends when `started` is left."""
         return self._team.failed
 
 

@@ -23,7 +23,7 @@ from seekwise.judge.decision.records import Decided
 from seekwise.judge.decision.verdicts import Judged
 from seekwise.measure.kernel import memory
 from seekwise.measure.live import jobs, progress, stretch
-from seekwise.measure.live.session import LOAD_MARGIN_S, Session
+from seekwise.measure.live.session import LOAD_MARGIN_S, LiveSession
 from seekwise.trace import excerpt
 from seekwise.trace.record import meanwhile, recorder
 from seekwise.workload.live_plan import Candidate, LivePlan
@@ -44,6 +44,7 @@ class Cost:
     span_s: float
 
     def seconds(self, settings: int) -> float:
+        """Seconds for `settings` settings, of which at most `settings_most` are traced."""
         return progress.STRETCH_OVERHEAD_S + min(settings, self.settings_most) * (SETTLE_S + self.span_s)
 
 
@@ -86,7 +87,7 @@ def reserved_s(plan: LivePlan) -> float:
     return 0.0 if why_not(plan) else uses_within(plan) * seconds_of_a_use(plan)
 
 
-def measure(session: Session, found: Decided) -> None:
+def measure(session: LiveSession, found: Decided) -> None:
     """Traces the uses in which settings differ most, and writes it into the run's plan. What fails here costs the picture, not the run."""
     document: dict[str, object] = {"uses": {}}
     if reason := why_not(session.plan):
@@ -137,7 +138,7 @@ def _gap(judged: Judged) -> float:
     return 1 / max(1 - most, 1e-9) if judged.more_is_better else 1 + most
 
 
-def _that_fit(session: Session, name: str, settings: Sequence[Candidate], end_s: float) -> list[Candidate]:
+def _that_fit(session: LiveSession, name: str, settings: Sequence[Candidate], end_s: float) -> list[Candidate]:
     """As many of these as there is time for: a period of programs lasts as long as its units, as those did that were measured."""
     left_s = end_s - time.monotonic() - progress.STRETCH_OVERHEAD_S
     fit = []
@@ -156,7 +157,7 @@ def _that_fit(session: Session, name: str, settings: Sequence[Candidate], end_s:
     return fit
 
 
-def _of_use(session: Session, name: str, settings: Sequence[Candidate], end_s: float) -> dict[str, object]:
+def _of_use(session: LiveSession, name: str, settings: Sequence[Candidate], end_s: float) -> dict[str, object]:
     use: Use = next(each for each in session.plan.uses if each.name == name)
     disk = recorder.device_of(session.plan.leaves[0])
     schedule = [(each, number, SETTLE_S + cost(use).span_s) for number, each in enumerate(settings)]

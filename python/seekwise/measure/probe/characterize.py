@@ -13,7 +13,7 @@ from typing import ClassVar
 from seekwise.linux.buses import BUS_BYTES_PER_S, FASTEST
 from seekwise.measure.probe import measure
 from seekwise.measure.probe.drives import Probed
-from seekwise.measure.probe.measure import Figure
+from seekwise.measure.probe.measure import Estimate
 
 STROKES = (0.02, 0.1, 0.25, 0.5, 0.75, 0.9)
 SIZES_KIB = (4, 16, 64, 256)
@@ -32,7 +32,7 @@ class Zone:
 
     place: float
     """0 at the start of the drive, 1 at its end."""
-    rate: Figure
+    rate: Estimate
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Seek:
 
     stroke: float
     """Share of the full stroke."""
-    time: Figure
+    time: Estimate
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Latency:
 
     kib: int
     depth: int
-    median: Figure
+    median: Estimate
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,11 @@ class Iops:
     """Random reads of 4 KiB at a queue depth."""
 
     depth: int
-    rate: Figure
+    rate: Estimate
 
 
 @dataclass
-class Found:
+class Characterization:
     """`characterize DEVICE --json`."""
 
     SCHEMA: ClassVar = "seekwise.characterize/1"
@@ -70,11 +70,11 @@ class Found:
 
     capacity_sectors: int
     rotational: bool
-    turn_ms: Figure
+    turn_ms: Estimate
     zones: list[Zone]
     seek: list[Seek] = field(default_factory=list)
-    read_ahead: Figure | None = None
-    cache_segments: Figure | None = None
+    read_ahead: Estimate | None = None
+    cache_segments: Estimate | None = None
     latency: list[Latency] = field(default_factory=list)
     iops: list[Iops] = field(default_factory=list)
     unseen: tuple[str, ...] = UNSEEN
@@ -85,16 +85,19 @@ class Found:
 
     @property
     def rpm(self) -> float | None:
+        """Revolutions per minute; null for flash, and where no rotation was seen in the read times."""
         return 60e3 / self.turn_ms.value if self.turn_ms.value else None
 
 
-def characterize(drive: Probed, tell: Callable[[str], None] = lambda what: None) -> Found:
+def characterize(drive: Probed, tell: Callable[[str], None] = lambda what: None) -> Characterization:
     """Measures a drive; in simulated time at once, on a real disk within some minutes."""
     tell("rotation")
     turn = measure.turn_ms(drive)
     tell("zones")
     zones = measure.zone_rates(drive)
-    found = Found(drive.capacity, turn.value is not None, turn, [Zone(round(part, 4), rate) for part, rate in zones])
+    found = Characterization(
+        drive.capacity, turn.value is not None, turn, [Zone(round(part, 4), rate) for part, rate in zones]
+    )
     if turn.value is not None:
         tell("read-ahead and cache")
         found.read_ahead = measure.read_ahead_sectors(drive, turn.value)
@@ -114,12 +117,12 @@ def characterize(drive: Probed, tell: Callable[[str], None] = lambda what: None)
     if drive.rate_max and any((each.rate.value or 0) > drive.rate_max for each in found.iops):
         found.unseen = (
             *found.unseen,
-            f"rates and latencies beyond {drive.rate_max:,.0f} IOPS: this program asks no faster; fio does",
+            f"true rates beyond {drive.rate_max:,.0f} IOPS, and latencies there: this program's own time is part of them; fio shows them",
         )
     return found
 
 
-def doubts(found: Found, transport: str | None = None, *, is_partition: bool = False) -> tuple[str, ...]:
+def doubts(found: Characterization, transport: str | None = None, *, is_partition: bool = False) -> tuple[str, ...]:
     """What of the figures cannot be, or is not what the device's name says; `transport` as in `seekwise devices --json`."""
     said = (
         ["this is a partition: scheduler and queue are those of its disk, and seeks end at its borders"]
@@ -142,14 +145,14 @@ def doubts(found: Found, transport: str | None = None, *, is_partition: bool = F
     return tuple(said)
 
 
-def lines(found: Found) -> list[str]:
+def lines(found: Characterization) -> list[str]:
     """What is printed."""
     gb = found.capacity_sectors * 512 / 1e9
-    said = [f"{gb:.4g} GB, {'rotating' if found.rotational else 'not rotating, as far as reads show'}"]
+    said = [f"{_digits(gb)} GB, {'rotating' if found.rotational else 'not rotating, as far as reads show'}"]
     if found.turn_ms.value:
         said.append(f"turn        {found.turn_ms.value:.4f} ms, {60e3 / found.turn_ms.value:.1f} rpm")
     rates = [each.rate.value for each in found.zones if each.rate.value]
-    said.append(f"sequential  {rates[0]:.4g} MB/s at the start, {rates[-1]:.4g} MB/s at the end")
+    said.append(f"sequential  {_digits(rates[0])} MB/s at the start, {_digits(rates[-1])} MB/s at the end")
     for seek in found.seek:
         said.append(f"seek        {seek.stroke:4.0%} of the stroke {_with_range(seek.time)}")
     if found.read_ahead:
@@ -166,10 +169,15 @@ def lines(found: Found) -> list[str]:
     return said
 
 
-def _with_range(figure: Figure) -> str:
+def _with_range(figure: Estimate) -> str:
     if figure.value is None:
         return f"not seen: {figure.why}"
-    text = f"{figure.value:.4g} {figure.unit}"
+    text = f"{_digits(figure.value)} {'µs' if figure.unit == 'us' else figure.unit}"
     if figure.low is not None and figure.high is not None and figure.low != figure.high:
-        text += f" ({figure.low:.4g} to {figure.high:.4g})"
+        text += f" ({_digits(figure.low)} to {_digits(figure.high)})"
     return text
+
+
+def _digits(value: float) -> str:
+    """Three significant digits, thousands with a comma: `37.9`, `34,100`."""
+    return f"{float(f'{value:.3g}'):,.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -35,7 +35,7 @@ class Probed(Protocol):
         """Lets time pass."""
 
 
-class ModelDrive:
+class ProbedModel:
     """A drive model."""
 
     rate_max = None
@@ -45,16 +45,19 @@ class ModelDrive:
         self.capacity = self._drive.capacity_sectors()
 
     def reads(self, starts: Iterable[int], sectors: int) -> Times:
+        """Times in simulated ns; no real time passes."""
         return self._drive.reads(list(starts), sectors)
 
     def reads_at_depth(self, starts: Sequence[int], sectors: int, depth: int) -> tuple[list[int], int]:
+        """Simulated ns, in order of completion; `depth` is capped at the queue depth of the model."""
         return self._drive.reads_at_depth(list(starts), sectors, depth)
 
     def wait(self, ns: int) -> None:
+        """Simulated: the platter turns on, no real time passes."""
         self._drive.wait(ns)
 
 
-class BlockDevice:
+class ProbedDevice:
     """A device of this machine, opened for reading only and past the page cache."""
 
     LARGEST = 4 << 20
@@ -74,12 +77,15 @@ class BlockDevice:
         self._buffers = [mmap.mmap(-1, self.LARGEST)]
 
     def close(self) -> None:
+        """No read may follow; nothing was changed on the device."""
         os.close(self._fd)
 
     def reads(self, starts: Iterable[int], sectors: int) -> Times:
+        """By `preadv` with O_DIRECT; whole 4 KiB pieces around what is asked for. Raises SeekwiseError (exit status 1) naming a bad sector."""
         return [self._read(start, sectors, self._buffers[0]) for start in starts]
 
     def reads_at_depth(self, starts: Sequence[int], sectors: int, depth: int) -> tuple[list[int], int]:
+        """A thread per outstanding read; latencies come thread by thread, not in the order of `starts`."""
         while len(self._buffers) < depth:
             self._buffers.append(mmap.mmap(-1, self.LARGEST))
 
@@ -93,6 +99,7 @@ class BlockDevice:
         return latencies, time.monotonic_ns() - began
 
     def wait(self, ns: int) -> None:
+        """Sleeps, so that the drive's own time passes."""
         time.sleep(ns / 1e9)
 
     def _read(self, start: int, sectors: int, buffer: mmap.mmap) -> tuple[int, int]:

@@ -32,7 +32,7 @@ TURN_MS = (3.0, 25.0)
 
 
 @dataclass(frozen=True)
-class Figure:
+class Estimate:
     """A number with what it may be off by; None where it could not be seen, and why."""
 
     value: float | None
@@ -42,7 +42,8 @@ class Figure:
     why: str = ""
 
     @classmethod
-    def unseen(cls, unit: str, why: str) -> Figure:
+    def unseen(cls, unit: str, why: str) -> Estimate:
+        """No value and no bounds, but the unit and the reason, for the report."""
         return cls(None, None, None, unit, why)
 
 
@@ -53,7 +54,7 @@ def random_places(drive: Probed, count: int, seed: int, low: float = 0.0, high: 
     return [int(place) // BLOCK * BLOCK for place in random.integers(first, max(last, first + 1), count)]
 
 
-def turn_ms(drive: Probed, rounds: int = 48) -> Figure:
+def turn_ms(drive: Probed, rounds: int = 48) -> Estimate:
     """Time of a turn; unseen on a drive whose completions do not keep to one."""
     place = drive.capacity // 3 // BLOCK * BLOCK
     ends, latencies = [], []
@@ -78,7 +79,7 @@ def turn_ms(drive: Probed, rounds: int = 48) -> Figure:
     off = _residual(times, np.array([period]))[0]
     # What turns makes a read of any place wait half a turn on average; regular answers alone are no turn.
     if off > 0.04 or np.median(latencies) / MS < 0.3 * period:
-        return Figure.unseen(
+        return Estimate.unseen(
             "ms", "completions of one sector do not lie whole turns apart: nothing turns, or a cache answers"
         )
     # Half of a period explains them as well; the longest that does is the turn.
@@ -88,7 +89,7 @@ def turn_ms(drive: Probed, rounds: int = 48) -> Figure:
             period = longer
             break
     wide = max(off, 0.002) * period / (times[-1] / period)
-    return Figure(period, period - 2 * wide, period + 2 * wide, "ms")
+    return Estimate(period, period - 2 * wide, period + 2 * wide, "ms")
 
 
 def _best_period(times: np.ndarray, candidates: np.ndarray, keep: int) -> np.ndarray:
@@ -108,7 +109,7 @@ def _residual(times: np.ndarray, periods: np.ndarray) -> np.ndarray:
     return found
 
 
-def zone_rates(drive: Probed, places: int = 24, mib: int = 8) -> list[tuple[float, Figure]]:
+def zone_rates(drive: Probed, places: int = 24, mib: int = 8) -> list[tuple[float, Estimate]]:
     """Rate of sequential reads in MB/s, at parts of the capacity."""
     rates = []
     length = 512
@@ -125,11 +126,11 @@ def zone_rates(drive: Probed, places: int = 24, mib: int = 8) -> list[tuple[floa
             half * length * 512 / (spans[half] - spans[0]) * 1e3,
             (len(spans) - 1 - half) * length * 512 / (spans[-1] - spans[half]) * 1e3,
         ]
-        rates.append((float(part), Figure(float(rate), float(min(halves)), float(max(halves)), "MB/s")))
+        rates.append((float(part), Estimate(float(rate), float(min(halves)), float(max(halves)), "MB/s")))
     return rates
 
 
-def sector_at(stroke: float, capacity: int, rates: Sequence[tuple[float, Figure]]) -> int:
+def sector_at(stroke: float, capacity: int, rates: Sequence[tuple[float, Estimate]]) -> int:
     """The sector at a part of the stroke: where tracks hold more, more sectors lie on a part of it."""
     parts = np.array([part for part, _ in rates] + [1.0])
     per_track = np.array([figure.value for _, figure in rates] + [rates[-1][1].value], float)
@@ -139,7 +140,9 @@ def sector_at(stroke: float, capacity: int, rates: Sequence[tuple[float, Figure]
     return int(np.interp(stroke, passed / passed[-1], fine) * (capacity - BLOCK)) // BLOCK * BLOCK
 
 
-def seek_ms(drive: Probed, part: float, turn: float, rates: Sequence[tuple[float, Figure]], tries: int = 240) -> Figure:
+def seek_ms(
+    drive: Probed, part: float, turn: float, rates: Sequence[tuple[float, Estimate]], tries: int = 240
+) -> Estimate:
     """Time to move over a part of the stroke, without what a read takes that needs no arm."""
     random = np.random.default_rng(int(part * 1e6))
     track = int(np.interp(0.5, [p for p, _ in rates], [f.value or 0 for _, f in rates]) * 1e6 * turn / 1e3 / 512)
@@ -161,10 +164,10 @@ def seek_ms(drive: Probed, part: float, turn: float, rates: Sequence[tuple[float
     far = quickest[1] - 2 * turn / (len(quickest) + 1)
     value = max(far - float(np.median(cached)), 0.0)
     slack = 3 * turn / len(quickest)
-    return Figure(value, max(value - slack, 0), value + slack, "ms")
+    return Estimate(value, max(value - slack, 0), value + slack, "ms")
 
 
-def read_ahead_sectors(drive: Probed, turn: float) -> Figure:
+def read_ahead_sectors(drive: Probed, turn: float) -> Estimate:
     """How far the drive reads on after a read while it is idle: the farthest block that comes out of the cache."""
     places = random_places(drive, 200, seed=5, low=0.1, high=0.9)
     limit = turn * 0.12 * MS
@@ -183,7 +186,7 @@ def read_ahead_sectors(drive: Probed, turn: float) -> Figure:
     at = iter(places)
 
     if not hits(BLOCK):
-        return Figure.unseen("sectors", "reading the next sectors is no faster than reading others")
+        return Estimate.unseen("sectors", "reading the next sectors is no faster than reading others")
     low, high = BLOCK, 2 * BLOCK
     while high < 1 << 17 and hits(high):
         low, high = high, high * 2
@@ -191,10 +194,10 @@ def read_ahead_sectors(drive: Probed, turn: float) -> Figure:
         middle = (low + high) // 2 // BLOCK * BLOCK
         low, high = (middle, high) if hits(middle) else (low, middle)
     # The last block that was a hit ends there; the next one did not.
-    return Figure(float(low), float(low), float(high), "sectors")
+    return Estimate(float(low), float(low), float(high), "sectors")
 
 
-def cache_segments(drive: Probed, turn: float, most: int = 64) -> Figure:
+def cache_segments(drive: Probed, turn: float, most: int = 64) -> Estimate:
     """Places whose data are kept at once: after so many others the first is still there."""
     limit = turn * 0.12 * MS
 
@@ -210,17 +213,17 @@ def cache_segments(drive: Probed, turn: float, most: int = 64) -> Figure:
         return True
 
     if not kept(0, 100):
-        return Figure.unseen("segments", "reading the same sectors again is no faster than reading others")
+        return Estimate.unseen("segments", "reading the same sectors again is no faster than reading others")
     low, high = 0, most
     if kept(most, 101):
-        return Figure(float(most), float(most), None, "segments", "at least")
+        return Estimate(float(most), float(most), None, "segments", "at least")
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if kept(middle, 200 + middle) else (low, middle)
-    return Figure(float(low + 1), float(low + 1), float(low + 1), "segments")
+    return Estimate(float(low + 1), float(low + 1), float(low + 1), "segments")
 
 
-def latency_us(drive: Probed, sectors: int, depth: int, count: int = 400, seed: int = 3) -> Figure:
+def latency_us(drive: Probed, sectors: int, depth: int, count: int = 400, seed: int = 3) -> Estimate:
     """Median latency of random reads of one size at one depth, with the interval of the median (95 %)."""
     starts = [place for place in random_places(drive, count, seed) if place + sectors <= drive.capacity]
     latencies, _ = drive.reads_at_depth(starts, sectors, depth)
@@ -228,12 +231,12 @@ def latency_us(drive: Probed, sectors: int, depth: int, count: int = 400, seed: 
     n = len(ordered)
     reach = int(np.ceil(0.98 * np.sqrt(n)))
     low, high = ordered[max(n // 2 - reach, 0)], ordered[min(n // 2 + reach, n - 1)]
-    return Figure(float(np.median(ordered)), float(low), float(high), "us")
+    return Estimate(float(np.median(ordered)), float(low), float(high), "us")
 
 
-def iops(drive: Probed, depth: int, count: int = 600, seed: int = 4) -> Figure:
+def iops(drive: Probed, depth: int, count: int = 600, seed: int = 4) -> Estimate:
     """Random reads of 4 KiB per second at a depth."""
     starts = random_places(drive, count, seed)
     _, elapsed = drive.reads_at_depth(starts, BLOCK, depth)
     rate = count / elapsed * 1e9
-    return Figure(rate, rate * (1 - 2 / count**0.5), rate * (1 + 2 / count**0.5), "IOPS")
+    return Estimate(rate, rate * (1 - 2 / count**0.5), rate * (1 + 2 / count**0.5), "IOPS")

@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 
 from seekwise.report.looks import Look
 from seekwise.report.number_text import three
-from seekwise.trace.close_up import CloseUp, Served
+from seekwise.trace.close_up import CloseUp, ServedRequest
 
 PATH_HEIGHT, GAP, ROW, LANES_MOST, DEPTH_HEIGHT = 96, 10, 7, 16, 30
 TOP, WIDTH = 6, 1000
@@ -36,6 +36,7 @@ class Range:
 
     @classmethod
     def of(cls, shown: Sequence[CloseUp]) -> Range:
+        """Over all stretches, in sectors of 512 bytes; 0 to 1 where nothing was done."""
         places = [(one.sector, one.sector + one.sectors) for each in shown for one in each.requests]
         deepest = max((count for each in shown for _, count in each.depth), default=1)
         return cls(
@@ -187,7 +188,7 @@ def _tips(found: CloseUp, places: Range) -> str:  # each request, or every n-th 
     return str(escape(json.dumps(rows, separators=(",", ":"), ensure_ascii=True)))
 
 
-def tip(one: Served, found: CloseUp, number: int) -> str:
+def tip(one: ServedRequest, found: CloseUp, number: int) -> str:
     """`12.3 ms: read 4 KiB at 43.1 %, thread 2; scheduler 3.2 ms, seek 8.1 ms, rotation 4.2 ms, transfer 0.1 ms`."""
     size = f"{one.sectors / 2:g} KiB"
     words = f"{one.end:.4g} ms: {'write' if one.write else 'read'} {size} at {gigabytes(one.sector)} GB, thread {one.thread}"

@@ -17,6 +17,7 @@ import altair as alt
 
 from seekwise import _core
 from seekwise.report.charts.style import configured
+from seekwise.workload.study.quantity import counted
 from seekwise.workload.study.study import System
 
 SIZE = 330
@@ -388,7 +389,7 @@ def _boxes(system: System) -> tuple[list[dict], list[dict]]:
     outer = [
         {"x": 0, "x2": 30, "y": 0, "y2": 60, "title": f"Kernel {system.kernel or ''}".strip()},
         {"x": 42, "x2": 66, "y": 0, "y2": 60, "title": f"Controller {system.controller or 'none (md in the kernel)'}"},
-        {"x": 78, "x2": 108, "y": 0, "y2": 60, "title": f"{system.drives} disk{'' if system.drives == 1 else 's'}"},
+        {"x": 78, "x2": 108, "y": 0, "y2": 60, "title": counted(system.drives, "disk")},
     ]
     inner = [
         {"x": 3, "x2": 27, "y": 44 - 8 * i, "y2": 50 - 8 * i, "title": name}

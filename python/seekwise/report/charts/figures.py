@@ -12,7 +12,7 @@ from seekwise.report.charts.style import configured, scales
 from seekwise.report.insights.choices import kind_of
 from seekwise.report.looks import Looks
 from seekwise.report.number_text import natural, three
-from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER
+from seekwise.store import operations
 from seekwise.store.record import Record
 from seekwise.workload.study.shown import Figure
 from seekwise.workload.study.study import System
@@ -50,12 +50,12 @@ def figure_rows(
 ) -> tuple[list[dict], list[str], list[str]]:
     """(a row per panel, setting and thread count; panels with an answer; panels without one)."""
     known = repeats(records, figure.metric)
-    operations = [figure.operation] if figure.operation else OPERATION_ORDER
+    asked = [figure.operation] if figure.operation else operations.OPERATIONS
     named = [panel_title(name, systems) for name in figure.systems]
     titles = dict(zip(figure.systems, figure.panel_titles or named, strict=True))
     rows = [
         {
-            "panel": titles[system] if figure.operation else OPERATION_NAMES[operation],
+            "panel": titles[system] if figure.operation else operations.name(operation),
             "setting": setting.upper(),
             "threads": threads,
             "value": mean_of(values, "plain"),
@@ -64,9 +64,9 @@ def figure_rows(
             "n": len(values),
         }
         for (system, setting, operation, threads, _), values in known.items()
-        if system in figure.systems and operation in operations
+        if system in figure.systems and operation in asked
     ]
-    panels = list(titles.values()) if figure.operation else [OPERATION_NAMES[name] for name in operations]
+    panels = list(titles.values()) if figure.operation else [operations.name(name) for name in asked]
     shown = [panel for panel in panels if any(row["panel"] == panel for row in rows)]
     return rows, shown, [panel for panel in titles.values() if figure.operation and panel not in shown]
 
@@ -85,7 +85,7 @@ def graph(figure: Figure, records: Sequence[Record], systems: Sequence[System] =
 
 def drawn(
     figure: Figure, records: Sequence[Record], systems: Sequence[System], looks: Looks
-) -> multiples.Figure | None:
+) -> multiples.PanelChart | None:
     """The same figure for the page."""
     rows, panels, missing = figure_rows(figure, records, systems)
     if not rows:
@@ -100,7 +100,7 @@ def drawn(
         for setting in settings:
             mine = [row for row in rows if row["panel"] == panel and row["setting"] == setting]
             points = [
-                multiples.Point(
+                multiples.ChartPoint(
                     counts.index(row["threads"]),
                     row["value"],
                     row["low"] if row["n"] > 1 else None,
@@ -115,7 +115,7 @@ def drawn(
     caption = f"{figure.caption}. Bars: least and greatest of the repeats."
     if missing:
         caption += f" No answer for {', '.join(missing)}."
-    return multiples.Figure(
+    return multiples.PanelChart(
         name=f"figure-{figure.number:02}", title=f"Figure {figure.number}: {title}", unit="", better=BETTER.get(str(figure.metric), ""),
         x_title="threads", panels=tuple(made), caption=caption,
     )  # fmt: skip

@@ -12,7 +12,7 @@ import vl_convert
 from markupsafe import escape
 
 from seekwise.files import make_folders, write_product
-from seekwise.report.charts.panels import TOTAL, Figure, is_wide, parts
+from seekwise.report.charts.panels import TOTAL, PanelChart, is_wide, parts
 from seekwise.report.looks import MARKS, Look
 
 PANEL_WIDTH, AXIS_WIDTH, GAP = 250, 52, 18
@@ -25,7 +25,7 @@ STYLE = (
 )
 
 
-def svg(drawn: Figure) -> str:
+def svg(drawn: PanelChart) -> str:
     """The chart as SVG text."""
     columns = min(len(drawn.panels), COLUMNS_MOST)
     step = AXIS_WIDTH + PANEL_WIDTH + GAP

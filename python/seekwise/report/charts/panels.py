@@ -27,7 +27,7 @@ LOG_FROM = 60.0
 
 
 @dataclass(frozen=True)
-class Point:
+class ChartPoint:
     """One value at a place of the x axis."""
 
     place: int
@@ -41,7 +41,7 @@ class Point:
 @dataclass(frozen=True)
 class Series:
     look: Look
-    points: tuple[Point, ...]
+    points: tuple[ChartPoint, ...]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Figure:
+class PanelChart:
     """One chart. `spec`: what the script needs to draw it over other factors."""
 
     name: str
@@ -74,6 +74,7 @@ class Figure:
 
     @property
     def points(self) -> int:
+        """Over all panels and series."""
         return sum(len(each.points) for panel in self.panels for each in panel.series)
 
 
@@ -83,7 +84,7 @@ def is_wide(panel: Panel) -> bool:
     return bool(values) and max(values) / min(values) >= LOG_FROM
 
 
-def figure(drawn: Figure) -> Markup:
+def figure(drawn: PanelChart) -> Markup:
     """The chart with legend, caption and table."""
     panels = Markup("").join(_panel(drawn, panel, number) for number, panel in enumerate(drawn.panels))
     better = f"{drawn.better} is better" if drawn.better else ""
@@ -170,6 +171,7 @@ class Scale:
 
     @classmethod
     def of(cls, panel: Panel) -> Scale:
+        """Logarithmic over whole decades where values span more than a factor of 60; else from zero to just above the highest interval."""
         points = [point for each in panel.series for point in each.points]
         most = max((point.value for point in points), default=1.0) or 1.0
         if not is_wide(panel):
@@ -181,6 +183,7 @@ class Scale:
         return cls(bottom, top * 10 if top <= bottom else top, most)
 
     def y(self, value: float) -> float:
+        """Pixels from the upper edge of the picture; what lies outside the axis is drawn at its end."""
         if self.bottom is not None:
             share = math.log10(max(value, self.bottom) / self.bottom) / math.log10(self.top / self.bottom)
         else:
@@ -215,7 +218,7 @@ def named_below(labels: Sequence[str]) -> bool:
     return _step(labels) > 1 and not any(text[:1].isdigit() for text in labels)
 
 
-def _panel(drawn: Figure, panel: Panel, number: int) -> Markup:
+def _panel(drawn: PanelChart, panel: Panel, number: int) -> Markup:
     below = ""
     if named_below(panel.labels):
         below = ", ".join(f"{place} {text}" for place, text in enumerate(panel.labels, start=1))
@@ -282,7 +285,7 @@ def _series(each: Series, number: int, count: int, places: int, scale: Scale, wi
     return f'<g class="series {each.look.css}">{line}{"".join(drawn)}</g>'
 
 
-def table(drawn: Figure) -> Markup:
+def table(drawn: PanelChart) -> Markup:
     """The numbers of the chart: a row per panel and place, a column per candidate."""
     looks = drawn.looks
     heads = "".join(f'<th class="n" scope="col">{escape(look.label)}</th>' for look in looks)

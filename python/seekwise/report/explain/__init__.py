@@ -18,7 +18,7 @@ from seekwise import _core, schedulers, suggestion
 from seekwise.errors import UsageError
 from seekwise.linux.stack import read_stack
 from seekwise.report.explain import caps, cards, hosts, program
-from seekwise.report.explain.explanation import Explanation, Parameter, Tunable
+from seekwise.report.explain.explanation import Explanation, ModelParameter, Tunable
 
 UNITS = Path(__file__).parent / "units"
 # Kernels whose defaults are shown: the last with the single queue, and a recent one.
@@ -211,7 +211,7 @@ def _model(word: str) -> Explanation:
             continue
         given = entry or {}
         rows.append(
-            Parameter(
+            ModelParameter(
                 known["key"], entry["value"] if entry else known["default"], given.get("unit") or known["unit"],
                 given.get("lo"), given.get("hi"), given.get("confidence", "default"),
                 given.get("source", "not stated by the model"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from seekwise import controllers
-from seekwise.report.explain.explanation import Explanation, Fact, Parameter
+from seekwise.report.explain.explanation import Explanation, Fact, ModelParameter
 
 # How a basis is shown, the firmest first.
 BASIS = {"fact": "fact", "derived": "worked out", "assumption": "assumed", "set": "set from a result"}
@@ -27,8 +27,8 @@ def explained(word: str) -> Explanation | None:
     return Explanation(word, "model", model["name"], text, see, facts=facts, parameters=parameters)
 
 
-def _parameter(name: str, entry: Mapping[str, Any]) -> Parameter:
+def _parameter(name: str, entry: Mapping[str, Any]) -> ModelParameter:
     observation = entry.get("observation")
     source = f"{entry['source']}; set from {observation}" if observation else entry["source"]
     basis = BASIS[entry["basis"]]
-    return Parameter(name, entry["value"], entry["unit"], entry.get("lo"), entry.get("hi"), basis, source)
+    return ModelParameter(name, entry["value"], entry["unit"], entry.get("lo"), entry.get("hi"), basis, source)

@@ -19,7 +19,7 @@ class Tunable:
 
 
 @dataclass(frozen=True)
-class Parameter:
+class ModelParameter:
     """A number of a model."""
 
     name: str
@@ -53,6 +53,6 @@ class Explanation:
     text: str = ""
     see: tuple[str, ...] = ()
     tunables: Sequence[Tunable] = ()
-    parameters: Sequence[Parameter] = ()
+    parameters: Sequence[ModelParameter] = ()
     facts: Sequence[Fact] = ()
     words: Sequence[str] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from seekwise import _core
-from seekwise.report.explain.explanation import Explanation, Parameter
+from seekwise.report.explain.explanation import Explanation, ModelParameter
 
 TEXT = (
     "CPU time of each step of a request, on one of {processors} processors. CPU time of a scheduler is charged to the context that "
@@ -21,7 +21,7 @@ def explained(word: str) -> Explanation | None:
     except ValueError:
         return None
     parameters = [
-        Parameter(
+        ModelParameter(
             name, each["value"], each["unit"], each["lo"], each["hi"], each["confidence"], f"{each['meaning']}: {each['source']}"
         )
         for name, each in model["parameters"].items()

@@ -10,6 +10,7 @@ import click
 
 from seekwise import command_tree, environment
 from seekwise.workload.study import factors
+from seekwise.workload.study.quantity import counted
 
 GROUP = re.compile(r'^group = "([a-z-]+)"$', re.MULTILINE)
 Entry = tuple[str, str, tuple[str, ...]]
@@ -180,6 +181,6 @@ def _study(name: str) -> Entry | None:
     if name not in starters.names():
         return None
     study, _ = starters.open_study(name)
-    systems = f"{len(study.system)} system{'' if len(study.system) == 1 else 's'}"
+    systems = counted(len(study.system), "system")
     text = f"{study.question or 'A study that ships with the program.'} {systems}. `seekwise run {name} --dry-run` shows what it would run."
     return f"{name}: a study", text, ()

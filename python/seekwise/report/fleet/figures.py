@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from seekwise.report.fleet.rows import Summary, Sums, Unit
+from seekwise.report.fleet.rows import FleetSums, LogSums, Unit
 from seekwise.report.fleet.two_groups import SCALE_LEAST, Floats
 
 ERRATIC = 0.001
@@ -21,7 +21,7 @@ ERRATIC = 0.001
 
 
 @dataclass(frozen=True)
-class Figure:
+class FleetFigure:
     """One metric of the units of a kind, as logarithms of their ratio to what is usual."""
 
     kind: tuple[str, str]
@@ -51,12 +51,12 @@ def _zero(values: Floats, axis: int | None = None) -> float:
     return 0.0
 
 
-def figures(summary: Summary) -> list[Figure]:
+def figures(summary: FleetSums) -> list[FleetFigure]:
     """By kind, load and metric: the median over settings of how far a unit is from the median unit under each."""
-    settings: dict[tuple[tuple[str, str], str, str, str], dict[Unit, Sums]] = {}
+    settings: dict[tuple[tuple[str, str], str, str, str], dict[Unit, LogSums]] = {}
     for (unit, load, setting, metric), sums in summary.sums.items():
         settings.setdefault((unit.kind, load, metric, setting), {})[unit] = sums
-    parts: dict[tuple[tuple[str, str], str, str], dict[Unit, list[tuple[float, Sums]]]] = {}
+    parts: dict[tuple[tuple[str, str], str, str], dict[Unit, list[tuple[float, LogSums]]]] = {}
     for (kind, load, metric, _), each in sorted(settings.items()):
         middle = float(np.median([sums.mean for sums in each.values()]))
         for unit, sums in each.items():
@@ -67,11 +67,11 @@ def figures(summary: Summary) -> list[Figure]:
         own = np.array([np.median([far for far, _ in of_unit[unit]]) for unit in units])
         counts = np.array([sum(sums.count for _, sums in of_unit[unit]) for unit in units])
         squares = np.array([_squares(of_unit[unit]) for unit in units])
-        found.append(Figure(kind, load, metric, units, own, _excess(squares / counts, counts - 1)))
+        found.append(FleetFigure(kind, load, metric, units, own, _excess(squares / counts, counts - 1)))
     return found
 
 
-def _squares(parts: Sequence[tuple[float, Sums]]) -> float:
+def _squares(parts: Sequence[tuple[float, LogSums]]) -> float:
     """Squared deviations of a unit's trials from their mean, settings taken away."""
     count = sum(sums.count for _, sums in parts)
     mean = sum(far * sums.count for far, sums in parts) / count
@@ -89,7 +89,7 @@ def _excess(squares: Floats, freedom: NDArray[np.int64]) -> Floats:
     return found
 
 
-def over_loads(figures: Sequence[Figure]) -> Figure:
+def over_loads(figures: Sequence[FleetFigure]) -> FleetFigure:
     """The mean over the loads of each unit that has several, each load weighted by how well it is known."""
     parts: dict[Unit, list[tuple[float, float, float]]] = {}
     for figure in figures:
@@ -106,4 +106,4 @@ def over_loads(figures: Sequence[Figure]) -> Figure:
         known[at] = 1 / weight.sum() - 1 / (1 / variance).sum()
     excess = _excess(squares, np.array([len(parts[unit]) - 1 for unit in units], dtype=np.int64)) + known
     first = figures[0]
-    return Figure(first.kind, "", first.metric, units, means, excess, max(figure.fitted for figure in figures))
+    return FleetFigure(first.kind, "", first.metric, units, means, excess, max(figure.fitted for figure in figures))

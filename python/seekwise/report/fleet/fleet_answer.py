@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from seekwise.report.fleet.pooled import Pooled, pooled
-from seekwise.report.fleet.rows import Summary, Unit
-from seekwise.report.fleet.unlike import TWINS_LEAST, Change, Outlier, unlike
+from seekwise.report.fleet.rows import FleetSums, Unit
+from seekwise.report.fleet.unlike import TWINS_LEAST, UnlikeUnit, VersionEffect, unlike
+from seekwise.report.layout import wrapped
+from seekwise.workload.study.quantity import counted
 
 WIDTH = 79
 SHOWN_MOST = 6
@@ -27,20 +28,22 @@ class Fleet:
     measured: int
     """Operations of trials that count."""
     pooled: tuple[Pooled, ...]
-    outliers: tuple[Outlier, ...]
-    changes: tuple[Change, ...]
+    outliers: tuple[UnlikeUnit, ...]
+    changes: tuple[VersionEffect, ...]
     provenance: Literal["measured"] = "measured"
 
     @property
     def hosts(self) -> int:
+        """Different hosts among the units."""
         return len({unit.host for unit in self.units})
 
     @property
     def devices(self) -> int:
+        """Storage devices of all hosts; an array counts once."""
         return len(self.units)
 
 
-def of(summary: Summary) -> Fleet:
+def of(summary: FleetSums) -> Fleet:
     """Raises MissingError without statsmodels."""
     outliers, changes = unlike(summary)
     return Fleet(tuple(summary.units), summary.trials, tuple(pooled(summary)), tuple(outliers), tuple(changes))
@@ -52,8 +55,8 @@ def lines(fleet: Fleet) -> list[str]:
     for unit in fleet.units:
         kinds[unit.kind] = kinds.get(unit.kind, 0) + 1
     found = _wrapped(
-        f"{_count(fleet.hosts, 'host')}, {_count(fleet.devices, 'device')} of {_count(len(kinds), 'kind')}, "
-        f"{_count(fleet.measured, 'measured operation')}."
+        f"{counted(fleet.hosts, 'host')}, {counted(fleet.devices, 'device')} of {counted(len(kinds), 'kind')}, "
+        f"{counted(fleet.measured, 'measured operation')}."
     )
     found.append("")
     few = [kind for kind, count in kinds.items() if count < TWINS_LEAST]
@@ -67,7 +70,7 @@ def lines(fleet: Fleet) -> list[str]:
         found += _listed(told, "differences")
         if few:
             found += _wrapped(
-                f"Not compared, since that needs {TWINS_LEAST} of a kind: {_count(sum(kinds[kind] for kind in few), 'device')} of {_count(len(few), 'other kind')}."
+                f"Not compared, since that needs {TWINS_LEAST} of a kind: {counted(sum(kinds[kind] for kind in few), 'device')} of {counted(len(few), 'other kind')}."
             )
     found.append("")
     clear = [each for each in fleet.pooled if each.word == "clear" and each.is_better]
@@ -82,10 +85,6 @@ def lines(fleet: Fleet) -> list[str]:
     return found
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 def _are(number: int) -> str:
     return "is 1" if number == 1 else f"are {number}"
 
@@ -98,4 +97,4 @@ def _listed(sentences: list[str], what: str) -> list[str]:
 
 
 def _wrapped(text: str, then: str = "") -> list[str]:
-    return textwrap.wrap(text, WIDTH, subsequent_indent=then, break_on_hyphens=False)
+    return wrapped(text, WIDTH, then=then)

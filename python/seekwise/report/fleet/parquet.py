@@ -15,7 +15,7 @@ from seekwise import bounds
 from seekwise.errors import MissingError, SeekwiseError, UsageError
 from seekwise.files import new_product, open_regular
 from seekwise.report.fleet import rows
-from seekwise.report.fleet.rows import Summary, Unit
+from seekwise.report.fleet.rows import FleetSums, Unit
 from seekwise.store.record import Record
 
 SCHEMA = "seekwise.parquet/1"
@@ -102,7 +102,7 @@ def _flat(records: Iterable[Record]) -> Iterator[dict[str, object]]:
             }  # fmt: skip
 
 
-def summary(path: Path) -> Summary:
+def summary(path: Path) -> FleetSums:
     """Sums of the measured rows that count. Raises UsageError for what is no such file."""
     pa = arrow()
     try:
@@ -113,7 +113,7 @@ def summary(path: Path) -> Summary:
         if said != SCHEMA or not set(COLUMNS) <= set(known.names):
             raise UsageError(f"{path} is no Parquet of Seekwise", hint="`seekwise export --parquet` makes one")
         file = pa.parquet.ParquetFile(path, read_dictionary=[*NAMES, "provenance"], page_checksum_verification=True)
-        found = Summary()
+        found = FleetSums()
         for group in range(file.num_row_groups):
             if file.metadata.row_group(group).num_rows > bounds.PARQUET_GROUP_ROWS:
                 raise ValueError(f"a group has more than {bounds.PARQUET_GROUP_ROWS} rows")
@@ -129,7 +129,7 @@ def summary(path: Path) -> Summary:
     return found
 
 
-def _add(found: Summary, table: Any) -> None:
+def _add(found: FleetSums, table: Any) -> None:
     """Adds a row group: rows with equal names are summed under one number made of their codes."""
     coded = [_codes(table, name) for name in NAMES]
     provenance, names = _codes(table, "provenance")

@@ -15,7 +15,7 @@ import numpy as np
 
 from seekwise.errors import MissingError
 from seekwise.judge.rule import more_is_better
-from seekwise.report.fleet.rows import METRICS, Summary, Sums, Unit
+from seekwise.report.fleet.rows import METRICS, FleetSums, LogSums, Unit
 from seekwise.report.fleet.words import interval_text, kind_text, load_text, unlike_text
 
 UNITS_LEAST = 3
@@ -47,6 +47,7 @@ class Pooled:
 
     @property
     def is_better(self) -> bool:
+        """By the estimate alone, whatever its interval; `word` says whether the difference is proved."""
         return (self.ratio > 1) == more_is_better(self.metric)
 
     @property
@@ -56,6 +57,7 @@ class Pooled:
 
     @property
     def sentence(self) -> str:
+        """The ratio with its 95 % interval and the number of devices."""
         verb = "is" if self.metric == "rate" else "has"
         return (
             f"{kind_text(self.kind)}, {load_text(self.load)}: {self.setting} {verb} {unlike_text(self.ratio, self.metric)} than {self.reference} "
@@ -63,7 +65,7 @@ class Pooled:
         )
 
 
-def pooled(summary: Summary) -> list[Pooled]:
+def pooled(summary: FleetSums) -> list[Pooled]:
     """Every setting against the most common one, by kind, load and metric; the surest first. Raises MissingError without statsmodels."""
     try:
         from statsmodels.stats.meta_analysis import combine_effects
@@ -71,7 +73,7 @@ def pooled(summary: Summary) -> list[Pooled]:
         raise MissingError(
             "pooling hosts needs statsmodels, which is not installed", hint="pip install 'seekwise[fleet]'"
         ) from None
-    groups: dict[tuple[tuple[str, str], str, str], dict[str, dict[Unit, Sums]]] = {}
+    groups: dict[tuple[tuple[str, str], str, str], dict[str, dict[Unit, LogSums]]] = {}
     for (unit, load, setting, metric), sums in summary.sums.items():
         if not setting.endswith(CONTROL):
             groups.setdefault((unit.kind, load, metric), {}).setdefault(setting, {})[unit] = sums

@@ -49,7 +49,7 @@ class OperationRow:
 
 
 @dataclass
-class Sums:
+class LogSums:
     """Logarithms of one metric of a unit under a load and a setting."""
 
     count: int = 0
@@ -57,12 +57,14 @@ class Sums:
     squares: float = 0.0
 
     def add(self, count: int, total: float, squares: float) -> None:
+        """Sums of logarithms and of their squares, so that parts can be added in any order."""
         self.count += count
         self.total += total
         self.squares += squares
 
     @property
     def mean(self) -> float:
+        """Mean natural logarithm; ZeroDivisionError before the first value."""
         return self.total / self.count
 
     @property
@@ -72,24 +74,27 @@ class Sums:
 
 
 @dataclass
-class Summary:
+class FleetSums:
     """Everything that the analysis needs; it takes the same however many trials there are."""
 
-    sums: dict[tuple[Unit, str, str, str], Sums] = field(default_factory=dict)
+    sums: dict[tuple[Unit, str, str, str], LogSums] = field(default_factory=dict)
     """{(unit, load, setting, metric): sums}."""
     trials: int = 0
 
     def add(self, row: OperationRow) -> None:
+        """Metrics of one operation of one trial; they must be above 0."""
         self.trials += 1
         for metric, value in row.metrics.items():
             log = math.log(value)
             self.of(row.unit, row.load, row.setting, metric).add(1, log, log * log)
 
-    def of(self, unit: Unit, load: str, setting: str, metric: str) -> Sums:
-        return self.sums.setdefault((unit, load, setting, metric), Sums())
+    def of(self, unit: Unit, load: str, setting: str, metric: str) -> LogSums:
+        """Made empty where it was not known yet."""
+        return self.sums.setdefault((unit, load, setting, metric), LogSums())
 
     @property
     def units(self) -> list[Unit]:
+        """Sorted, each once."""
         return sorted({unit for unit, *_ in self.sums})
 
 
@@ -140,6 +145,6 @@ def of_records(records: Iterable[Record], unit: Unit | None = None) -> Iterator[
                 yield OperationRow(unit, load_of(record.combination, phase.operation, job), record.setting, metrics)
 
 
-def load_of(cell: str, operation: str, job: str) -> str:
+def load_of(combination: str, operation: str, job: str) -> str:
     """`rand_read use=database queries`: without the device's name, which differs between hosts."""
-    return " ".join([operation, combination_key.without(cell, "disk", "system"), job]).strip()
+    return " ".join([operation, combination_key.without(combination, "disk", "system"), job]).strip()

@@ -22,10 +22,11 @@ from scipy import stats
 from seekwise.errors import MissingError
 from seekwise.judge.rule import more_is_better
 from seekwise.report.fleet import two_groups
-from seekwise.report.fleet.figures import Figure, figures, over_loads
-from seekwise.report.fleet.rows import Summary, Unit
+from seekwise.report.fleet.figures import FleetFigure, figures, over_loads
+from seekwise.report.fleet.rows import FleetSums, Unit
 from seekwise.report.fleet.two_groups import Floats
 from seekwise.report.fleet.words import MANY, interval_text, kind_text, load_text, unlike_text
+from seekwise.workload.study.quantity import counted
 
 ALPHA = 0.05
 LEAST = 0.05
@@ -49,7 +50,7 @@ Column = tuple[Part, str, str, int, str]
 
 
 @dataclass(frozen=True)
-class Outlier(Unit):
+class UnlikeUnit(Unit):
     """A unit unlike its twins: those of the same model and level."""
 
     SHOWN: ClassVar = ("is_worse", "sentence")
@@ -66,11 +67,13 @@ class Outlier(Unit):
 
     @property
     def is_worse(self) -> bool:
+        """Slower throughput or longer latency than its twins."""
         return (self.ratio > 1) != more_is_better(self.metric)
 
     @property
     def sentence(self) -> str:
-        more = f", and differs in {self.further} more figure{'' if self.further == 1 else 's'}" if self.further else ""
+        """Host, device, ratio and number of twins, with the load where it differs most."""
+        more = f", and differs in {counted(self.further, 'more figure')}" if self.further else ""
         return (
             f"{self.host}'s {self.device} has {unlike_text(self.ratio, self.metric)} than its {self.twins} twins"
             if self.metric == "p99" and self.ratio < MANY
@@ -80,7 +83,7 @@ class Outlier(Unit):
 
 
 @dataclass(frozen=True)
-class Change:
+class VersionEffect:
     """What a kernel or firmware changes against the most common one."""
 
     SHOWN: ClassVar = ("is_worse", "sentence")
@@ -105,6 +108,7 @@ class Change:
 
     @property
     def is_worse(self) -> bool:
+        """Slower throughput or longer latency than with the most common kernel or firmware."""
         return (self.ratio > 1) != more_is_better(self.metric)
 
     @property
@@ -114,8 +118,9 @@ class Change:
 
     @property
     def sentence(self) -> str:
+        """Ratio with its interval, and the other part where the two cannot be told apart."""
         verb = "is" if self.metric == "rate" else "has"
-        more = f"; also in {self.further} more figure{'' if self.further == 1 else 's'}" if self.further else ""
+        more = f"; also in {counted(self.further, 'more figure')}" if self.further else ""
         together = (
             f" It always comes with {self.together_with}, so either may be the cause." if self.together_with else ""
         )
@@ -125,10 +130,10 @@ class Change:
         )
 
 
-Told = TypeVar("Told", Outlier, Change)
+Told = TypeVar("Told", UnlikeUnit, VersionEffect)
 
 
-def unlike(summary: Summary) -> tuple[list[Outlier], list[Change]]:
+def unlike(summary: FleetSums) -> tuple[list[UnlikeUnit], list[VersionEffect]]:
     """What differs, the largest first; a unit or a kernel is named once, with the load where it differs most."""
     try:
         import statsmodels.api as sm
@@ -136,14 +141,14 @@ def unlike(summary: Summary) -> tuple[list[Outlier], list[Change]]:
         raise MissingError(
             "comparing hosts needs statsmodels, which is not installed", hint="pip install 'seekwise[fleet]'"
         ) from None
-    left: dict[tuple[tuple[str, str], str], list[Figure]] = {}
-    tests: list[tuple[float, Change]] = []
+    left: dict[tuple[tuple[str, str], str], list[FleetFigure]] = {}
+    tests: list[tuple[float, VersionEffect]] = []
     for figure in figures(summary):
         if len(figure.units) >= TWINS_LEAST:
             own, found = _fitted(sm, figure)
             left.setdefault((figure.kind, figure.metric), []).append(own)
             tests += found
-    changes: dict[tuple[str, ...], list[Change]] = {}
+    changes: dict[tuple[str, ...], list[VersionEffect]] = {}
     for p, change in tests:
         if p * len(tests) <= ALPHA and abs(math.log(change.ratio)) >= math.log1p(LEAST):
             changes.setdefault((change.part, change.value, change.against, *change.kind), []).append(change)
@@ -159,7 +164,7 @@ def _once(groups: Iterable[list[Told]]) -> list[Told]:
     return sorted(found, key=lambda each: (not each.is_worse, -abs(math.log(each.ratio))))
 
 
-def _fitted(sm: Any, figure: Figure) -> tuple[Figure, list[tuple[float, Change]]]:
+def _fitted(sm: Any, figure: FleetFigure) -> tuple[FleetFigure, list[tuple[float, VersionEffect]]]:
     """The figure with kernel and firmware taken away, and what each of them changes with its p-value."""
     columns, names = _columns(figure.units)
     with warnings.catch_warnings():
@@ -174,7 +179,7 @@ def _fitted(sm: Any, figure: Figure) -> tuple[Figure, list[tuple[float, Change]]
         if not (math.isfinite(effect) and math.isfinite(error) and error > 0):
             continue
         low, high = effect - quantile * error, effect + quantile * error
-        change = Change(
+        change = VersionEffect(
             part, value, against, *figure.kind, figure.load, figure.metric,
             math.exp(effect), math.exp(low), math.exp(high), count, together,
         )  # fmt: skip
@@ -182,10 +187,10 @@ def _fitted(sm: Any, figure: Figure) -> tuple[Figure, list[tuple[float, Change]]
     return replace(figure, own=left, fitted=columns.shape[1]), tests
 
 
-def _outliers(left: dict[tuple[tuple[str, str], str], list[Figure]]) -> list[list[Outlier]]:
+def _outliers(left: dict[tuple[tuple[str, str], str], list[FleetFigure]]) -> list[list[UnlikeUnit]]:
     """For each unit that is named, the figures in which it is unlike its twins. `left`: {(kind, metric): figures by load}."""
     most: dict[Unit, float] = {}
-    seen: dict[Unit, list[Outlier]] = {}
+    seen: dict[Unit, list[UnlikeUnit]] = {}
     metrics = Counter(kind for kind, _ in left)
     for (kind, _), loads in left.items():
         count = Counter(unit for figure in loads for unit in figure.units)
@@ -220,19 +225,19 @@ def _named(most: dict[Unit, float]) -> list[Unit]:
     return found
 
 
-def _probabilities(figure: Figure) -> Floats:
+def _probabilities(figure: FleetFigure) -> Floats:
     """That each unit is unlike its twins; none for differences too small to be told."""
     sign = -1.0 if more_is_better(figure.metric) else 1.0
     found = two_groups.probabilities(figure.sure, sign, figure.fitted)
     return np.where(np.abs(figure.sure) >= math.log1p(LEAST), found, 0.0)
 
 
-def _outlier(figure: Figure, at: int) -> Outlier:
+def _outlier(figure: FleetFigure, at: int) -> UnlikeUnit:
     ratio, twins = math.exp(figure.own[at]), len(figure.units) - 1
-    return Outlier(**vars(figure.units[at]), load=figure.load, metric=figure.metric, ratio=ratio, twins=twins)
+    return UnlikeUnit(**vars(figure.units[at]), load=figure.load, metric=figure.metric, ratio=ratio, twins=twins)
 
 
-def _farthest(loads: Sequence[Figure], unit: Unit) -> Outlier:
+def _farthest(loads: Sequence[FleetFigure], unit: Unit) -> UnlikeUnit:
     """The load under which a unit is farthest from its twins."""
     places = [(figure, figure.units.index(unit)) for figure in loads if unit in figure.units]
     return _outlier(*max(places, key=lambda place: abs(place[0].own[place[1]])))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from seekwise.report.array_choice import WORDS
 from seekwise.report.number_text import three
+from seekwise.store import operations
 
 MANY = 2.0
 """From this ratio on, differences are said as `2.5 times`."""
@@ -12,7 +12,7 @@ MANY = 2.0
 def load_text(load: str) -> str:
     """`rand_read use=database` as `database (random read)`."""
     operation, _, rest = load.partition(" ")
-    name = WORDS.get(operation, operation)
+    name = operations.name(operation).lower()
     words = [word.removeprefix("use=").replace("=", " ") for word in rest.split()]
     return f"{' '.join(dict.fromkeys(words))} ({name})" if words else name
 

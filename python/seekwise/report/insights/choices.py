@@ -1,7 +1,7 @@
 """The answer of a study to its own question: which setting for each system, overall, by use and by number of threads.
 
 Every choice is judged by the one rule of `seekwise.judge` (through `workloads.weigh`): the settings of one system compete by their rates,
-weighed over the operations. Of those that the best does not beat the fastest is named, unless it loses much more than another one in the cell where it is worst.
+weighed over the operations. Of those that the best does not beat the fastest is named, unless it loses much more than another one in the combination where it is worst.
 
 A chunk size competes like a setting. Systems that differ in their chunk alone are one family, and a study that varies `chunk_kib` in its
 settings is the same family written differently: both end in the same choice.
@@ -15,21 +15,18 @@ from typing import ClassVar
 
 from seekwise.errors import UsageError
 from seekwise.judge.rule import ROUNDS_MIN, THRESHOLD_SHARE
-from seekwise.judge.workloads import Weighed, Workload, find, weigh
+from seekwise.judge.workloads import OperationMix, Weighed, find, weigh
 from seekwise.report.insights import locks, protects
 from seekwise.report.insights.means import NAMES, listed
+from seekwise.store.operations import OPERATIONS
 from seekwise.store.record import Record
 from seekwise.workload.study import combination_key
+from seekwise.workload.study.quantity import counted
 from seekwise.workload.study.shown import Answer
 from seekwise.workload.study.study import Study, System
 
-OVERALL = Workload(
-    "overall",
-    "all operations and thread counts alike",
-    "all",
-    {"seq_read": 1.0, "seq_write": 1.0, "rand_read": 1.0, "rand_write": 1.0, "mixed": 1.0},
-)
-LEVEL_RATE = 0.01
+OVERALL = OperationMix("overall", "all operations and thread counts alike", "all", dict.fromkeys(OPERATIONS, 1.0))
+LEVEL_THROUGHPUT = 0.01
 """A setting that the best does not beat is named beside it if its estimated rate is at most this share lower …"""
 LEVEL_LOSS = 0.10
 """… and its worst loss at most this much greater. Otherwise the first is only preferred: `rather X`."""
@@ -41,10 +38,11 @@ SO_FAR = "(best so far)"
 
 
 @dataclass(frozen=True)
-class Choice:
+class SystemChoice:
     """What to set on one system for one kind of work."""
 
     SHOWN: ClassVar = ("text",)
+    NAMES: ClassVar = {"loss_combination": "loss_cell"}
 
     system: str
     kind: str
@@ -62,7 +60,7 @@ class Choice:
     """Rate of each setting relative to the first of `named`, weighed over the operations."""
     loss: float
     """Share of the best rate that the first of `named` loses where it is worst."""
-    loss_cell: str
+    loss_combination: str
     repeats: int
 
     @property
@@ -88,6 +86,7 @@ class Choice:
 
     @property
     def text(self) -> str:
+        """The choice in words; it says `best so far` where another setting is not proved worse."""
         return f"{self.short} {SO_FAR}" if self.is_so_far else self.short
 
 
@@ -95,7 +94,7 @@ class Choice:
 class Answered:
     """All choices of a run, and how they stand beside what the publication concludes."""
 
-    choices: tuple[Choice, ...]
+    choices: tuple[SystemChoice, ...]
     headline: str
     reasons: tuple[str, ...]
 
@@ -124,7 +123,7 @@ def answer(study: Study | None, records: Sequence[Record]) -> Answered | None:
 
 def competitions(study: Study, records: Sequence[Record]) -> Iterator[tuple[str, str, list[Record]]]:
     """(system or family, kind, records whose `setting` competes)."""
-    valid = [record for record in records if record.valid and record.conditions.get("role", "candidate") == "candidate"]
+    valid = [record for record in records if record.valid and record.role == "candidate"]
     by_name = {system.name: system for system in study.system}
     present = dict.fromkeys(str(record.factors.get("system", study.system[0].name)) for record in valid)
     # In the order of the study; trials run in another one.
@@ -155,9 +154,9 @@ def _as_chunks(systems: Mapping[str, System], records: Sequence[Record]) -> list
         key += (tuple(sorted(system.options.items())), system.target)
         label = f"{chunk} KiB"
         family = families.setdefault(key, {})
-        # Cells are named by their system and by whatever else is varied; both are the same for every chunk of a family.
-        cell = combination_key.without(record.combination, "system", CHUNK)
-        family.setdefault(label, []).append(replace(record, setting=label, combination=cell))
+        # Combinations are named by their system and by whatever else is varied; both are the same for every chunk of a family.
+        combination = combination_key.without(record.combination, "system", CHUNK)
+        family.setdefault(label, []).append(replace(record, setting=label, combination=combination))
         schedulers.setdefault(key, set()).add(str(record.factors.get("scheduler")))
     found = []
     for key, family in families.items():
@@ -185,8 +184,8 @@ def _is_single_drive(system: System) -> bool:
 
 
 def choose(
-    system: str, kind: str, records: Sequence[Record], use: Workload, threads: tuple[int, ...] = ()
-) -> Choice | None:
+    system: str, kind: str, records: Sequence[Record], use: OperationMix, threads: tuple[int, ...] = ()
+) -> SystemChoice | None:
     """None where the records hold nothing of that use."""
     chosen = [record for record in records if not threads or int(record.factors.get("threads", 1)) in threads]
     settings = tuple(dict.fromkeys(record.setting for record in chosen))
@@ -196,46 +195,56 @@ def choose(
         weighed = weigh(chosen, use, settings[0])
     except UsageError:
         return None
-    blocks = len({record.repetition for record in chosen})
+    repetitions = len({record.repetition for record in chosen})
     standings = {standing.setting: standing for standing in weighed.standings}
-    unbeaten = weighed.best if blocks >= ROUNDS_MIN else _by_estimate(weighed)
-    order = sorted(unbeaten, key=lambda name: -_rate(weighed, name))
+    unbeaten = weighed.best if repetitions >= ROUNDS_MIN else _by_estimate(weighed)
+    order = sorted(unbeaten, key=lambda name: -_throughput(weighed, name))
     if not order:
-        return Choice(system, kind, use.name, threads, (), (), settings, {}, 0.0, "", blocks)
+        return SystemChoice(system, kind, use.name, threads, (), (), settings, {}, 0.0, "", repetitions)
     # The fastest of them, unless it loses much more where it is worst than another one does.
     least = min(standings[name].regret for name in order)
     first = next(name for name in order if standings[name].regret - least <= LEVEL_LOSS)
-    rates = {name: _rate(weighed, name) / _rate(weighed, first) for name in standings}
+    throughputs = {name: _throughput(weighed, name) / _throughput(weighed, first) for name in standings}
     named = tuple(
         name
         for name in settings
         if name in order
-        and rates[name] >= 1 - LEVEL_RATE
+        and throughputs[name] >= 1 - LEVEL_THROUGHPUT
         and standings[name].regret - standings[first].regret <= LEVEL_LOSS
     )
     rest = tuple(name for name in order if name not in named)
     loss = standings[named[0]]
-    return Choice(
-        system, kind, use.name, threads, named, (*named, *rest), settings, rates, loss.regret, loss.regret_cell, blocks
+    return SystemChoice(
+        system,
+        kind,
+        use.name,
+        threads,
+        named,
+        (*named, *rest),
+        settings,
+        throughputs,
+        loss.regret,
+        loss.regret_combination,
+        repetitions,
     )
 
 
-def _rate(weighed: Weighed, setting: str) -> float:
+def _throughput(weighed: Weighed, setting: str) -> float:
     found = next((s for s in weighed.standings if s.setting == setting), None)
     return found.ratios.get("rate", (1.0, 1.0, 1.0))[0] if found else 1.0
 
 
 def _by_estimate(weighed: Weighed) -> tuple[str, ...]:
     """Too few repeats to judge: what is within the rule's threshold of the best estimate."""
-    best = max(_rate(weighed, standing.setting) for standing in weighed.standings)
+    best = max(_throughput(weighed, standing.setting) for standing in weighed.standings)
     least = best / (1 + THRESHOLD_SHARE["rate"])
-    return tuple(s.setting for s in weighed.standings if _rate(weighed, s.setting) >= least)
+    return tuple(s.setting for s in weighed.standings if _throughput(weighed, s.setting) >= least)
 
 
-def by_threads(system: str, kind: str, records: Sequence[Record]) -> list[Choice]:
+def by_threads(system: str, kind: str, records: Sequence[Record]) -> list[SystemChoice]:
     """A choice for each thread count; neighbours with the same choice are one."""
     counts = sorted({int(record.factors.get("threads", 1)) for record in records})
-    found: list[Choice] = []
+    found: list[SystemChoice] = []
     for count in counts if len(counts) > 1 else []:
         choice = choose(system, kind, records, OVERALL, (count,))
         if choice is None:
@@ -246,9 +255,9 @@ def by_threads(system: str, kind: str, records: Sequence[Record]) -> list[Choice
     return found
 
 
-def _headline(overall: Sequence[Choice], drives: Collection[str]) -> str:
+def _headline(overall: Sequence[SystemChoice], drives: Collection[str]) -> str:
     """`Hardware RAID 1: deadline or noop. Software RAID 5: cfq.` `drives`: systems of one drive, which are named themselves."""
-    kinds: dict[str, list[Choice]] = {}
+    kinds: dict[str, list[SystemChoice]] = {}
     for choice in overall:
         kinds.setdefault(choice.kind, []).append(choice)
     first = overall[0]
@@ -258,7 +267,7 @@ def _headline(overall: Sequence[Choice], drives: Collection[str]) -> str:
     once = len(overall) > 1 and all(choice.is_so_far for choice in overall)
     parts = []
 
-    def said(choice: Choice) -> str:
+    def said(choice: SystemChoice) -> str:
         return choice.short if once else choice.text
 
     for kind, members in kinds.items():
@@ -284,12 +293,12 @@ def either(names: Iterable[str]) -> str:
     return listed(names).replace(" and ", " or ")
 
 
-def shares(choices: Sequence[Choice]) -> list[str]:
+def shares(choices: Sequence[SystemChoice]) -> list[str]:
     """What each setting loses against the choice of its system, over all operations: a sentence for each system."""
     return [_why(choice) for choice in choices if choice.use == OVERALL.name and not choice.threads]
 
 
-def _reasons(choices: Sequence[Choice], wanted: Answer) -> Iterator[str]:
+def _reasons(choices: Sequence[SystemChoice], wanted: Answer) -> Iterator[str]:
     yield from shares(choices)
     for name in wanted.uses:
         said: dict[str, list[str]] = {}
@@ -303,10 +312,10 @@ def _reasons(choices: Sequence[Choice], wanted: Answer) -> Iterator[str]:
         rows = [choice for choice in choices if choice.system == system and choice.threads]
         if len(rows) > 1:
             yield f"{system} by load: {'; '.join(f'{_counts(row.threads)}: {row.text}' for row in rows)}"
-    yield from _beside_publication(choices, wanted)
+    yield from _against_publication(choices, wanted)
 
 
-def _why(choice: Choice) -> str:
+def _why(choice: SystemChoice) -> str:
     if not choice.named:
         return f"{choice.system}: inconclusive, no setting proved better in {choice.repeats} repeats"
     others = sorted((n for n in choice.rates if n not in choice.named), key=lambda n: -choice.rates[n])
@@ -314,14 +323,14 @@ def _why(choice: Choice) -> str:
     if others:
         parts.append(", ".join(f"{_word(name)} {_percent(choice.rates[name])}" for name in others))
     if not choice.is_level and choice.loss > THRESHOLD_SHARE["rate"]:
-        operation, conditions = combination_key.parse(choice.loss_cell)
+        operation, conditions = combination_key.parse(choice.loss_combination)
         where = conditions.get("threads", "")
         at = f" at {_counts((int(where),))}" if where.isdigit() else ""
         parts.append(f"{_word(choice.named[0])} loses at most {100 * choice.loss:.0f} % ({NAMES[operation]}{at})")
     return "; ".join(parts)
 
 
-def _beside_publication(choices: Sequence[Choice], wanted: Answer) -> Iterator[str]:
+def _against_publication(choices: Sequence[SystemChoice], wanted: Answer) -> Iterator[str]:
     same, other = [], []
     for row in wanted.published:
         for choice in choices:
@@ -351,5 +360,5 @@ def _percent(ratio: float) -> str:
 
 def _counts(threads: tuple[int, ...]) -> str:
     if len(threads) == 1:
-        return f"{threads[0]} thread{'' if threads[0] == 1 else 's'}"
+        return counted(threads[0], "thread")
     return f"{threads[0]} to {threads[-1]} threads"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from seekwise.judge.raid_kind import Pair, RaidKind, raid_kind
+from seekwise.judge.raid_kind import MatchedOperation, RaidKind, raid_kind
 from seekwise.report.insights.finding import Finding
 from seekwise.report.insights.means import Means, listed, span
 from seekwise.workload.study.study import System
@@ -31,10 +31,10 @@ def find(means: Means, systems: Sequence[System]) -> list[Finding]:
                 known.setdefault((unit.controller, kind.kind), []).append((unit.name, array.name, kind))
     found = []
     for (controller, what), pairs in known.items():
-        beside = listed(f"{unit} against {array}" for unit, array, _ in pairs)
+        compared = listed(f"{unit} against {array}" for unit, array, _ in pairs)
         efficiency = span((kind.efficiency for _, _, kind in pairs), "times")
-        rate = span((kind.rate for _, _, kind in pairs), "times")
-        text = f"Controller {controller} {WORDS[what]}: {efficiency} the data of md per system-CPU second at {rate} its rate in writing ({beside})"
+        throughput = span((kind.rate for _, _, kind in pairs), "times")
+        text = f"Controller {controller} {WORDS[what]}: {efficiency} the data of md per system-CPU second at {throughput} its rate in writing ({compared})"
         numbers = {"controller": controller, "kind": what, "pairs": [(unit, array) for unit, array, _ in pairs]}
         strength = max(abs(math.log(kind.efficiency)) for _, _, kind in pairs)
         found.append(
@@ -49,11 +49,13 @@ def _same_drives(unit: System, array: System) -> bool:
     return same[0] == same[1] and unit.raid_level is not None and ncq[0] == ncq[1]
 
 
-def _pairs(means: Means, unit: str, array: str) -> list[Pair]:
-    efficiencies, rates = means.values["cpu_efficiency"], means.values["rate"]
+def _pairs(means: Means, unit: str, array: str) -> list[MatchedOperation]:
+    efficiencies, throughputs = means.values["cpu_efficiency"], means.values["rate"]
     pairs = []
     for place, value in efficiencies.items():
         other = (array, *place[1:])
-        if place[0] == unit and efficiencies.get(other) and rates.get(other) and place in rates:
-            pairs.append(Pair(place[2], value / efficiencies[other], rates[place] / rates[other]))
+        if place[0] == unit and efficiencies.get(other) and throughputs.get(other) and place in throughputs:
+            pairs.append(
+                MatchedOperation(place[2], value / efficiencies[other], throughputs[place] / throughputs[other])
+            )
     return pairs

@@ -38,8 +38,8 @@ def of_one(records: Sequence[Record]) -> list[Record]:
 def find(records: Sequence[Record]) -> list[Finding]:
     """Workloads of one study that do the same, compared by rate."""
     found = []
-    rates = {name: Means.of(own) for name, own in parted(records).items()}
-    for (first, one), (second, other) in combinations(rates.items(), 2):
+    means = {name: Means.of(own) for name, own in parted(records).items()}
+    for (first, one), (second, other) in combinations(means.items(), 2):
         shared = one.values["rate"].keys() & other.values["rate"].keys()
         if shared:
             found.append(_pair(first, one, second, other, sorted(shared)))

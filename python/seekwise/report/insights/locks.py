@@ -19,7 +19,7 @@ CAPPED = 0.5
 
 
 @dataclass(frozen=True)
-class Cell:
+class LockMeans:
     """Means over the repeats of one load under one setting."""
 
     iops: float
@@ -29,9 +29,9 @@ class Cell:
     """Processor time of a request."""
 
 
-def _cells(records: Sequence[Record]) -> dict[tuple[str, str], dict[str, Cell]]:
-    """{(system, cell): {setting: means}}."""
-    grouped: dict[tuple[str, str], dict[str, list[Cell]]] = {}
+def _measured(records: Sequence[Record]) -> dict[tuple[str, str], dict[str, LockMeans]]:
+    """{(system, combination): {setting: means}}."""
+    grouped: dict[tuple[str, str], dict[str, list[LockMeans]]] = {}
     for record in records:
         # Jobs that differ compete for the drive as well: what they lose says nothing of the lock.
         if not record.valid or not record.phases or "group_threads" in record.phases[0].details:
@@ -41,24 +41,26 @@ def _cells(records: Sequence[Record]) -> dict[tuple[str, str], dict[str, Cell]]:
         busy = phase.cpu.system_cpu
         if not isinstance(waited, float) or busy <= 0 or phase.ios <= 0:
             continue
-        cell = Cell(
+        measured = LockMeans(
             sum(each.iops for each in record.phases), waited / busy, 1e6 * busy / sum(p.ios for p in record.phases)
         )
         place = (str(record.factors.get("system", "")), record.combination)
-        grouped.setdefault(place, {}).setdefault(record.setting, []).append(cell)
+        grouped.setdefault(place, {}).setdefault(record.setting, []).append(measured)
     return means(grouped)
 
 
 def find(records: Sequence[Record]) -> list[Finding]:
     """Schedulers whose lock bounds the operations per second where `none` goes on rising."""
     found = []
-    by_system: dict[str, list[Mapping[str, Cell]]] = {}
-    for (system, _), settings in _cells(records).items():
+    by_system: dict[str, list[Mapping[str, LockMeans]]] = {}
+    for (system, _), settings in _measured(records).items():
         if WITHOUT in settings:
             by_system.setdefault(system, []).append(settings)
-    for system, cells in sorted(by_system.items()):
-        for setting in sorted({name for cell in cells for name in cell if name != WITHOUT}):
-            pairs = [(cell[WITHOUT], cell[setting]) for cell in cells if setting in cell]
+    for system, combinations in sorted(by_system.items()):
+        for setting in sorted({name for combination in combinations for name in combination if name != WITHOUT}):
+            pairs = [
+                (combination[WITHOUT], combination[setting]) for combination in combinations if setting in combination
+            ]
             if pairs:
                 found.append(_of(system, setting, pairs))
     return found
@@ -82,7 +84,7 @@ def summary(records: Sequence[Record]) -> str | None:
     return f"Locks: {'; '.join(parts)}" if parts else None
 
 
-def _of(system: str, setting: str, pairs: Sequence[tuple[Cell, Cell]]) -> Finding:
+def _of(system: str, setting: str, pairs: Sequence[tuple[LockMeans, LockMeans]]) -> Finding:
     lossy = [without.iops for without, own in pairs if own.iops < (1 - NOTHING) * without.iops]
     free = [without.iops for without, _ in pairs if not lossy or without.iops < min(lossy)]
     capped = [own for _, own in pairs if own.waited >= CAPPED]

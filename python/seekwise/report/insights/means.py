@@ -7,13 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from seekwise.judge.printed import PRINTED_MB, metric_error, repeats
+from seekwise.report.number_text import three
+from seekwise.store.operations import OPERATIONS
 from seekwise.store.record import Record
 
 METRICS = ("rate", "access_time", "cpu_efficiency")
 UNITS = {"rate": "MB/s", "access_time": "ms", "cpu_efficiency": "MB per system-CPU second"}
 SCALE = {"rate": PRINTED_MB / 1e6, "access_time": 1.0, "cpu_efficiency": PRINTED_MB / 1e6}
 """Repeats are in the unit that the publications print (2^20 bytes); a MB here has 10^6 bytes, as everywhere else."""
-OPERATIONS = ("seq_read", "seq_write", "rand_read", "rand_write", "mixed")
 NAMES = {
     "seq_read": "sequential reading",
     "seq_write": "sequential writing",
@@ -40,6 +41,7 @@ class Means:
 
     @classmethod
     def of(cls, records: Sequence[Record], order: Sequence[str] = ()) -> Means:
+        """Throughput in MB/s (10⁶ bytes), other units as in `UNITS`. `order`: names of systems as the study lists them."""
         values: dict[str, dict[Place, float]] = {}
         noises: list[float] = []
         for metric in METRICS:
@@ -78,14 +80,8 @@ class Means:
         return sorted(found) if position > 2 else list(dict.fromkeys(place[position] for place in self.values["rate"]))
 
     def get(self, metric: str, system: str, setting: str, operation: str, threads: int, size: int) -> float | None:
+        """In the unit of `UNITS`; None where nothing was measured. `size`: request size in bytes."""
         return self.values[metric].get((system, setting, operation, threads, size))
-
-
-def number(value: float) -> str:
-    """Three significant digits without exponent."""
-    if value == 0 or not math.isfinite(value):
-        return f"{value:g}"
-    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
 
 
 def listed(names: Iterable[str]) -> str:
@@ -97,5 +93,5 @@ def listed(names: Iterable[str]) -> str:
 def span(values: Iterable[float], unit: str) -> str:
     """`80 MB/s` or `76 to 84 MB/s`."""
     given = list(values)
-    low, high = number(min(given)), number(max(given))
+    low, high = three(min(given)), three(max(given))
     return f"{low} {unit}" if low == high else f"{low} to {high} {unit}"

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from seekwise.report.insights.finding import Finding
-from seekwise.report.insights.means import NAMES, Means, listed, number
+from seekwise.report.insights.means import NAMES, Means, listed
+from seekwise.report.number_text import three
 from seekwise.workload.study.quantity import size_word
 from seekwise.workload.study.study import System
 
@@ -60,17 +61,17 @@ def difference(first: System, second: System) -> str | None:
     if (first.drives == 1) != (second.drives == 1):
         return None
     names = [name for name in dict.fromkeys([*a, *b]) if a.get(name) != b.get(name)]
-    beside = ""
+    kernels = ""
     if len(names) == 2 and "kernel" in names and "ncq" in names:
         names.remove("kernel")
-        beside = f" (and kernel {a['kernel']} against {b['kernel']})"
+        kernels = f" (and kernel {a['kernel']} against {b['kernel']})"
     if len(names) != 1:
         return None
     (name,) = names
     title = TITLES.get(name, "NCQ" if name == "ncq" else name)
     if name == "controller" and None in (a[name], b[name]):
-        return f"controller {a[name]} against md{beside}" if a[name] else f"md against controller {b[name]}{beside}"
-    return f"{title} {_value(name, a.get(name))} against {_value(name, b.get(name))}{beside}"
+        return f"controller {a[name]} against md{kernels}" if a[name] else f"md against controller {b[name]}{kernels}"
+    return f"{title} {_value(name, a.get(name))} against {_value(name, b.get(name))}{kernels}"
 
 
 def _value(name: str, value: object) -> str:
@@ -105,10 +106,10 @@ def _pair(means: Means, first: System, second: System, differs: str) -> Finding 
 
 def ratios_of(means: Means, first: str, second: str, operation: str) -> dict[str, dict[int, float]]:
     """{setting: {request size: rate of the first over the second, a geometric mean over the shared thread counts}}."""
-    rates = means.values["rate"]
+    throughputs = means.values["rate"]
     found: dict[str, dict[int, list[float]]] = {}
-    for (system, setting, op, threads, size), value in rates.items():
-        other = rates.get((second, setting, op, threads, size))
+    for (system, setting, op, threads, size), value in throughputs.items():
+        other = throughputs.get((second, setting, op, threads, size))
         if system == first and op == operation and other and value > 0:
             found.setdefault(setting, {}).setdefault(size, []).append(math.log(value / other))
     return {
@@ -143,7 +144,7 @@ def _said(ratios: dict[str, dict[int, float]], level: float) -> str:
 def change(ratio: float) -> str:
     """`+35 %`, `-20 %` with a real minus, `3.2 times` from twice on."""
     if ratio >= 2:
-        return f"{number(ratio)} times"
+        return f"{three(ratio)} times"
     return f"{100 * (ratio - 1):+.0f} %".replace("-", "\N{MINUS SIGN}")
 
 

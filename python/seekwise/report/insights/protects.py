@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 from seekwise.report.explain.caps import WITHOUT
 from seekwise.report.insights.finding import Finding, means
-from seekwise.report.insights.means import listed, number
-from seekwise.report.number_text import thousands
-from seekwise.report.rows import PERCENTILE_NAMES, percentile_ms
+from seekwise.report.insights.means import listed
+from seekwise.report.number_text import thousands, three
 from seekwise.store.record import Phase, Record
 
 LEVEL = 0.10
@@ -21,7 +20,7 @@ LEVEL = 0.10
 
 
 @dataclass(frozen=True)
-class Cell:
+class ReadWriteMeans:
     """Means over the repeats of readers and writers under one setting."""
 
     reads: float
@@ -37,15 +36,15 @@ def _readers_and_writers(record: Record) -> tuple[Phase, Phase] | None:
     return (first, second) if first.operation.endswith("read") and second.operation.endswith("write") else None
 
 
-def _cells(records: Sequence[Record]) -> dict[tuple[str, str], dict[str, Cell]]:
-    """{(system, cell): {setting: means}}."""
-    grouped: dict[tuple[str, str], dict[str, list[Cell]]] = {}
+def _measured(records: Sequence[Record]) -> dict[tuple[str, str], dict[str, ReadWriteMeans]]:
+    """{(system, combination): {setting: means}}."""
+    grouped: dict[tuple[str, str], dict[str, list[ReadWriteMeans]]] = {}
     for record in records:
         pair = _readers_and_writers(record)
-        p99 = percentile_ms(pair[0], *PERCENTILE_NAMES["p99_ms"]) if pair else None
-        if pair and p99:
+        p99_ns = pair[0].percentile_ns(99) if pair else None
+        if pair and p99_ns:
             place = (str(record.factors.get("system", "")), record.combination)
-            own = Cell(pair[0].iops, p99, pair[1].iops)
+            own = ReadWriteMeans(pair[0].iops, p99_ns / 1e6, pair[1].iops)
             grouped.setdefault(place, {}).setdefault(record.setting, []).append(own)
     return means(grouped)
 
@@ -54,7 +53,7 @@ def find(records: Sequence[Record]) -> list[Finding]:
     """One for each system and load that was measured with `none`."""
     return [
         _of(system, settings)
-        for (system, _), settings in sorted(_cells(records).items())
+        for (system, _), settings in sorted(_measured(records).items())
         if WITHOUT in settings and len(settings) > 1
     ]
 
@@ -75,10 +74,10 @@ def summary(records: Sequence[Record]) -> str | None:
     return f"Readers next to writers: {'; '.join(said)}"
 
 
-def _of(system: str, settings: Mapping[str, Cell]) -> Finding:
+def _of(system: str, settings: Mapping[str, ReadWriteMeans]) -> Finding:
     without = settings[WITHOUT]
     others = sorted((name for name in settings if name != WITHOUT), key=lambda name: settings[name].p99_ms)
-    said = ", ".join(f"{number(settings[name].p99_ms)} ms under {name}" for name in others)
+    said = ", ".join(f"{three(settings[name].p99_ms)} ms under {name}" for name in others)
     best = others[0]
     gain = without.p99_ms / settings[best].p99_ms
     if gain >= 1 + LEVEL:
@@ -87,15 +86,15 @@ def _of(system: str, settings: Mapping[str, Cell]) -> Finding:
     else:
         verdict = "no scheduler protects readers"
     text = (
-        f"readers next to writers on {system}: {verdict}; p99 of a read is {number(without.p99_ms)} ms under {WITHOUT}, {said} "
+        f"readers next to writers on {system}: {verdict}; p99 of a read is {three(without.p99_ms)} ms under {WITHOUT}, {said} "
         f"({thousands(without.reads)} reads and {thousands(without.writes)} writes per second under {WITHOUT})"
     )
     worst = max(each.p99_ms for each in settings.values())
     numbers: dict[str, object] = {
         "system": system,
-        "p99_ms": {name: cell.p99_ms for name, cell in settings.items()},
-        "reads": {name: cell.reads for name, cell in settings.items()},
-        "writes": {name: cell.writes for name, cell in settings.items()},
+        "p99_ms": {name: measured.p99_ms for name, measured in settings.items()},
+        "reads": {name: measured.reads for name, measured in settings.items()},
+        "writes": {name: measured.writes for name, measured in settings.items()},
         "protects": best if gain >= 1 + LEVEL else None,
     }
     strength = math.log(worst / settings[best].p99_ms) if gain >= 1 + LEVEL else math.log(worst / without.p99_ms)
@@ -103,4 +102,4 @@ def _of(system: str, settings: Mapping[str, Cell]) -> Finding:
 
 
 def _times(own: float, other: float) -> str:
-    return f"{number(own / other)} times" if other > 0 else "all"
+    return f"{three(own / other)} times" if other > 0 else "all"

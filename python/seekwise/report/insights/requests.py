@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from seekwise.report.insights.finding import Finding
-from seekwise.report.insights.means import LEVEL, NAMES, Means, listed, number
-from seekwise.workload.study.quantity import size_word
+from seekwise.report.insights.means import LEVEL, NAMES, Means, listed
+from seekwise.report.number_text import three
+from seekwise.workload.study.quantity import counted, size_word
 from seekwise.workload.study.study import System
 
 BEATS = 1.15
@@ -50,7 +51,7 @@ def _single(array: System, systems: Sequence[System]) -> System | None:
 
 
 def line(means: Means, system: str, setting: str, operation: str, threads: int) -> Line:
-    """{size in bytes: rate in bytes/s} of one operation; sizes without a value are left out."""
+    """{size in bytes: throughput in MB/s (10⁶ bytes)} of one operation; sizes without a value are left out."""
     values = {size: means.get("rate", system, setting, operation, threads, size) for size in means.axis(4)}
     return {size: value for size, value in values.items() if value is not None}
 
@@ -80,6 +81,7 @@ class Gain:
 
     @property
     def most(self) -> float:
+        """Largest of `ratios` over all operations and request sizes; 2.0 is twice the throughput."""
         return max(max(ratio.values()) for ratio in self.ratios.values())
 
 
@@ -228,8 +230,8 @@ def _jobs(means: Means, systems: Sequence[System], setting: str, counts: Sequenc
 
     most, least = max(gains, key=lambda k: gains[k]), min(gains, key=lambda k: gains[k])
     text = (
-        f"{counts[-1]} jobs reach {number(gains[least])} ({place(least)}) to {number(gains[most])} ({place(most)}) times the rate of "
-        f"{counts[0]} job{'' if counts[0] == 1 else 's'}"
+        f"{counts[-1]} jobs reach {three(gains[least])} ({place(least)}) to {three(gains[most])} ({place(most)}) times the rate of "
+        f"{counted(counts[0], 'job')}"
     )
     numbers = {"jobs": counts[-1], "gains": {" ".join(map(str, key)): gain for key, gain in gains.items()}}
     return [Finding("jobs", text, numbers, max(abs(math.log(gain)) for gain in gains.values()))]

@@ -13,8 +13,9 @@ from itertools import pairwise
 
 from seekwise.judge.naming import pieces
 from seekwise.report.insights.finding import Finding
-from seekwise.report.insights.means import NAMES, UNITS, Means, listed, number, span
-from seekwise.workload.study.quantity import size_word
+from seekwise.report.insights.means import NAMES, UNITS, Means, listed, span
+from seekwise.report.number_text import three
+from seekwise.workload.study.quantity import counted, size_word
 
 Curve = dict[int, float]
 """Value by thread count."""
@@ -29,7 +30,7 @@ PARTS_MOST = 5
 
 
 @dataclass(frozen=True)
-class Comparison:
+class SettingCurves:
     """The settings of one system in one operation at one request size."""
 
     system: str
@@ -44,6 +45,7 @@ class Comparison:
 
     @property
     def is_level(self) -> bool:
+        """Whether no setting differs from any other beyond `level`."""
         return len(self.groups) == 1 and self.is_clear
 
     @property
@@ -55,24 +57,27 @@ class Comparison:
 
     @property
     def ranked(self) -> list[str]:
+        """Settings by mean throughput over thread counts, fastest first."""
         return sorted(self.curves, key=lambda name: -mean(self.curves[name].values()))
 
     @property
     def level_at(self) -> list[int]:
+        """Thread counts at which all settings lie within `level` of the fastest."""
         return [t for t in next(iter(self.curves.values())) if _level_at(self.curves, t, self.level)]
 
     @property
     def place(self) -> str:
+        """Operation, system and request size, for a sentence."""
         return f"{NAMES[self.operation]} on {self.system}, {size_word(self.size)} requests"
 
 
 def find(means: Means) -> list[Finding]:
     """What sets schedulers apart: rates, slopes over threads, processor time, spread."""
     known = list(comparisons(means))
-    return [*_rates(means, known), *_slopes(means, known), *_efficiencies(means, known), *_spreads(known)]
+    return [*_throughputs(means, known), *_slopes(means, known), *_efficiencies(means, known), *_spreads(known)]
 
 
-def comparisons(means: Means) -> Iterator[Comparison]:
+def comparisons(means: Means) -> Iterator[SettingCurves]:
     """Each system, operation and size in which two schedulers or more were measured."""
     for system in means.axis(0):
         for operation in means.axis(2):
@@ -87,7 +92,7 @@ def comparisons(means: Means) -> Iterator[Comparison]:
                     for i, a in enumerate(members)
                     for b in members[i + 1 :]
                 )
-                yield Comparison(system, operation, size, curves, found, means.level, clear)
+                yield SettingCurves(system, operation, size, curves, found, means.level, clear)
 
 
 def curves_of(means: Means, metric: str, system: str, operation: str, size: int) -> dict[str, Curve]:
@@ -162,21 +167,21 @@ def trend(curve: Curve, unit: str) -> str:
     """`rises from … to …`, `falls …`, `stays at …`, or `goes from … over … to …`."""
     counts, values = list(curve), list(curve.values())
     if len(counts) == 1:
-        return f"is {number(values[0])} {unit} at {_threads(counts[0])}"
+        return f"is {three(values[0])} {unit} at {counted(counts[0], 'thread')}"
     first, last = values[0], values[-1]
-    start = f"from {number(first)} {unit} at {_threads(counts[0])}"
+    start = f"from {three(first)} {unit} at {counted(counts[0], 'thread')}"
     if max(values) - min(values) <= STEP * max(values):
-        return f"stays at {number(mean(values))} {unit}"
+        return f"stays at {three(mean(values))} {unit}"
     steps = list(pairwise(values))
     if all(b >= (1 - STEP) * a for a, b in steps) and last > (1 + STEP) * first:
-        return f"rises {start} to {number(last)} at {counts[-1]}"
+        return f"rises {start} to {three(last)} at {counts[-1]}"
     if all(b <= (1 + STEP) * a for a, b in steps) and last < (1 - STEP) * first:
-        return f"falls {start} to {number(last)} at {counts[-1]}"
+        return f"falls {start} to {three(last)} at {counts[-1]}"
     inner = counts[1:-1]
     if not inner:
-        return f"goes {start} to {number(last)} at {counts[-1]}"
+        return f"goes {start} to {three(last)} at {counts[-1]}"
     turn = max(inner, key=lambda t: abs(curve[t] - (first + last) / 2))
-    return f"goes {start} over {number(curve[turn])} at {turn} to {number(last)} at {counts[-1]}"
+    return f"goes {start} over {three(curve[turn])} at {turn} to {three(last)} at {counts[-1]}"
 
 
 def average(curves: dict[str, Curve], members: Sequence[str]) -> Curve:
@@ -184,16 +189,12 @@ def average(curves: dict[str, Curve], members: Sequence[str]) -> Curve:
     return {t: mean(curves[m][t] for m in members) for t in curves[members[0]]}
 
 
-def _threads(count: int) -> str:
-    return f"{count} thread{'' if count == 1 else 's'}"
-
-
 def _level_at(curves: dict[str, Curve], threads: int, level: float) -> bool:
     values = [curve[threads] for curve in curves.values()]
     return max(values) > 0 and (max(values) - min(values)) / max(values) <= level
 
 
-def _where(means: Means, members: Sequence[Comparison]) -> str:
+def _where(means: Means, members: Sequence[SettingCurves]) -> str:
     """`Sequential reading on A and B`, with the request size and the thread counts where a study has several."""
     first = members[0]
     name = NAMES[first.operation]
@@ -202,13 +203,13 @@ def _where(means: Means, members: Sequence[Comparison]) -> str:
         said += f", {size_word(first.size)} requests"
     counts = {t for m in members for t in next(iter(m.curves.values()))}
     if len(counts) == 1 and len(means.axis(3)) > 1:
-        said += f", {_threads(counts.pop())}"
+        said += f", {counted(counts.pop(), 'thread')}"
     return said
 
 
-def _rates(means: Means, known: Sequence[Comparison]) -> list[Finding]:
+def _throughputs(means: Means, known: Sequence[SettingCurves]) -> list[Finding]:
     """Systems on which the same settings stand together in the same order are one sentence."""
-    merged: dict[tuple[object, ...], list[Comparison]] = {}
+    merged: dict[tuple[object, ...], list[SettingCurves]] = {}
     for each in known:
         order = tuple(tuple(sorted(members)) for members in each.groups) if each.is_clear else ("unclear", each.system)
         merged.setdefault((each.operation, each.size, order), []).append(each)
@@ -260,9 +261,9 @@ def _shortened(parts: list[str]) -> list[str]:
     return [*parts[: PARTS_MOST - 1], f"{len(parts) - PARTS_MOST + 1} more groups"]
 
 
-def _slopes(means: Means, known: Sequence[Comparison]) -> list[Finding]:
+def _slopes(means: Means, known: Sequence[SettingCurves]) -> list[Finding]:
     """What each further thread adds to the access time, where that is linear."""
-    merged: dict[tuple[object, ...], list[tuple[Comparison, dict[str, Curve], list[list[str]]]]] = {}
+    merged: dict[tuple[object, ...], list[tuple[SettingCurves, dict[str, Curve], list[list[str]]]]] = {}
     for each in known:
         curves = curves_of(means, "access_time", each.system, each.operation, each.size)
         if len(curves) < 2 or len(next(iter(curves.values()))) < 3:
@@ -285,7 +286,7 @@ def _slopes(means: Means, known: Sequence[Comparison]) -> list[Finding]:
         counts = list(next(iter(curves.values())))
         start = span((min(c.values(), key=lambda v: mean(v.values()))[counts[0]] for _, c, _ in members), "ms")
         text = (
-            f"{_where(means, [m for m, _, _ in members])}: the access time is {start} at {_threads(counts[0])}, and each further thread "
+            f"{_where(means, [m for m, _, _ in members])}: the access time is {start} at {counted(counts[0], 'thread')}, and each further thread "
             f"adds {', '.join(_shortened([text for _, text in parts]))}"
         )
         numbers = {
@@ -298,9 +299,9 @@ def _slopes(means: Means, known: Sequence[Comparison]) -> list[Finding]:
     return insights
 
 
-def _efficiencies(means: Means, known: Sequence[Comparison]) -> list[Finding]:
+def _efficiencies(means: Means, known: Sequence[SettingCurves]) -> list[Finding]:
     """CPU efficiency of the settings: equal or not, constant over threads or not, beyond what the host's clock scatters."""
-    merged: dict[tuple[object, ...], list[tuple[Comparison, dict[str, Curve], float, float]]] = {}
+    merged: dict[tuple[object, ...], list[tuple[SettingCurves, dict[str, Curve], float, float, float]]] = {}
     for each in known:
         curves = curves_of(means, "cpu_efficiency", each.system, each.operation, each.size)
         if len(curves) < 2:
@@ -309,32 +310,35 @@ def _efficiencies(means: Means, known: Sequence[Comparison]) -> list[Finding]:
         noise = _tick_noise(means, each, curves)
         equal, constant = over_settings <= noise, over_threads <= noise
         merged.setdefault((each.operation, each.size, equal, constant), []).append(
-            (each, curves, over_settings, over_threads)
+            (each, curves, over_settings, over_threads, noise)
         )
     found = []
     for (_, _, equal, constant), members in merged.items():
-        comparisons_ = [m for m, _, _, _ in members]
-        between = span((100 * s for _, _, s, _ in members), "%")
-        changes = span((100 * t for _, _, _, t in members), "%")
-        words = "equal for all settings" if equal else f"differs by {between} across settings"
+        comparisons_ = [m for m, *_ in members]
+        between = span((100 * s for _, _, s, _, _ in members), "%")
+        changes = span((100 * t for _, _, _, t, _ in members), "%")
+        # Verdicts tell smaller differences apart: what is said here is the bound, not that the settings are equal.
+        alike = f"no difference beyond {three(100 * max(noise for *_, noise in members))} %"
+        words = f"shows {alike} across settings" if equal else f"differs by {between} across settings"
         several = len(next(iter(members[0][1].values()))) > 1
-        steady = (
-            "" if not several else " and is constant over threads" if constant else f" and by {changes} over threads"
+        if equal and several:
+            steady = " or threads" if constant else f" and changes by {changes} over threads"
+        elif several:
+            steady = " and is constant over threads" if constant else f" and by {changes} over threads"
+        else:
+            steady = ""
+        values = [v for _, curves, *_ in members for curve in curves.values() for v in curve.values()]
+        text = (
+            f"{_where(means, comparisons_)}: CPU efficiency {words}{steady} ({span(values, UNITS['cpu_efficiency'])})"
         )
-        if equal and several and constant:
-            steady = " and constant over threads"
-        if equal and several and not constant:
-            steady = f" and changes by {changes} over threads"
-        values = [v for _, curves, _, _ in members for curve in curves.values() for v in curve.values()]
-        text = f"{_where(means, comparisons_)}: CPU efficiency {'is ' if equal else ''}{words}{steady} ({span(values, UNITS['cpu_efficiency'])})"
         numbers = {
             "operation": members[0][0].operation,
             "is_equal": equal,
             "is_constant": constant,
-            "spread": {m.system: s for m, _, s, _ in members},
-            "over_threads": {m.system: t for m, _, _, t in members},
+            "spread": {m.system: s for m, _, s, _, _ in members},
+            "over_threads": {m.system: t for m, _, _, t, _ in members},
         }
-        most = max((max(s, t) for _, _, s, t in members), default=0.0)
+        most = max((max(s, t) for _, _, s, t, _ in members), default=0.0)
         if equal and constant:
             found.append(Finding("cpu_equal", text, numbers, math.log1p(means.level) / 2))
             continue
@@ -351,7 +355,7 @@ RANGE_OF_FOUR = 2.1
 """Expected range of four draws in standard deviations: what a clock alone spreads over four settings or thread counts."""
 
 
-def _tick_noise(means: Means, each: Comparison, curves: dict[str, Curve]) -> float:
+def _tick_noise(means: Means, each: SettingCurves, curves: dict[str, Curve]) -> float:
     """Share by which CPU efficiency may differ without meaning anything."""
     shares = [
         means.efficiency_errors.get((each.system, name, each.operation, t, each.size), 0.0) / value
@@ -362,7 +366,7 @@ def _tick_noise(means: Means, each: Comparison, curves: dict[str, Curve]) -> flo
     return max(means.level, RANGE_OF_FOUR * max(shares) if shares else 0.0)
 
 
-def _spreads(known: Sequence[Comparison]) -> list[Finding]:
+def _spreads(known: Sequence[SettingCurves]) -> list[Finding]:
     """Which operation the setting matters in: the range over systems and request sizes."""
     shares: dict[str, list[float]] = {}
     for each in known:

@@ -22,7 +22,8 @@ from seekwise.judge.printed import MISSING, Style, printed
 from seekwise.judge.published_rule import METRICS, decide
 from seekwise.report import insights
 from seekwise.report.insights import schedulers
-from seekwise.report.insights.means import NAMES, UNITS, Means, number
+from seekwise.report.insights.means import NAMES, UNITS, Means
+from seekwise.report.number_text import three
 from seekwise.simulate.simulated import SimulatedBackend
 from seekwise.store.record import Record
 from seekwise.workload.study import parameters, plan
@@ -32,7 +33,7 @@ from seekwise.workload.study.study import Study
 
 POINTS = 3
 POINTS_MAX = 25
-BLOCKS = 3
+REPETITIONS = 3
 """Repeats at each value: the seeds are the same everywhere, so few do."""
 OTHER_SEEDS = 3
 """Runs of the unchanged study that show what hangs on chance."""
@@ -54,11 +55,12 @@ class Variation:
     """A person named the parameter, so that it is refused if it has no effect; otherwise it is one of `all`."""
 
     def within_stated(self, value: float) -> bool:
+        """False where the model states no range."""
         low, high = self.parameter.low, self.parameter.high
         return low is not None and high is not None and low <= value <= high
 
 
-class Effect(StrEnum):
+class ParameterEffect(StrEnum):
     """What a parameter does to a study."""
 
     SOME = "some"
@@ -69,8 +71,8 @@ class Effect(StrEnum):
 
 
 WHY_NONE = {
-    Effect.NOT_ASKED: "no trial of this study passes it to the simulator",
-    Effect.SAME_RESULTS: "every result at every value tried is the same to the bit, so nothing in these loads depends on it",
+    ParameterEffect.NOT_ASKED: "no trial of this study passes it to the simulator",
+    ParameterEffect.SAME_RESULTS: "every result at every value tried is the same to the bit, so nothing in these loads depends on it",
 }
 
 
@@ -97,7 +99,7 @@ class Sensitivity:
     """{value: {operation on system: mean rate}}, for those that move most."""
     left_out: dict[float, str] = field(default_factory=dict)
     """{value: why it cannot be}"""
-    effect: Effect = Effect.SOME
+    effect: ParameterEffect = ParameterEffect.SOME
 
 
 def parsed(study: Study, words: Sequence[str]) -> list[Variation]:
@@ -125,8 +127,8 @@ def parsed(study: Study, words: Sequence[str]) -> list[Variation]:
 def _stated(parameter: Parameter) -> Variation:
     if not parameter.is_uncertain:
         raise UsageError(
-            f"`{parameter.key}` states no range ({number(parameter.value)} {parameter.unit}, {parameter.confidence})",
-            hint=f"give one: `--vary {parameter.key}={number(parameter.value / 2)}..{number(parameter.value * 2)}`",
+            f"`{parameter.key}` states no range ({three(parameter.value)} {parameter.unit}, {parameter.confidence})",
+            hint=f"give one: `--vary {parameter.key}={three(parameter.value / 2)}..{three(parameter.value * 2)}`",
         )
     return Variation(parameter, _points(parameter, float(parameter.low), float(parameter.high), POINTS))
 
@@ -161,7 +163,7 @@ def _checked(parameter: Parameter, values: tuple[float, ...]) -> Variation:
 
 
 def _impossible(parameter: Parameter, value: float, reason: str) -> UsageError:
-    return UsageError(f"`{parameter.key}` cannot be {number(value)} {parameter.unit}: {reason}")
+    return UsageError(f"`{parameter.key}` cannot be {three(value)} {parameter.unit}: {reason}")
 
 
 def _points(parameter: Parameter, low: float, high: float, points: int) -> tuple[float, ...]:
@@ -178,17 +180,17 @@ def run(
     study: Study, variations: Sequence[Variation], backend: SimulatedBackend, *, seed: int | None, tell: Tell
 ) -> Iterator[Sensitivity]:
     """Runs the study as it is, then at each other value, and compares; each variation is handed out once it is through."""
-    blocks = min(study.design.blocks, BLOCKS)
+    repetitions = min(study.design.repetitions, REPETITIONS)
     asked = _asked(study, backend)
     left = [each for each in variations if not _is_asked(study, each, backend, asked)]
     for variation in left:
-        yield _without_effect(study, variation, Effect.NOT_ASKED)
+        yield _without_effect(study, variation, ParameterEffect.NOT_ASKED)
     variations = [each for each in variations if each not in left]
     if not variations:
         return
     total = 1 + OTHER_SEEDS + sum(len(each.values) - 1 for each in variations)
     pace = _Pace(total, tell)
-    usual = _records(study, backend, blocks, seed)
+    usual = _records(study, backend, repetitions, seed)
     pace.step()
     if not any(record.phases for record in usual):
         raise RefusedError(
@@ -198,7 +200,7 @@ def run(
     said = conclusions(study, usual)
     chance: set[str] = set()
     for step in range(1, OTHER_SEEDS + 1):
-        other = conclusions(study, _records(study, backend, blocks, first + step))
+        other = conclusions(study, _records(study, backend, repetitions, first + step))
         chance |= {name for name, outcome in said.items() if other.get(name) != outcome}
         pace.step()
     for variation in variations:
@@ -207,7 +209,7 @@ def run(
         for value in variation.values:
             if value == parameter.value:
                 continue
-            outcome = parameter.reason_against(value) or _at(study, parameter, value, backend, blocks, seed, usual)
+            outcome = parameter.reason_against(value) or _at(study, parameter, value, backend, repetitions, seed, usual)
             pace.step()
             if not isinstance(outcome, str):
                 by_value[value] = outcome
@@ -216,12 +218,12 @@ def run(
             else:
                 left_out[value] = outcome
         if len(by_value) > 1 and all(_results(each) == _results(usual) for each in by_value.values()):
-            yield replace(_without_effect(study, variation, Effect.SAME_RESULTS), left_out=left_out)
+            yield replace(_without_effect(study, variation, ParameterEffect.SAME_RESULTS), left_out=left_out)
         else:
             yield replace(_compared(study, variation, by_value, chance), left_out=left_out)
 
 
-def _without_effect(study: Study, variation: Variation, effect: Effect) -> Sensitivity:
+def _without_effect(study: Study, variation: Variation, effect: ParameterEffect) -> Sensitivity:
     """What there is to say of a parameter without effect; UsageError where a person asked for it by name."""
     parameter = variation.parameter
     if variation.is_named:
@@ -267,7 +269,7 @@ def _at(
     parameter: Parameter,
     value: float,
     backend: SimulatedBackend,
-    blocks: int,
+    repetitions: int,
     seed: int | None,
     usual: list[Record],
 ) -> list[Record] | str:
@@ -277,7 +279,7 @@ def _at(
     # The whole study is planned and only part of it is run.
     varied = parameters.with_values(study, {parameter.key: value})
     try:
-        fresh = _records(varied, backend, blocks, seed, only=names)
+        fresh = _records(varied, backend, repetitions, seed, only=names)
     except SeekwiseError as error:
         return error.message
     usual_reasons = _reasons(usual)
@@ -300,16 +302,16 @@ def _quiet(study: Study) -> Study:
 def _asked(study: Study, backend: SimulatedBackend) -> list[str]:
     """What the simulator is asked in one repetition of the study."""
     quiet = _quiet(study)
-    made = plan.make(quiet, backend.describe(quiet), seed=1, blocks=1)
+    made = plan.make(quiet, backend.describe(quiet), seed=1, repetitions=1)
     with backend.session(made, "vary", lambda _: None) as session:
         return session.asked(made.trials)
 
 
 def _records(
-    study: Study, backend: SimulatedBackend, blocks: int, seed: int | None, only: set[str] | None = None
+    study: Study, backend: SimulatedBackend, repetitions: int, seed: int | None, only: set[str] | None = None
 ) -> list[Record]:
     quiet = _quiet(study)
-    made = plan.make(quiet, backend.describe(quiet), seed=seed, blocks=blocks)
+    made = plan.make(quiet, backend.describe(quiet), seed=seed, repetitions=repetitions)
     trials = [trial for trial in made.trials if only is None or made.combinations[trial.combination].system in only]
     with backend.session(made, "vary", lambda _: None) as session:
         return list(session.run(trials, {}))
@@ -392,9 +394,9 @@ def _figures(by_value: dict[float, list[Record]]) -> dict[float, dict[str, float
     found: dict[float, dict[str, float]] = {}
     for value, records in by_value.items():
         groups: dict[str, list[float]] = {}
-        for (system, _, operation, _, _), rate in Means.of(records).values["rate"].items():
-            groups.setdefault(f"{NAMES[operation]} on {system}", []).append(rate)
-        found[value] = {name: sum(rates) / len(rates) for name, rates in groups.items()}
+        for (system, _, operation, _, _), throughput in Means.of(records).values["rate"].items():
+            groups.setdefault(f"{NAMES[operation]} on {system}", []).append(throughput)
+        found[value] = {name: sum(throughputs) / len(throughputs) for name, throughputs in groups.items()}
     return found
 
 
@@ -403,13 +405,13 @@ def moved(sensitivity: Sensitivity, count: int = 3) -> list[str]:
     values = sorted(sensitivity.figures)
     shares = []
     for name in sensitivity.figures[values[0]] if values else ():
-        rates = [sensitivity.figures[value].get(name, 0.0) for value in values]
-        if max(rates) > 0:
-            shares.append(((max(rates) - min(rates)) / max(rates), name, rates))
+        throughputs = [sensitivity.figures[value].get(name, 0.0) for value in values]
+        if max(throughputs) > 0:
+            shares.append(((max(throughputs) - min(throughputs)) / max(throughputs), name, throughputs))
     shares.sort(key=lambda each: -each[0])
     unit = UNITS["rate"]
     return [
-        f"{name} goes {' to '.join(number(rate) for rate in rates)} {unit} ({100 * share:.0f} %)"
-        for share, name, rates in shares[:count]
+        f"{name} goes {' to '.join(three(throughput) for throughput in throughputs)} {unit} ({100 * share:.0f} %)"
+        for share, name, throughputs in shares[:count]
         if share >= 0.005
     ]

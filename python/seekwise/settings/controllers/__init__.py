@@ -10,16 +10,17 @@ import subprocess
 from dataclasses import dataclass
 
 from seekwise.errors import MissingError, SeekwiseError
+from seekwise.linux.block_device import Stack
 from seekwise.settings.controllers import arcconf, ssacli, storcli, tw_cli
-from seekwise.settings.controllers.tool import Argv, State, Tool, Unit, units
+from seekwise.settings.controllers.tool import Argv, LogicalUnit, State, Tool, units
 
-__all__ = ["TOOLS", "Argv", "Change", "State", "Tool", "Unit", "ask", "change", "read", "run", "tool_for", "units"]
+__all__ = ["ControllerCommand", "LogicalUnit", "State", "change", "read", "run", "states", "tool_for", "units"]
 
 TOOLS: tuple[Tool, ...] = (tw_cli.TOOL, storcli.TOOL, arcconf.TOOL, ssacli.TOOL)
 TIMEOUT_S = 60
 
 
-def tool_for(unit: Unit) -> Tool | None:
+def tool_for(unit: LogicalUnit) -> Tool | None:
     """The controller's own tool, by the driver of the unit; None where none is known."""
     return next((tool for tool in TOOLS if unit.driver in tool.drivers), None)
 
@@ -29,14 +30,20 @@ def installed(tool: Tool) -> str | None:
     return next((program for program in tool.programs if shutil.which(program)), None)
 
 
-def read(unit: Unit) -> State | None:
+def read(unit: LogicalUnit) -> State | None:
     """What the tool says of the unit; None where there is no tool."""
     text = ask(unit)
     tool = tool_for(unit)
     return None if tool is None or text is None else tool.parse(text, unit)
 
 
-def ask(unit: Unit) -> str | None:
+def states(stack: Stack) -> dict[str, State]:
+    """What the tools of RAID controllers say of their units, where a tool is installed."""
+    found = {name: read(unit) for name, unit in units(stack).items()}
+    return {name: state for name, state in found.items() if state is not None}
+
+
+def ask(unit: LogicalUnit) -> str | None:
     """The output of the tool's queries; None where the tool is not installed."""
     tool = tool_for(unit)
     program = installed(tool) if tool else None
@@ -55,14 +62,14 @@ def ask(unit: Unit) -> str | None:
 
 
 @dataclass(frozen=True)
-class Change:
+class ControllerCommand:
     """`unknown`: how to find the words in capitals of the command; None: it is complete and can be run."""
 
     command: Argv
     unknown: str | None = None
 
 
-def change(unit: Unit, name: str, on: bool, *, here: bool = True) -> Change:
+def change(unit: LogicalUnit, name: str, on: bool, *, here: bool = True) -> ControllerCommand:
     """The command that switches `ncq` or `write_cache` of the unit (or of its whole controller).
 
     `here`: the unit is this machine's, so its tool may be asked where it is.
@@ -77,7 +84,7 @@ def change(unit: Unit, name: str, on: bool, *, here: bool = True) -> Change:
     if command is None:
         raise SeekwiseError(f"{unit.device}: {tool.name} cannot switch {name}", "the controller's setup decides it")
     open_words = tool.unknown is not None and any(word in ("NUMBER", "slot=SLOT") for word in command)
-    return Change(command, tool.unknown(program, unit) if tool.unknown is not None and open_words else None)
+    return ControllerCommand(command, tool.unknown(program, unit) if tool.unknown is not None and open_words else None)
 
 
 def run(command: Argv) -> str:

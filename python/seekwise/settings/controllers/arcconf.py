@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 
-from seekwise.settings.controllers.tool import Argv, State, Tool, Unit, line_with
+from seekwise.settings.controllers.tool import Argv, LogicalUnit, State, Tool, line_with
 
 
-def query(program: str, unit: Unit) -> list[Argv]:
+def query(program: str, unit: LogicalUnit) -> list[Argv]:
     """Calls of arcconf whose output `parse` reads; they change nothing."""
     return [
         (program, "getconfig", str(unit.index + 1), "ld", str(unit.target)),
@@ -19,7 +19,7 @@ def query(program: str, unit: Unit) -> list[Argv]:
     ]
 
 
-def parse(text: str, unit: Unit) -> State:
+def parse(text: str, unit: LogicalUnit) -> State:
     """NCQ, cache, level and status of the unit from what arcconf printed; None for what it does not show."""
     part = re.search(
         rf"Logical device number {unit.target}\b(.*?)(?=Logical device number|Controller information|\Z)",
@@ -41,7 +41,7 @@ def parse(text: str, unit: Unit) -> State:
     )
 
 
-def change(program: str, unit: Unit, name: str, on: bool, text: str | None) -> Argv | None:
+def change(program: str, unit: LogicalUnit, name: str, on: bool, text: str | None) -> Argv | None:
     """The call of arcconf that sets `name` of the unit; None for what it cannot set."""
     controller = str(unit.index + 1)
     if name == "ncq":

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
-from seekwise.settings.controllers.tool import Argv, State, Tool, Unit, line_with
+from seekwise.settings.controllers.tool import Argv, LogicalUnit, State, Tool, line_with
 
 SHOW = ("ctrl", "all", "show", "config", "detail")
 
@@ -26,12 +26,12 @@ class _Place:
     number: str
 
 
-def query(program: str, unit: Unit) -> list[Argv]:
+def query(program: str, unit: LogicalUnit) -> list[Argv]:
     """Calls of ssacli whose output `parse` reads; they change nothing."""
     return [(program, *SHOW)]
 
 
-def parse(text: str, unit: Unit) -> State:
+def parse(text: str, unit: LogicalUnit) -> State:
     """NCQ, cache, level and status of the unit from what ssacli printed; None for what it does not show."""
     place = _find(text, unit)
     if place is None:
@@ -53,7 +53,7 @@ def parse(text: str, unit: Unit) -> State:
     )
 
 
-def change(program: str, unit: Unit, name: str, on: bool, text: str | None) -> Argv | None:
+def change(program: str, unit: LogicalUnit, name: str, on: bool, text: str | None) -> Argv | None:
     """The call of ssacli that sets `name` of the unit; None for what it cannot set."""
     if name != "write_cache":
         return None
@@ -62,13 +62,13 @@ def change(program: str, unit: Unit, name: str, on: bool, text: str | None) -> A
     return (program, "ctrl", f"slot={slot}", "ld", number, "modify", f"aa={'enable' if on else 'disable'}")
 
 
-def unknown(program: str, unit: Unit) -> str:
+def unknown(program: str, unit: LogicalUnit) -> str:
     """How to find what stands for SLOT and NUMBER."""
     key = f"`Unique Identifier: {_identifier(unit)}`" if _identifier(unit) else f"`Disk Name: /dev/{unit.device}`"
     return f"SLOT and NUMBER of {unit.device} are those of the logical drive with {key} in `{program} {' '.join(SHOW)}`"
 
 
-def _find(text: str, unit: Unit) -> _Place | None:
+def _find(text: str, unit: LogicalUnit) -> _Place | None:
     """The unit's place in the output; None if it is not there, or if that is not certain."""
     places = [place for part in _parts(text, r"^\S.* in Slot \d+\b") for place in _drives(part)]
     tests = (
@@ -112,13 +112,13 @@ def _value(part: str, name: str) -> str | None:
     return found[1] if found else None
 
 
-def _identifier(unit: Unit) -> str | None:
+def _identifier(unit: LogicalUnit) -> str | None:
     """`naa.600508b1001c…` as the tool prints it."""
     kind, _, digits = unit.wwid.partition(".")
     return digits.upper() if kind in ("naa", "eui") and digits else None
 
 
-def _number(unit: Unit) -> int:
+def _number(unit: LogicalUnit) -> int:
     """hpsa and cciss: logical drives are LUNs of one target and count from 1; smartpqi: targets, likewise."""
     return unit.lun + 1 if unit.lun or not unit.target else unit.target + 1
 

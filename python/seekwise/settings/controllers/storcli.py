@@ -6,10 +6,10 @@ MEGASAS_DEV_INDEX). NCQ is set for the whole controller.
 
 from __future__ import annotations
 
-from seekwise.settings.controllers.tool import Argv, State, Tool, Unit, line_with
+from seekwise.settings.controllers.tool import Argv, LogicalUnit, State, Tool, line_with
 
 
-def query(program: str, unit: Unit) -> list[Argv]:
+def query(program: str, unit: LogicalUnit) -> list[Argv]:
     """Calls of storcli whose output `parse` reads; they change nothing."""
     return [
         (program, _drive(unit), "show", "all"),
@@ -17,7 +17,7 @@ def query(program: str, unit: Unit) -> list[Argv]:
     ]
 
 
-def parse(text: str, unit: Unit) -> State:
+def parse(text: str, unit: LogicalUnit) -> State:
     """NCQ, cache, level and status of the unit from what storcli printed; None for what it does not show."""
     ncq = line_with(text, r"^\s*NCQ(?:\s+setting|\s+Status|\s+Mode)?\s*[=:]?\s+(ON|OFF|Enabled?|Disabled?)\s*$")
     cache = line_with(text, r"^\s*Write Cache\(initial setting\)\s*=\s*(\S+)")
@@ -33,7 +33,7 @@ def parse(text: str, unit: Unit) -> State:
     )
 
 
-def change(program: str, unit: Unit, name: str, on: bool, text: str | None) -> Argv | None:
+def change(program: str, unit: LogicalUnit, name: str, on: bool, text: str | None) -> Argv | None:
     """The call of storcli that sets `name` of the unit; None for what it cannot set."""
     if name == "ncq":
         return (program, f"/c{unit.index}", "set", f"ncq={'on' if on else 'off'}")
@@ -42,12 +42,12 @@ def change(program: str, unit: Unit, name: str, on: bool, text: str | None) -> A
     return None
 
 
-def _number(unit: Unit) -> int:
+def _number(unit: LogicalUnit) -> int:
     # Channel 3 goes on where 2 ends: 128 targets per channel (MEGASAS_MAX_DEV_PER_CHANNEL).
     return unit.target + 128 * max(0, unit.channel - 2)
 
 
-def _drive(unit: Unit) -> str:
+def _drive(unit: LogicalUnit) -> str:
     return f"/c{unit.index}/v{_number(unit)}"
 
 

@@ -12,7 +12,7 @@ Argv = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Unit:
+class LogicalUnit:
     """A logical unit by its SCSI address. `index`: the controller's number among those of its driver, from 0."""
 
     device: str
@@ -46,14 +46,14 @@ class Tool:
     programs: tuple[str, ...]
     """In order of preference; the first one that is installed is used."""
     drivers: frozenset[str]
-    query: Callable[[str, Unit], list[Argv]]
-    parse: Callable[[str, Unit], State]
-    change: Callable[[str, Unit, str, bool, str | None], Argv | None]
-    unknown: Callable[[str, Unit], str] | None = None
+    query: Callable[[str, LogicalUnit], list[Argv]]
+    parse: Callable[[str, LogicalUnit], State]
+    change: Callable[[str, LogicalUnit, str, bool, str | None], Argv | None]
+    unknown: Callable[[str, LogicalUnit], str] | None = None
     """How to find the words in capitals of a command that was made without `text`."""
 
 
-def units(stack: Stack) -> dict[str, Unit]:
+def units(stack: Stack) -> dict[str, LogicalUnit]:
     """{device: unit} of every logical unit behind a RAID controller whose SCSI address is known."""
     hosts: dict[str, list[int]] = {}
     found: list[tuple[str, str, tuple[int, ...], str]] = []
@@ -66,7 +66,7 @@ def units(stack: Stack) -> dict[str, Unit]:
             if numbers[0] not in hosts.setdefault(driver, []):
                 hosts[driver].append(numbers[0])
     return {
-        name: Unit(name, driver, sorted(hosts[driver]).index(host), channel, target, lun, wwid)
+        name: LogicalUnit(name, driver, sorted(hosts[driver]).index(host), channel, target, lun, wwid)
         for name, driver, (host, channel, target, lun), wwid in found
     }
 

@@ -5,16 +5,16 @@ The driver gives each unit the SCSI target of its number (Linux v6.1 drivers/scs
 
 from __future__ import annotations
 
-from seekwise.settings.controllers.tool import Argv, State, Tool, Unit, line_with
+from seekwise.settings.controllers.tool import Argv, LogicalUnit, State, Tool, line_with
 
 
-def query(program: str, unit: Unit) -> list[Argv]:
+def query(program: str, unit: LogicalUnit) -> list[Argv]:
     """Calls of tw_cli whose output `parse` reads; they change nothing."""
     place = _place(unit)
     return [(program, place, "show", "qpolicy"), (program, place, "show", "cache"), (program, place, "show", "status")]
 
 
-def parse(text: str, unit: Unit) -> State:
+def parse(text: str, unit: LogicalUnit) -> State:
     """NCQ, cache, level and status of the unit from what tw_cli printed; None for what it does not show."""
     place = _place(unit)
     ncq = line_with(text, rf"^\s*{place}\s+Command Queu?e?ing Policy\s*=\s*(\w+)")
@@ -29,7 +29,7 @@ def parse(text: str, unit: Unit) -> State:
     )
 
 
-def change(program: str, unit: Unit, name: str, on: bool, text: str | None) -> Argv | None:
+def change(program: str, unit: LogicalUnit, name: str, on: bool, text: str | None) -> Argv | None:
     """The call of tw_cli that sets `name` of the unit; None for what it cannot set."""
     word = {"ncq": "qpolicy", "write_cache": "cache"}.get(name)
     return (
@@ -39,7 +39,7 @@ def change(program: str, unit: Unit, name: str, on: bool, text: str | None) -> A
     )
 
 
-def _place(unit: Unit) -> str:
+def _place(unit: LogicalUnit) -> str:
     return f"/c{unit.index}/u{unit.target}"
 
 

@@ -8,7 +8,6 @@ No statistics: every array is simulated with the same seeds, and 3 % stands for 
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -17,6 +16,7 @@ import numpy as np
 
 from seekwise.errors import NotMetError
 from seekwise.report.array_choice import LEVEL
+from seekwise.report.layout import wrapped
 from seekwise.report.number_text import three
 from seekwise.settings.design.front import front
 from seekwise.settings.design.search import CPU, P99, RATE, Sweep, best_of, criteria
@@ -44,11 +44,13 @@ class ArrayResult:
 
     @property
     def name(self) -> str:
+        """`RAID 5 of 4, chunk 64 KiB`; levels without stripes have no chunk."""
         chunk = f", chunk {self.point.chunk_kib} KiB" if self.point.chunk_kib else ""
         return f"{NAMES[self.point.array.level]} of {self.point.array.drives}{chunk}"
 
     @property
     def rate_mb_s(self) -> float:
+        """Geometric mean over the loads, in MB/s (10⁶ bytes)."""
         return math.exp(sum(map(math.log, self.rates_mb_s)) / len(self.rates_mb_s))
 
 
@@ -83,7 +85,7 @@ class DesignedArray:
 
 
 @dataclass(frozen=True)
-class Design:
+class DesignDocument:
     """`design DRIVE --json`."""
 
     SCHEMA: ClassVar = "seekwise.design/1"
@@ -112,7 +114,7 @@ class Design:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ArrayChoice:
     chosen: ArrayResult
     rows: tuple[ArrayResult, ...]
     """Every array, the fastest first."""
@@ -124,7 +126,7 @@ class Answer:
         return [row for row in self.rows if row.score >= 1 - LEVEL and row.point.array.survives > 0] or [self.chosen]
 
 
-def of(sweep: Sweep, racers: Sequence[Point], wanted_mb_s: float | None) -> Answer:
+def of(sweep: Sweep, racers: Sequence[Point], wanted_mb_s: float | None) -> ArrayChoice:
     """Raises NotMetError where no array reaches the wanted rate."""
     # The race knows its winner better than the first seed does.
     best = {point.array: point for point in reversed(racers)}
@@ -136,7 +138,7 @@ def of(sweep: Sweep, racers: Sequence[Point], wanted_mb_s: float | None) -> Answ
     rows = [
         ArrayResult(
             point=point,
-            rates_mb_s=_rates(sweep, point),
+            rates_mb_s=_throughputs(sweep, point),
             p99_ms=float(np.exp(log[P99])),
             cpu_us=float(np.exp(log[CPU])),
             score=float(np.exp(log[RATE] - top)),
@@ -146,10 +148,10 @@ def of(sweep: Sweep, racers: Sequence[Point], wanted_mb_s: float | None) -> Answ
         for point, log, is_on in zip(points, logs, on, strict=True)
     ]
     rows.sort(key=lambda row: -row.score)
-    return Answer(_chosen(rows, wanted_mb_s), tuple(rows), wanted_mb_s)
+    return ArrayChoice(_chosen(rows, wanted_mb_s), tuple(rows), wanted_mb_s)
 
 
-def _rates(sweep: Sweep, point: Point) -> tuple[float, ...]:
+def _throughputs(sweep: Sweep, point: Point) -> tuple[float, ...]:
     figures = [found for (each, _), found in sweep.found.items() if each == point]
     return tuple(
         float(np.exp(np.mean([math.log(each[place].rate_mb_s) for each in figures])))
@@ -175,7 +177,7 @@ def capacity_text(count: int) -> str:
     return f"{three(count / 1e12)} TB" if count >= 1e12 else f"{three(count / 1e9)} GB"
 
 
-def lines(answer: Answer, sweep: Sweep) -> list[str]:
+def lines(answer: ArrayChoice, sweep: Sweep) -> list[str]:
     """At most 25 lines of at most 80 columns, the answer first."""
     chosen, point = answer.chosen, answer.chosen.point
     array = point.array
@@ -183,10 +185,12 @@ def lines(answer: Answer, sweep: Sweep) -> list[str]:
         why = f"the fewest drives that reach {three(answer.wanted_mb_s)} MB/s"
     else:
         why = "the fastest" if len(answer.level) == 1 else f"as fast as any (within {100 * LEVEL:.0f} %)"
-    rates = ", ".join(f"{use.name} {three(rate)} MB/s" for use, rate in zip(sweep.uses, chosen.rates_mb_s, strict=True))
+    throughputs = ", ".join(
+        f"{use.name} {three(throughput)} MB/s" for use, throughput in zip(sweep.uses, chosen.rates_mb_s, strict=True)
+    )
     headline = (
         f"Build {chosen.name}, with {_settings(point)}: {capacity_text(array.capacity_bytes)} usable, survives "
-        f"{failures_text(array.survives)}, {why} ({rates}; p99 {three(chosen.p99_ms)} ms)."
+        f"{failures_text(array.survives)}, {why} ({throughputs}; p99 {three(chosen.p99_ms)} ms)."
     )
     found = [*_wrapped(headline), ""]
     found += _table(answer, len(sweep.uses) > 1)
@@ -217,9 +221,9 @@ def mdadm(point: Point) -> str:
     return f"mdadm --create /dev/md0 --level={level}{chunk} --raid-devices={point.array.drives} …"
 
 
-def _table(answer: Answer, many: bool) -> list[str]:
-    rate = "Rate" if many else "MB/s"
-    found = [f"{'Array':<32}{'Usable':>9}{'Survives':>10}{rate:>8}{'p99 ms':>9}{'CPU µs':>8}"]
+def _table(answer: ArrayChoice, many: bool) -> list[str]:
+    heading = "Rate" if many else "MB/s"
+    found = [f"{'Array':<32}{'Usable':>9}{'Survives':>10}{heading:>8}{'p99 ms':>9}{'CPU µs':>8}"]
     for row in shown(answer):
         speed = f"{100 * row.score:.0f} %" if many else three(row.rate_mb_s)
         found.append(
@@ -229,7 +233,7 @@ def _table(answer: Answer, many: bool) -> list[str]:
     return found
 
 
-def shown(answer: Answer) -> list[ArrayResult]:
+def shown(answer: ArrayChoice) -> list[ArrayResult]:
     """The Pareto front, shortened where it is long: the recommended array, then the ends of each level, then what lies between."""
     on = [row for row in answer.rows if row.on_front]
     wanted = [answer.chosen]
@@ -247,9 +251,9 @@ def _how(sweep: Sweep) -> str:
         f"{done} of {sweep.space.size} combinations in {len(sweep.found)} trials."
     )
     if sweep.surrogate is not None:
-        rate, p99, cpu = (100 * share for share in sweep.surrogate.error_share)
+        throughput, p99, cpu = (100 * share for share in sweep.surrogate.error_share)
         text += (
-            f" The model that chose among the rest is off by {three(rate)} % in rate, {three(p99)} % in p99 and {three(cpu)} % in CPU "
+            f" The model that chose among the rest is off by {three(throughput)} % in rate, {three(p99)} % in p99 and {three(cpu)} % in CPU "
             "(median, cross-validated)."
         )
     return (
@@ -258,16 +262,16 @@ def _how(sweep: Sweep) -> str:
 
 
 def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, break_on_hyphens=False)
+    return wrapped(text, WIDTH)
 
 
-def document(answer: Answer, sweep: Sweep) -> Design:
+def document(answer: ArrayChoice, sweep: Sweep) -> DesignDocument:
     """What `--json` prints."""
     said = lines(answer, sweep)
     errors = None
     if sweep.surrogate is not None:
         errors = dict(zip(("rate", "p99", "cpu"), sweep.surrogate.error_share, strict=True))
-    return Design(
+    return DesignDocument(
         drive=sweep.model.name,
         kernel=sweep.model.kernel,
         loads=[use.name for use in sweep.uses],
@@ -289,8 +293,8 @@ def document(answer: Answer, sweep: Sweep) -> Design:
 
 def _array(row: ArrayResult, sweep: Sweep) -> DesignedArray:
     point, array = row.point, row.point.array
-    rates = {use.name: rate for use, rate in zip(sweep.uses, row.rates_mb_s, strict=True)}
+    throughputs = {use.name: throughput for use, throughput in zip(sweep.uses, row.rates_mb_s, strict=True)}
     return DesignedArray(
         row.name, array.level, array.drives, point.chunk_kib or None, point.scheduler, point.depth, point.read_ahead_kib or None,
-        array.capacity_bytes, array.survives, array.rebuild_s, rates, row.p99_ms, row.cpu_us, row.score, row.seeds, row.on_front,
+        array.capacity_bytes, array.survives, array.rebuild_s, throughputs, row.p99_ms, row.cpu_us, row.score, row.seeds, row.on_front,
     )  # fmt: skip

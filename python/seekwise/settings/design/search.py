@@ -23,14 +23,14 @@ from seekwise.measure.live.simulated import Model
 from seekwise.settings.design import surrogate, trial
 from seekwise.settings.design.front import front
 from seekwise.settings.design.space import SAMPLINGS, UNSTRIPED, Array, Point, Space
-from seekwise.settings.design.trial import Figures, Simulate
+from seekwise.settings.design.trial import LoadFigures, Simulate
 from seekwise.workload.study.plan import trial_seed
 from seekwise.workload.study.uses import Use
 
 SHARE_SPREAD, SHARE_GUIDED = 0.5, 0.25
 ROUNDS_GUIDED = 3
 RACERS = 24
-RACE_BLOCKS = 8
+RACE_REPETITIONS = 8
 FRONT_SEEDS = 3
 POOL_MOST = 20_000
 """Points that the surrogate is asked about at once."""
@@ -53,13 +53,14 @@ class Sweep:
     simulate: Simulate
     sampling: str = SAMPLINGS[0]
     tell: Tell = lambda *_: None
-    found: dict[tuple[Point, int], tuple[Figures, ...]] = field(default_factory=dict)
+    found: dict[tuple[Point, int], tuple[LoadFigures, ...]] = field(default_factory=dict)
     """{(point, number of the seed): figures by load}."""
     stages: dict[str, int] = field(default_factory=dict)
     """{stage: trials}."""
     surrogate: surrogate.Surrogate | None = None
 
     def run(self, asked: Sequence[tuple[Point, int]], stage: str) -> None:
+        """Simulates (point, number of the seed) pairs that are not known yet, in batches; `stage` is what they are counted under."""
         todo = [each for each in dict.fromkeys(asked) if each not in self.found]
         size = max(64, len(todo) // 8)
         for start in range(0, len(todo), size):
@@ -77,6 +78,7 @@ class Sweep:
 
     @property
     def points(self) -> list[Point]:
+        """Every point with at least one trial, in the order in which they were first simulated."""
         return list(dict.fromkeys(point for point, _ in self.found))
 
     def logs(self, points: Sequence[Point]) -> NDArray[np.float64]:
@@ -89,6 +91,7 @@ class Sweep:
         return np.array([np.mean(rows, axis=0) for rows in by_point.values()])
 
     def seeds_of(self, point: Point) -> list[int]:
+        """Numbers of the seeds simulated so far, ascending; empty for an unknown point."""
         return sorted(number for each, number in self.found if each == point)
 
 
@@ -156,18 +159,20 @@ def _race(sweep: Sweep, trials: int) -> list[Point]:
     order = np.argsort(-sweep.logs(points)[:, RATE], kind="stable")
     racers = [points[at] for at in order[:RACERS]]
     names = [str(at) for at in range(len(racers))]
-    scores = np.full((RACE_BLOCKS, len(racers)), np.nan)
+    scores = np.full((RACE_REPETITIONS, len(racers)), np.nan)
     running = list(range(len(racers)))
     ranked = running
-    for block in range(RACE_BLOCKS):
+    for repetition in range(RACE_REPETITIONS):
         # The first seed chose them: the luckiest are among them, so it does not count.
-        number = block + 1
-        if sweep.stages.get("race", 0) + len(running) > trials and block:
+        number = repetition + 1
+        if sweep.stages.get("race", 0) + len(running) > trials and repetition:
             break
         sweep.run([(racers[at], number) for at in running], "race")
         for at in running:
-            scores[block, at] = float(np.mean([np.log(each.rate_mb_s) for each in sweep.found[(racers[at], number)]]))
-        state = race_scores(scores, names, RACE_BLOCKS)
+            scores[repetition, at] = float(
+                np.mean([np.log(each.rate_mb_s) for each in sweep.found[(racers[at], number)]])
+            )
+        state = race_scores(scores, names, RACE_REPETITIONS)
         ranked = [int(name) for name in state.order]
         if state.over:
             break

@@ -20,6 +20,7 @@ from seekwise.errors import UsageError
 from seekwise.measure.live.simulated import Model, phase_of
 from seekwise.simulate import trial_spec
 from seekwise.workload.study.factors import Value
+from seekwise.workload.study.quantity import counted
 
 T = TypeVar("T")
 LEVELS = ("raid0", "raid1", "raid10", "raid5", "raid6")
@@ -115,6 +116,7 @@ class Space:
         )
 
     def every(self) -> list[Point]:
+        """The full grid. Levels without stripes get one point for all chunks, with chunk 0."""
         return [
             Point(array, chunk, scheduler, depth, read_ahead)
             for array in self.arrays
@@ -159,7 +161,7 @@ def arrays_of(model: Model, levels: Sequence[str], drives: Sequence[int], surviv
             if level == "raid1" and count > MIRRORED_MOST:
                 continue
             try:
-                spec = trial_spec.cell_spec(
+                spec = trial_spec.spec_of_trial(
                     model.system, {"raid_level": level, "drives": count}, seed=0, phases=[phase_of([], 0.1)]
                 )
                 known = trial_spec.describe(spec)["array"]
@@ -182,12 +184,12 @@ def arrays_of(model: Model, levels: Sequence[str], drives: Sequence[int], surviv
 
 def failures_text(count: int) -> str:
     """`no drive failure`, `2 drive failures`."""
-    return "no drive failure" if count == 0 else f"{count} drive failure{'' if count == 1 else 's'}"
+    return "no drive failure" if count == 0 else counted(count, "drive failure")
 
 
 def space_of(model: Model, arrays: tuple[Array, ...], *, reads_ahead: bool, chunks: Sequence[int] = ()) -> Space:
     """The space of these arrays of a drive."""
-    probe = trial_spec.cell_spec(model.system, {}, seed=0, phases=[phase_of([], 0.1)])
+    probe = trial_spec.spec_of_trial(model.system, {}, seed=0, phases=[phase_of([], 0.1)])
     most = int(trial_spec.describe(probe)["settings"]["queue_depth"])
     depths = tuple(depth for depth in DEPTHS if depth < most) + ((most,) if most <= DEPTHS[-1] else ())
     return Space(

@@ -29,10 +29,10 @@ class Surrogate:
     space: Space
     error_share: tuple[float, ...]
     """Median error of a prediction, as a share (0.05: 5 %), by figure."""
-    smoothing: float
     _interpolator: RBFInterpolator
 
     def predict(self, points: Sequence[Point]) -> Matrix:
+        """Natural logarithms, shape (points, figures)."""
         found: Matrix = self._interpolator(features(self.space, points))
         return found
 
@@ -74,7 +74,7 @@ def fit(space: Space, points: Sequence[Point], logs: Matrix, seed: int) -> Surro
     if not found:
         return None
     _, smoothing, errors = min(found, key=lambda each: each[0])
-    return Surrogate(space, tuple(float(each) for each in errors), smoothing, _made(where, logs, smoothing))
+    return Surrogate(space, tuple(float(each) for each in errors), _made(where, logs, smoothing))
 
 
 def _made(where: Matrix, logs: Matrix, smoothing: float) -> RBFInterpolator:

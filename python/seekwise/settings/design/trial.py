@@ -11,18 +11,18 @@ from seekwise.measure.live import simulated as played
 from seekwise.measure.live.simulated import Model, jobs_of, phase_of
 from seekwise.settings.design.space import Point
 from seekwise.simulate import trial_spec
-from seekwise.store.record import percentiles
+from seekwise.store.percentiles import percentiles
 from seekwise.workload.study.uses import Use
 
 Simulate = Callable[[Sequence[dict[str, Any]]], list[dict[str, Any]]]
-"""Specs of cells in, results in their order out."""
+"""Specs of trials in, results in their order out."""
 PERIOD_SHARE = 0.5
 """Of the periods that `tune model:NAME` simulates: more points say more here than longer ones."""
 MIB = 2**20
 
 
 @dataclass(frozen=True)
-class Figures:
+class LoadFigures:
     """What a load met on a point."""
 
     rate_mb_s: float
@@ -33,7 +33,7 @@ class Figures:
 
 
 def spec(model: Model, use: Use, point: Point, data_bytes: int, seed: int) -> dict[str, Any]:
-    """The cell of a trial. `data_bytes`: how much of the array random requests reach, the same on every array."""
+    """The specification of a trial. `data_bytes`: how much of the array random requests reach, the same on every array."""
     size = replace(model, capacity_bytes=point.array.capacity_bytes)
     if use.runs_programs:
         made = played.program_spec(model, use, point.values, size.capacity_bytes, seed, PERIOD_SHARE)
@@ -43,7 +43,7 @@ def spec(model: Model, use: Use, point: Point, data_bytes: int, seed: int) -> di
         if job["pattern"] == "random":
             job |= {"region_start_bytes": 0, "region_bytes": data_bytes - data_bytes % MIB}
     before_s, counted_s = (PERIOD_SHARE * seconds for seconds in played.SECONDS[model.rotational])
-    made = trial_spec.cell_spec(
+    made = trial_spec.spec_of_trial(
         model.system, point.values, seed=seed, phases=[phase_of(jobs, before_s), phase_of(jobs, counted_s)]
     )
     if not all(job["direct"] for job in jobs):
@@ -58,7 +58,7 @@ def _read_ahead(made: dict[str, Any], point: Point) -> dict[str, Any]:
     return made
 
 
-def figures(use: Use, result: dict[str, Any]) -> Figures:
+def figures(use: Use, result: dict[str, Any]) -> LoadFigures:
     """Of a simulated trial. Raises SeekwiseError if it could not run."""
     if "error" in result:
         raise SeekwiseError(f"{use.name} cannot be simulated: {result['error']}")
@@ -70,7 +70,7 @@ def figures(use: Use, result: dict[str, Any]) -> Figures:
     found = percentiles(bins, (99.0, 95.0, 50.0))
     tail_ns = found.get("99") or max(bins, default=0)
     spent = cpu["user_s"] + cpu["system_s"] + cpu["irq_s"] + cpu["thread_s"]
-    return Figures(
+    return LoadFigures(
         rate_mb_s=max(own["bytes"], 1) / 1e6 / seconds,
         p99_ms=max(tail_ns, 1) / 1e6,
         cpu_us=max(spent, 1e-9) * 1e6 / max(phase["ios"], 1),

@@ -31,7 +31,7 @@ from seekwise.settings.doctor import (
     throttling_off,
     write_cache,
 )
-from seekwise.settings.doctor.check import Finding, Machine
+from seekwise.settings.doctor.check import DoctorFinding, Machine
 
 CHECKS = (
     array_state,
@@ -60,7 +60,7 @@ CHECKS = (
 )
 
 
-def examine(machine: Machine) -> tuple[Finding, ...]:
+def examine(machine: Machine) -> tuple[DoctorFinding, ...]:
     """Findings of every check, what is wrong before what is worth a look."""
     found = [finding for each in CHECKS for finding in each.check(machine)]
     return tuple(sorted(found, key=lambda finding: finding.severity != "wrong"))

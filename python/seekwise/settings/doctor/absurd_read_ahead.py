@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from seekwise.linux.facts import kernel_version
 from seekwise.linux.setters import find_setters
-from seekwise.settings.doctor.check import Finding, Machine
+from seekwise.settings.doctor.check import DoctorFinding, Machine
 from seekwise.settings.values import READ_AHEAD_KIB, read_ahead_kib, read_ahead_reason
 
 NAME = "read-ahead-absurd"
@@ -39,7 +39,7 @@ def check(machine: Machine):
         better = READ_AHEAD_KIB if usual > MOST_KIB * drives else usual
         if device.rotational and better == READ_AHEAD_KIB:
             better = 4096
-        yield Finding(
+        yield DoctorFinding(
             NAME,
             (device.name,),
             "look",

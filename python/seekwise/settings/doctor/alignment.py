@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seekwise.linux.block_device import BlockDevice
-from seekwise.settings.doctor.check import Finding, Machine
+from seekwise.settings.doctor.check import DoctorFinding, Machine
 
 NAME = "alignment"
 
@@ -17,7 +17,7 @@ CREATE_ANEW = "# create the array anew: back up, create, restore"
 TWO_SECTORS = "every small write makes the drive read and rewrite two sectors"
 
 
-def check(machine: Machine) -> Iterator[Finding]:
+def check(machine: Machine) -> Iterator[DoctorFinding]:
     """Partitions and arrays that begin off a boundary."""
     for device in machine.stack.devices.values():
         if device.kind == "partition":
@@ -26,7 +26,7 @@ def check(machine: Machine) -> Iterator[Finding]:
             yield from _array(machine, device)
 
 
-def _partition(machine: Machine, device: BlockDevice) -> Iterator[Finding]:
+def _partition(machine: Machine, device: BlockDevice) -> Iterator[DoctorFinding]:
     start = device.details.get("start_bytes")
     if not isinstance(start, int) or not device.below:
         return
@@ -38,23 +38,25 @@ def _partition(machine: Machine, device: BlockDevice) -> Iterator[Finding]:
     if isinstance(physical, int) and physical > 512 and past % physical:
         text = f"{device.name} begins {past % physical} bytes past a {physical}-byte sector of {disk.name}"
         evidence = (where, f"/sys/block/{disk.name}/queue/physical_block_size = {physical}")
-        yield Finding(NAME, (device.name,), "wrong", text, evidence, (MOVE,), TWO_SECTORS)
+        yield DoctorFinding(NAME, (device.name,), "wrong", text, evidence, (MOVE,), TWO_SECTORS)
         return
     chunk = disk.details.get("chunk_bytes")
     if _striped(disk) and isinstance(chunk, int) and start % chunk:
         text = f"{device.name} begins {start % chunk // 1024} KiB past a chunk of {disk.name}"
         evidence = (where, f"/sys/block/{disk.name}/md/chunk_size = {chunk}")
         mend = ("# move the partition to a multiple of the chunk: back up, repartition, restore",)
-        yield Finding(NAME, (device.name,), "wrong", text, evidence, mend, "requests of one chunk go to two members")
+        yield DoctorFinding(
+            NAME, (device.name,), "wrong", text, evidence, mend, "requests of one chunk go to two members"
+        )
         return
     if disk.kind in ("disk", "nvme") and disk.rotational is False and past % FLASH_PAGE:
         text = f"{device.name} begins {past % FLASH_PAGE} bytes past a multiple of 4096 bytes on the SSD {disk.name}"
         evidence = (where, f"/sys/block/{disk.name}/queue/rotational = 0")
         cost = "a write of 4 KiB can touch two flash pages"
-        yield Finding(NAME, (device.name,), "look", text, evidence, (MOVE,), cost)
+        yield DoctorFinding(NAME, (device.name,), "look", text, evidence, (MOVE,), cost)
 
 
-def _array(machine: Machine, device: BlockDevice) -> Iterator[Finding]:
+def _array(machine: Machine, device: BlockDevice) -> Iterator[DoctorFinding]:
     members = [machine.stack.devices[name] for name in device.below if name in machine.stack.devices]
     physical = max(
         (size for each in members if isinstance(size := each.details.get("physical_block_bytes"), int)), default=512
@@ -63,7 +65,7 @@ def _array(machine: Machine, device: BlockDevice) -> Iterator[Finding]:
     if _striped(device) and isinstance(chunk, int) and chunk % physical:
         text = f"a chunk of {device.name} is {chunk} bytes, and its members have sectors of {physical} bytes"
         evidence = (f"/sys/block/{device.name}/md/chunk_size = {chunk}",)
-        yield Finding(NAME, (device.name,), "wrong", text, evidence, (CREATE_ANEW,), TWO_SECTORS)
+        yield DoctorFinding(NAME, (device.name,), "wrong", text, evidence, (CREATE_ANEW,), TWO_SECTORS)
         return
     for member in members if device.kind == "md" else ():
         own = member.details.get("physical_block_bytes")
@@ -74,14 +76,14 @@ def _array(machine: Machine, device: BlockDevice) -> Iterator[Finding]:
                 f"the data of {device.name} begins {offset * 512 % own} bytes past a {own}-byte sector of {member.name}"
             )
             evidence = (f"{file} = {offset} (sectors of 512 bytes)",)
-            yield Finding(NAME, (device.name,), "wrong", text, evidence, (CREATE_ANEW,), TWO_SECTORS)
+            yield DoctorFinding(NAME, (device.name,), "wrong", text, evidence, (CREATE_ANEW,), TWO_SECTORS)
             return
     # The kernel's own judgement of what is stacked: -1 (Documentation/ABI/stable/sysfs-block).
     if members and machine.tree.number(f"/sys/block/{device.name}/alignment_offset") == -1:
         text = f"{device.name} does not lie on the sector boundaries of what is below it ({', '.join(device.below)})"
         evidence = (f"/sys/block/{device.name}/alignment_offset = -1",)
         mend = ("# create it anew with an aligned data offset: back up, create, restore",)
-        yield Finding(NAME, (device.name,), "wrong", text, evidence, mend, TWO_SECTORS)
+        yield DoctorFinding(NAME, (device.name,), "wrong", text, evidence, mend, TWO_SECTORS)
 
 
 def _striped(device: BlockDevice) -> bool:

@@ -2,7 +2,7 @@
 
 from seekwise.linux import md
 from seekwise.linux.describe import member_state
-from seekwise.settings.doctor.check import Finding, Machine
+from seekwise.settings.doctor.check import DoctorFinding, Machine
 
 NAME = "array-state"
 
@@ -20,7 +20,7 @@ def check(machine: Machine):
         if not status or status.lower() in WELL:
             continue
         busy = any(word in status.lower() for word in BUSY)
-        yield Finding(
+        yield DoctorFinding(
             NAME,
             (name,),
             "look" if busy else "wrong",
@@ -42,7 +42,7 @@ def _md(machine: Machine):
         state = details.get("array_state")
         # A container of firmware RAID holds members and never runs itself.
         if state in ("inactive", "broken") and "container_of" not in details and device.below:
-            yield Finding(
+            yield DoctorFinding(
                 NAME,
                 (device.name,),
                 "wrong",
@@ -53,7 +53,7 @@ def _md(machine: Machine):
             )
         if details.get("degraded"):
             faulty = [name for name in device.below if "faulty" in (member_state(device, name) or "")]
-            yield Finding(
+            yield DoctorFinding(
                 NAME,
                 (device.name,),
                 "wrong",
@@ -66,7 +66,7 @@ def _md(machine: Machine):
         action = details.get("sync_action")
         if action in md.RESYNCING:
             done = details.get("sync_fraction")
-            yield Finding(
+            yield DoctorFinding(
                 NAME,
                 (device.name,),
                 "look",

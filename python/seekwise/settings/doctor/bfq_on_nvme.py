@@ -1,6 +1,6 @@
 """bfq on an NVMe drive: its lock and its bookkeeping bound the number of requests per second."""
 
-from seekwise.settings.doctor.check import Finding, Machine
+from seekwise.settings.doctor.check import DoctorFinding, Machine
 
 NAME = "bfq-on-nvme"
 
@@ -9,7 +9,7 @@ def check(machine: Machine):
     """NVMe drives under bfq."""
     for device in machine.drives():
         if device.kind == "nvme" and device.scheduler == "bfq":
-            yield Finding(
+            yield DoctorFinding(
                 NAME,
                 (device.name,),
                 "wrong",

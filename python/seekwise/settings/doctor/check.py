@@ -42,7 +42,7 @@ class Activity:
 
 
 @dataclass(frozen=True)
-class Finding:
+class DoctorFinding:
     """Something that `doctor` found."""
 
     check: str

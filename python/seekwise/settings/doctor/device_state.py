@@ -1,6 +1,6 @@
 """A drive that the kernel has taken offline, or a mapping that holds back all I/O."""
 
-from seekwise.settings.doctor.check import Finding, Machine
+from seekwise.settings.doctor.check import DoctorFinding, Machine
 
 NAME = "device-state"
 
@@ -10,7 +10,7 @@ def check(machine: Machine):
     for device in machine.stack.devices.values():
         state = device.details.get("device_state") or device.details.get("controller_state")
         if state and state not in ("running", "live") and device.kind != "partition":
-            yield Finding(
+            yield DoctorFinding(
                 NAME,
                 (device.name,),
                 "wrong",
@@ -20,7 +20,7 @@ def check(machine: Machine):
                 "I/O to it fails or waits",
             )
         if device.details.get("suspended"):
-            yield Finding(
+            yield DoctorFinding(
                 NAME,
                 (device.name,),
                 "wrong",

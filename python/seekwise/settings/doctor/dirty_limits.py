@@ -7,7 +7,7 @@ import re
 from seekwise.linux.block_device import BlockDevice
 from seekwise.linux.resolve import devices_of_mount
 from seekwise.linux.tree import Tree
-from seekwise.settings.doctor.check import Finding, Machine, is_local_disk, is_spinning
+from seekwise.settings.doctor.check import DoctorFinding, Machine, is_local_disk, is_spinning
 
 NAME = "dirty-limits"
 WRITES_BYTES_PER_S = {"disk": 150e6, "usb": 30e6}
@@ -41,7 +41,7 @@ def check(machine: Machine):
         seconds = limit / WRITES_BYTES_PER_S[kind]
         if (kind == "disk" and not is_spinning(device)) or seconds < SECONDS_MOST:
             continue
-        yield Finding(
+        yield DoctorFinding(
             NAME,
             (device.name,),
             "look",

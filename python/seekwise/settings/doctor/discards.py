@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from seekwise.linux.resolve import devices_of_mount
-from seekwise.settings.doctor.check import Finding, Machine
+from seekwise.settings.doctor.check import DoctorFinding, Machine
 
 NAME = "discard-storm"
 PER_SECOND_MIN = 100
@@ -34,7 +34,7 @@ def check(machine: Machine):
                 for name in devices_of_mount(machine.stack, mount)
             )
         ]
-        yield Finding(
+        yield DoctorFinding(
             NAME,
             (device.name,),
             "wrong",

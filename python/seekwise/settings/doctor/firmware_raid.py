@@ -1,7 +1,7 @@
 """Firmware ("fake") RAID: who thinks it is hardware tunes the wrong place, or loses it with the mainboard."""
 
 from seekwise.linux.warn import FIRMWARE_MEMBERS
-from seekwise.settings.doctor.check import Finding, Machine
+from seekwise.settings.doctor.check import DoctorFinding, Machine
 
 NAME = "firmware-raid"
 
@@ -10,7 +10,7 @@ def check(machine: Machine):
     """Arrays of firmware RAID."""
     for device in machine.stack.devices.values():
         if "firmware_raid" in device.details and "container_of" not in device.details:
-            yield Finding(
+            yield DoctorFinding(
                 NAME,
                 (device.name,),
                 "look",
@@ -22,7 +22,7 @@ def check(machine: Machine):
         signature = device.details.get("signature")
         member = FIRMWARE_MEMBERS.get(str(signature.get("type"))) if isinstance(signature, dict) else None
         if member and not any(above.kind in ("md", "dmraid") for above in machine.stack.above(device.name)):
-            yield Finding(
+            yield DoctorFinding(
                 NAME,
                 (device.name,),
                 "wrong",

@@ -8,15 +8,15 @@ import shutil
 import subprocess
 import time
 
+from seekwise.linux import diskstats
 from seekwise.linux.block_device import Stack
+from seekwise.linux.diskstats import DiskCounters
 from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import Tree
 from seekwise.settings import controllers
 from seekwise.settings.doctor.check import Activity, Machine
 
 SMART_TIMEOUT_S = 10
-DISCARD_FIELDS = slice(14, 18)
-"""Of a line of /proc/diskstats with device numbers and name: discards, merged, sectors, ms (since 4.18)."""
 
 
 def machine(tree: Tree, watch_s: float) -> Machine:
@@ -24,38 +24,19 @@ def machine(tree: Tree, watch_s: float) -> Machine:
     stack = read_stack(tree)
     if not tree.live:
         return Machine(stack, tree)
-    before, then = counters(tree), time.monotonic()
-    smart, units = smart_reports(stack), states_of_units(stack)
+    before, then = diskstats.read(tree), time.monotonic()
+    smart, units = smart_reports(stack), controllers.states(stack)
     time.sleep(max(0.0, watch_s - (time.monotonic() - then)))
     seconds = time.monotonic() - then
-    return Machine(stack, tree, smart, activity(before, counters(tree), seconds), units)
+    return Machine(stack, tree, smart, activity(before, diskstats.read(tree), seconds), units)
 
 
-def counters(tree: Tree) -> dict[str, tuple[int, int, int, int]]:
-    """{device: (I/Os, discards, discarded sectors, ms spent on discards)}."""
-    found = {}
-    for line in (tree.text("/proc/diskstats") or "").splitlines():
-        words = line.split()
-        if len(words) >= DISCARD_FIELDS.stop:
-            discards, _, sectors, spent_ms = map(int, words[DISCARD_FIELDS])
-            found[words[2].replace("/", "!")] = (int(words[3]) + int(words[7]), discards, sectors, spent_ms)
-    return found
-
-
-def activity(before: dict, after: dict, seconds: float) -> dict[str, Activity]:
+def activity(before: dict[str, DiskCounters], after: dict[str, DiskCounters], seconds: float) -> dict[str, Activity]:
     """{device: what it did between two readings of its counters, `seconds` apart}."""
-    found = {}
-    for name, now in after.items():
-        if name in before:
-            ios, discards, sectors, spent_ms = (max(0, new - old) for old, new in zip(before[name], now, strict=True))
-            found[name] = Activity(seconds, ios, discards, sectors * 512, spent_ms)
-    return found
-
-
-def states_of_units(stack: Stack) -> dict[str, controllers.State]:
-    """What the tools of RAID controllers say of their units, where a tool is installed."""
-    found = {name: controllers.read(unit) for name, unit in controllers.units(stack).items()}
-    return {name: state for name, state in found.items() if state is not None}
+    return {
+        name: Activity(seconds, done.ios, done.discards, done.discard_bytes, done.discard_ms)
+        for name, done in diskstats.moved(before, after, before.keys()).items()
+    }
 
 
 def smart_reports(stack: Stack) -> dict[str, dict]:

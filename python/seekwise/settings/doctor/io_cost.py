@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seekwise.settings.doctor.check import Finding, Machine
+from seekwise.settings.doctor.check import DoctorFinding, Machine
 
 NAME = "io-cost"
 QOS = "/sys/fs/cgroup/io.cost.qos"
@@ -18,7 +18,7 @@ def check(machine: Machine):
         values = dict(word.split("=", 1) for word in words if "=" in word)
         if device is None or values.get("enable") != "1":
             continue
-        yield Finding(
+        yield DoctorFinding(
             NAME,
             (device.name,),
             "look",

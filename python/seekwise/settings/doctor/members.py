@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from seekwise.linux.resolve import devices_of_mount
-from seekwise.settings.doctor.check import Finding, Machine
+from seekwise.settings.doctor.check import DoctorFinding, Machine
 from seekwise.settings.values import settings_of
 
 NAME = "members-differ"
@@ -50,12 +50,12 @@ def _arrays(machine: Machine) -> Iterator[tuple[str, tuple[str, ...]]]:
             yield f"btrfs on {mount.mount_point}", devices
 
 
-def _finding(array: str, attribute: str, values: dict[str, str]) -> Finding:
+def _finding(array: str, attribute: str, values: dict[str, str]) -> DoctorFinding:
     usual = Counter(values.values()).most_common(1)[0][0]
     others = {name: value for name, value in values.items() if value != usual}
     listed = ", ".join(f"{name} {value}" for name, value in others.items())
     short = attribute.rpartition("/")[2]
-    return Finding(
+    return DoctorFinding(
         NAME,
         (array, *others),
         "wrong",

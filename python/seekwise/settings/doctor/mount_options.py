@@ -3,7 +3,7 @@
 import shlex
 
 from seekwise.linux.resolve import devices_of_mount
-from seekwise.settings.doctor.check import Finding, Machine
+from seekwise.settings.doctor.check import DoctorFinding, Machine
 
 NAME = "mount-options"
 
@@ -24,7 +24,7 @@ def check(machine: Machine):
             continue
         for option in mount.options:
             if option in COST:
-                yield Finding(
+                yield DoctorFinding(
                     NAME,
                     devices,
                     "look",
@@ -34,7 +34,7 @@ def check(machine: Machine):
                     COST[option],
                 )
             if option in UNSAFE and _caches(machine, devices):
-                yield Finding(
+                yield DoctorFinding(
                     NAME,
                     devices,
                     "wrong",

@@ -1,7 +1,7 @@
 """NCQ that the driver or the boot line withholds from a drive that offers it."""
 
 from seekwise.linux.setters.boot_line import noncq
-from seekwise.settings.doctor.check import Finding, Machine
+from seekwise.settings.doctor.check import DoctorFinding, Machine
 
 NAME = "ncq-off"
 
@@ -14,7 +14,7 @@ def check(machine: Machine):
         if not isinstance(state, dict) or not device.details.get("ncq_supported") or device.queue_depth != 1:
             continue
         if noncq(line, device):
-            yield Finding(
+            yield DoctorFinding(
                 NAME,
                 (device.name,),
                 "wrong",
@@ -24,7 +24,7 @@ def check(machine: Machine):
                 "one command at a time: random reads cannot be reordered by the drive",
             )
         elif state.get("cause"):
-            yield Finding(
+            yield DoctorFinding(
                 NAME,
                 (device.name,),
                 "wrong",

@@ -1,6 +1,6 @@
 """No scheduler on a drive with a moving arm."""
 
-from seekwise.settings.doctor.check import Finding, Machine, is_spinning
+from seekwise.settings.doctor.check import DoctorFinding, Machine, is_spinning
 
 NAME = "none-on-hard-disk"
 
@@ -10,7 +10,7 @@ def check(machine: Machine):
     for device in machine.drives():
         if is_spinning(device) and device.scheduler == "none" and len(device.schedulers_offered) > 1:
             best = "mq-deadline" if "mq-deadline" in device.schedulers_offered else device.schedulers_offered[-1]
-            yield Finding(
+            yield DoctorFinding(
                 NAME,
                 (device.name,),
                 "wrong",

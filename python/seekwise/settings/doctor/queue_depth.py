@@ -1,7 +1,7 @@
 """A drive that is given one command at a time although it could take more."""
 
 from seekwise.linux.facts import kernel_version
-from seekwise.settings.doctor.check import Finding, Machine
+from seekwise.settings.doctor.check import DoctorFinding, Machine
 
 NAME = "queue-depth-1"
 
@@ -19,7 +19,7 @@ def check(machine: Machine):
         own = device.details.get("ncq_depth")
         most = 31 if (0,) < kernel_version(machine.stack.kernel) < (4, 19) else 32
         depth = min(own, most) if isinstance(own, int) else most
-        yield Finding(
+        yield DoctorFinding(
             NAME,
             (device.name,),
             "look",

@@ -3,7 +3,7 @@
 import shlex
 
 from seekwise.linux.resolve import devices_of_mount
-from seekwise.settings.doctor.check import Finding, Machine
+from seekwise.settings.doctor.check import DoctorFinding, Machine
 
 NAME = "read-ahead-lost"
 
@@ -28,7 +28,7 @@ def check(machine: Machine):
         lower = {name: _number(stack.devices[name].queue.get("read_ahead_kb")) for name in _below(machine, top)}
         name = max(lower, key=lambda each: lower[each], default=top)
         if lower and own < lower[name]:
-            yield Finding(
+            yield DoctorFinding(
                 NAME,
                 (top,),
                 "wrong",

@@ -1,6 +1,6 @@
 """Odd values of nomerges and rq_affinity."""
 
-from seekwise.settings.doctor.check import Finding, Machine, is_spinning
+from seekwise.settings.doctor.check import DoctorFinding, Machine, is_spinning
 
 NAME = "request-flags"
 
@@ -10,7 +10,7 @@ def check(machine: Machine):
     for device in machine.drives():
         merges = device.queue.get("nomerges")
         if merges in ("1", "2") and is_spinning(device):
-            yield Finding(
+            yield DoctorFinding(
                 NAME,
                 (device.name,),
                 "wrong",
@@ -20,7 +20,7 @@ def check(machine: Machine):
                 "neighbouring requests cost an access each",
             )
         if device.queue.get("rq_affinity") == "0" and _processors(machine) > 1:
-            yield Finding(
+            yield DoctorFinding(
                 NAME,
                 (device.name,),
                 "look",

@@ -6,7 +6,7 @@ import shlex
 
 from seekwise.linux.facts import kernel_version
 from seekwise.linux.resolve import devices_of_mount
-from seekwise.settings.doctor.check import Finding, Machine
+from seekwise.settings.doctor.check import DoctorFinding, Machine
 from seekwise.settings.values import READ_AHEAD_KIB, read_ahead_kib
 
 NAME = "read-ahead-small"
@@ -29,7 +29,7 @@ def check(machine: Machine):
         usual = read_ahead_kib(device, kernel_version(stack.kernel))
         if int(own) >= usual or usual == READ_AHEAD_KIB:
             continue
-        yield Finding(
+        yield DoctorFinding(
             NAME,
             (name,),
             "look",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seekwise.settings.doctor.check import Finding, Machine
+from seekwise.settings.doctor.check import DoctorFinding, Machine
 
 NAME = "drive-health"
 
@@ -82,6 +82,8 @@ def _shown(row: dict) -> str:
     return f"smartctl: {row.get('id')} {row.get('name')} raw {(row.get('raw') or {}).get('string', (row.get('raw') or {}).get('value'))}"
 
 
-def _finding(name: str, text: str, evidence: tuple[str, ...], severity: str = "wrong") -> Finding:
+def _finding(name: str, text: str, evidence: tuple[str, ...], severity: str = "wrong") -> DoctorFinding:
     mend = (f"smartctl -x /dev/{name}", f"smartctl -t long /dev/{name}")
-    return Finding(NAME, (name,), severity, text, evidence, mend, "retries take up to seconds each; the drive may fail")
+    return DoctorFinding(
+        NAME, (name,), severity, text, evidence, mend, "retries take up to seconds each; the drive may fail"
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seekwise.settings.doctor.check import Finding, Machine, is_spinning
+from seekwise.settings.doctor.check import DoctorFinding, Machine, is_spinning
 from seekwise.settings.doctor.dirty_limits import written_to
 
 NAME = "swap-beside-files"
@@ -21,7 +21,7 @@ def check(machine: Machine):
         disk = machine.stack.devices.get(partition.below[0]) if partition is not None and partition.below else partition
         if disk is None or disk.name not in busy or not is_spinning(disk):
             continue
-        yield Finding(
+        yield DoctorFinding(
             NAME,
             (disk.name,),
             "look",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from seekwise.linux import nvme, sysfs
-from seekwise.settings.doctor.check import Finding, Machine
+from seekwise.settings.doctor.check import DoctorFinding, Machine
 from seekwise.settings.doctor.smart import counted
 
 NAME = "temperature"
@@ -16,7 +16,7 @@ def check(machine: Machine):
         if sensor:
             folder, now, most = sensor
             if most is not None and now >= most:
-                yield Finding(
+                yield DoctorFinding(
                     NAME,
                     (device.name,),
                     "wrong",
@@ -29,7 +29,7 @@ def check(machine: Machine):
         minutes = counted(log.get("warning_temp_time")) + counted(log.get("critical_comp_time"))
         hours = counted(((machine.smart.get(device.name) or {}).get("power_on_time") or {}).get("hours"))
         if minutes and (not hours or minutes >= hours * 60 / 1000):
-            yield Finding(
+            yield DoctorFinding(
                 NAME,
                 (device.name,),
                 "look",

@@ -1,20 +1,19 @@
 """Write-back throttling beside bfq: two that hold back writes, with different aims."""
 
-from seekwise.settings.doctor.check import Finding, Machine
+from seekwise.settings.doctor.check import DoctorFinding, Machine
 
 NAME = "throttling-beside-bfq"
 
 
 def check(machine: Machine):
     """Devices under bfq with write-back throttling in force."""
-    enabled = machine.tree.live  # since 4.19 bfq switches throttling off; a later write switches it on again
     for device in machine.drives():
         target = device.queue.get("wbt_lat_usec")
         if device.scheduler != "bfq" or not target or not target.isdigit() or int(target) == 0:
             continue
-        if not _in_force(machine, device.name, enabled):
+        if not _in_force(machine, device.name):
             continue
-        yield Finding(
+        yield DoctorFinding(
             NAME,
             (device.name,),
             "wrong",
@@ -28,8 +27,11 @@ def check(machine: Machine):
         )
 
 
-def _in_force(machine: Machine, name: str, live: bool) -> bool:
-    """debugfs tells whether throttling is enabled (3: switched off by bfq); a kernel from 6.12 on shows 0 in sysfs then."""
+def _in_force(machine: Machine, name: str) -> bool:
+    """debugfs tells whether throttling is enabled (3: switched off by bfq); a kernel from 6.12 on shows 0 in sysfs then.
+
+    Since 4.19 bfq switches it off, and a later write switches it on again.
+    """
     state = machine.tree.word(f"/sys/kernel/debug/block/{name}/rqos/wbt/enabled")
     if state is not None:
         return state in ("1", "2")

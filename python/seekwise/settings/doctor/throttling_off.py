@@ -1,6 +1,6 @@
 """Write-back throttling switched off on a hard disk, with no scheduler that does its work."""
 
-from seekwise.settings.doctor.check import Finding, Machine, is_spinning
+from seekwise.settings.doctor.check import DoctorFinding, Machine, is_spinning
 
 NAME = "throttling-off"
 
@@ -11,7 +11,7 @@ def check(machine: Machine):
         # With bfq the kernel itself switches it off (Linux v6.12 block/bfq-iosched.c, bfq_init_queue: wbt_disable_default).
         if not is_spinning(device) or device.scheduler == "bfq" or device.queue.get("wbt_lat_usec") != "0":
             continue
-        yield Finding(
+        yield DoctorFinding(
             NAME,
             (device.name,),
             "look",

@@ -1,6 +1,6 @@
 """A write cache that is off on a lone hard disk, and one that the kernel no longer flushes."""
 
-from seekwise.settings.doctor.check import Finding, Machine, is_spinning
+from seekwise.settings.doctor.check import DoctorFinding, Machine, is_spinning
 
 NAME = "write-cache"
 
@@ -14,7 +14,7 @@ def check(machine: Machine):
         file = f"/sys/block/{device.name}/{inside}"
         drive = machine.tree.word(file)
         if kernel == "write through" and drive in ("write back", "write back, no read (daft)"):
-            yield Finding(
+            yield DoctorFinding(
                 NAME,
                 (device.name,),
                 "wrong",
@@ -24,7 +24,7 @@ def check(machine: Machine):
                 "a power cut can lose data that fsync has promised",
             )
         elif is_spinning(device) and drive in ("write through", "none"):
-            yield Finding(
+            yield DoctorFinding(
                 NAME,
                 (device.name,),
                 "look",

@@ -53,7 +53,7 @@ class Metric:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class GuardVerdict:
     """The load after against the load before."""
 
     word: Word
@@ -66,7 +66,7 @@ class Comparison:
 
 def compare(
     before: Sequence[Interval], after: Sequence[Interval], limit: float, *, looks: int = 1, seed: int = 0
-) -> Comparison:
+) -> GuardVerdict:
     """`limit` 0.1: worse by more than 10 % is too much. `looks`: how often this is asked of the same periods (Bonferroni)."""
     generator = np.random.default_rng(seed)
     watched = all(any(each.bins for each in period) for period in (before, after))
@@ -111,7 +111,7 @@ def compare(
         word, reason = "inconclusive", _nothing_judged(before, after)
     else:
         word, reason = _not_worse(judged, tail, limit)
-    return Comparison(word, reason, tuple(metrics), limit, level)
+    return GuardVerdict(word, reason, tuple(metrics), limit, level)
 
 
 def _nothing_judged(before: Sequence[Interval], after: Sequence[Interval]) -> str:
@@ -170,13 +170,19 @@ def _ratio(
         length = block_length(top - top.sum() / bottom.sum() * bottom)
         blocks.append(len(top) / length)
         errors.append(_log_error(top, bottom, length, generator))
+    return _with_interval(plain, errors, blocks, level)
+
+
+def _with_interval(plain: Metric, errors: Sequence[float], blocks: Sequence[float], level: float) -> Metric:
+    """The ratio with its interval, where enough blocks are independent of each other."""
     if min(blocks) < BLOCKS_MIN:
         return plain
     spread = math.hypot(*errors) * stdtrit(min(blocks) - 1, (1 + level) / 2)
-    log = math.log(values[1] / values[0])
+    log = math.log(plain.after / plain.before)
     return Metric(
-        name, unit, plain.before, plain.after, math.exp(log), math.exp(log - spread), math.exp(min(log + spread, 700))
-    )
+        plain.name, plain.unit, plain.before, plain.after,
+        math.exp(log), math.exp(log - spread), math.exp(min(log + spread, 700)),
+    )  # fmt: skip
 
 
 def _mean_bytes(intervals: Sequence[Interval]) -> float:
@@ -202,14 +208,7 @@ def _tail(
         weights = np.array([np.bincount(row, minlength=len(histograms)) for row in index], float)
         found = np.array([quantile_ns(row, TAIL) for row in weights @ histograms])
         errors.append(float(np.nanstd(np.log(found))) * math.sqrt(blocks[-1] / max(blocks[-1] - 1, 0.5)))
-    if min(blocks) < BLOCKS_MIN:
-        return metric
-    spread = math.hypot(*errors) * stdtrit(min(blocks) - 1, (1 + level) / 2)
-    log = math.log(values[1] / values[0])
-    return Metric(
-        metric.name, metric.unit, metric.before, metric.after,
-        math.exp(log), math.exp(log - spread), math.exp(min(log + spread, 700)),
-    )  # fmt: skip
+    return _with_interval(metric, errors, blocks, level)
 
 
 def _log_error(top: np.ndarray, bottom: np.ndarray, length: int, generator: np.random.Generator) -> float:

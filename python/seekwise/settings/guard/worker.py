@@ -24,7 +24,7 @@ from seekwise.linux.stack import read_stack
 from seekwise.measure.live import latencies
 from seekwise.settings import apply as applying
 from seekwise.settings import guard_log, history, persist
-from seekwise.settings.guard.compare import Comparison, compare
+from seekwise.settings.guard.compare import GuardVerdict, compare
 from seekwise.settings.guard.watch import Watch
 
 FIRST_S = 2.0
@@ -35,7 +35,7 @@ LOOKS = 5
 DONE = guard_log.DONE
 
 
-class Stopped(Exception):
+class GuardStopped(Exception):
     """Somebody ended the guard: it goes back to what was."""
 
 
@@ -61,7 +61,7 @@ def main(words: list[str]) -> int:
 
 
 def _stop(*_: object) -> None:
-    raise Stopped
+    raise GuardStopped
 
 
 def job(identity: str) -> dict:
@@ -75,7 +75,7 @@ def guard(document: dict, root: Path = Path("/")) -> dict:
     document["process"] = asdict(this_process())
     try:
         _guard(document, journal, root)
-    except Stopped:
+    except GuardStopped:
         _roll_back(document, journal)
         is_reverted = guard_log.is_marked_ended(document["id"])
         _note(document, "rolled back", ENDED if is_reverted else "the guard was stopped before it could decide")
@@ -106,7 +106,7 @@ def _guard(document: dict, journal: Journal, root: Path) -> None:
 def _go_on(document: dict) -> None:
     """Raises Stopped if `revert` has ended this guard. Our process is noted by now, so it waits until we are gone."""
     if guard_log.is_marked_ended(document["id"]):
-        raise Stopped
+        raise GuardStopped
 
 
 def _sampler(document: dict, before: Watch, root: Path, stack: contextlib.ExitStack) -> latencies.Sampler | None:
@@ -136,7 +136,7 @@ def _apply_and_decide(document: dict, before: Watch, journal: Journal, root: Pat
     document["before"] = done.before
     after = Watch(devices, root, sampler=before.sampler)
     _note(document, "watching after", f"{seconds:.0f} s with the new settings")
-    found: Comparison | None = None
+    found: GuardVerdict | None = None
     for look in range(LOOKS):
         after.run(seconds / LOOKS)
         found = compare(before.intervals, after.intervals, limit, looks=LOOKS, seed=look)

@@ -22,14 +22,14 @@ SCHEMA = "seekwise.installed/1"
 
 
 @dataclass(frozen=True)
-class Planned:
+class InstallPlan:
     """`files`: {path below the root: text}; `links`: {path: target}."""
 
     files: dict[str, str]
     links: dict[str, str]
 
 
-def check(planned: Planned, root: Path = Path("/")) -> None:
+def check(planned: InstallPlan, root: Path = Path("/")) -> None:
     """Refuses to overwrite what is not ours, or what somebody has made his own since. Changes nothing."""
     old = read_list(root) or {"files": {}, "links": {}}
     for path in [*planned.files, *planned.links]:
@@ -44,7 +44,7 @@ def check(planned: Planned, root: Path = Path("/")) -> None:
             raise RefusedError(f"/{path} has been edited since it was installed", "move it away, then install again")
 
 
-def install(planned: Planned, root: Path = Path("/")) -> list[str]:
+def install(planned: InstallPlan, root: Path = Path("/")) -> list[str]:
     """Writes everything; an older installation of ours is replaced. Returns the paths."""
     check(planned, root)
     if read_list(root):

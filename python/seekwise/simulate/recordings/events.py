@@ -27,7 +27,7 @@ from seekwise.simulate.recordings.recording import (
     UNLOCK,
     WRITE,
     CallRow,
-    File,
+    RecordedFile,
 )
 
 EVENTS = (
@@ -93,6 +93,7 @@ class Reader:
         self._of = {pid: pid for pid in self._streams}
 
     def read(self, lines: Iterable[str]) -> None:
+        """Lines of the kernel's trace buffer, in order of time; lines of other processes and files are skipped."""
         for line in lines:
             found = _LINE.match(line)
             if not found:
@@ -115,10 +116,10 @@ class Reader:
         base = 16 if found[1] else 10
         return (int(found[2], base), int(found[3], base)) == self._device
 
-    def files(self) -> tuple[File, ...]:
+    def files(self) -> tuple[RecordedFile, ...]:
         """In the order of their numbers in calls."""
         inodes = sorted(self._numbers, key=lambda inode: self._numbers[inode])
-        return tuple(File(self._names[inode], self._pages.get(inode, 1)) for inode in inodes)
+        return tuple(RecordedFile(self._names[inode], self._pages.get(inode, 1)) for inode in inodes)
 
     def calls(self) -> list[tuple[CallRow, ...]]:
         """Of each process, whole units only."""

@@ -73,7 +73,7 @@ def programs(
             calls = recording.processes[worker % len(recording.processes)]
             # Whoever comes later to the same calls stands elsewhere in them.
             start = recording.units * (worker // len(recording.processes)) // job.jobs
-            recordings.append(_repeated(calls, recording, job.think_time, rng, start))
+            recordings.append(_repeated(calls, job.think_time, rng, start))
             made.append({
                 "job": number,
                 "recording": len(recordings) - 1,
@@ -90,9 +90,7 @@ def programs(
     }
 
 
-def _repeated(
-    calls: Sequence[CallRow], recording: Recording, pause_s: float, rng: random.Random, start: int
-) -> list[list[int]]:
+def _repeated(calls: Sequence[CallRow], pause_s: float, rng: random.Random, start: int) -> list[list[int]]:
     """The calls from unit `start` on and round, with pauses behind units."""
     # What is evicted before a unit stands between the end of the one before and its begin.
     begins = [0, *(place + 1 for place, row in enumerate(calls) if row[0] == END)][:-1]

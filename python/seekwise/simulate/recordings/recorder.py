@@ -23,7 +23,7 @@ from random import Random
 from seekwise.control import tracefs
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.simulate.recordings import events
-from seekwise.simulate.recordings.recording import END, LOCK, ON_FILES, CallRow, File, Recording, dumps
+from seekwise.simulate.recordings.recording import END, LOCK, ON_FILES, CallRow, RecordedFile, Recording, dumps
 from seekwise.workload import cold, data, programs, write_behind
 from seekwise.workload.program import Place, Program
 
@@ -80,8 +80,8 @@ def record(name: str, parameters: dict[str, object], folder: Path) -> Recording:
 
 def _recorded(program: Program, parameters: dict[str, object], scratch: Path) -> Recording:
     (scratch / "data").mkdir()
-    for each in program.data_sets():
-        data.laid_out(each, scratch / "data", data.Share(ROOM_BYTES, time.monotonic() + LAYOUT_S))
+    for each in program.data_sets:
+        data.laid_out(each, scratch / "data", data.DataBudget(ROOM_BYTES, time.monotonic() + LAYOUT_S))
     os.sync()
     workers = WORKERS.get(program.name, 1)
     team = [_Worker(program, _place(scratch, number, workers)) for number in range(workers)]
@@ -123,8 +123,8 @@ def _recorded(program: Program, parameters: dict[str, object], scratch: Path) ->
 
 
 def _used(
-    files: tuple[File, ...], calls: list[tuple[CallRow, ...]], retry_ns: int
-) -> tuple[tuple[File, ...], tuple[tuple[CallRow, ...], ...]]:
+    files: tuple[RecordedFile, ...], calls: list[tuple[CallRow, ...]], retry_ns: int
+) -> tuple[tuple[RecordedFile, ...], tuple[tuple[CallRow, ...], ...]]:
     """Without the files that no call is for. `retry_ns`: after about so long a program asks for a lock again."""
     used = sorted({row[1] for each in calls for row in each if row[0] in ON_FILES})
     place = {number: new for new, number in enumerate(used)}

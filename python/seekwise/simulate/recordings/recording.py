@@ -31,7 +31,7 @@ SIZE_MAX = 64 * 2**20
 
 
 @dataclass(frozen=True)
-class File:
+class RecordedFile:
     """`name` begins with `data/` (shared by all processes) or `own/` (each has its own)."""
 
     name: str
@@ -44,12 +44,13 @@ class Recording:
 
     program: str
     parameters: Mapping[str, object]
-    files: tuple[File, ...]
+    files: tuple[RecordedFile, ...]
     processes: tuple[tuple[CallRow, ...], ...]
     provenance: Mapping[str, object]
 
     @property
     def units(self) -> int:
+        """Units of work that the program finished, over all processes."""
         return sum(row[0] == END for calls in self.processes for row in calls)
 
 
@@ -76,7 +77,7 @@ def loads(data: bytes, source: str) -> Recording:
         return Recording(
             table["program"],
             table["parameters"],
-            tuple(File(name, pages) for name, pages in table["files"]),
+            tuple(RecordedFile(name, pages) for name, pages in table["files"]),
             tuple(_unpacked(calls) for calls in table["processes"]),
             table["provenance"],
         )

@@ -2,6 +2,6 @@
 
 queries.py  what may be asked of a system, by whom ever it is answered
 setup.py    drives, array, file system and host of one system
-cells.py    one published combination as what the simulator is asked
+trials.py   one published combination as what the simulator is asked
 value.py    values and their errors: what is not modelled is said, never guessed
 """

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 METRICS = ("rate", "access", "access_max", "syscpu", "cpu", "cpueff")
-OPERATIONS = ("seq_read", "seq_write", "rand_read", "rand_write")
 SCHEDULERS = ("noop", "deadline", "anticipatory", "cfq", "none", "mq-deadline", "bfq")
 # Options of a metric and of a property, and the kind of value each takes.
 TEXT_OPTIONS = {
@@ -52,6 +51,7 @@ class Query:
     options: tuple[Option, ...] = ()
 
     def describe(self) -> str:
+        """For messages: metric, system, operation, scheduler, threads and options on one line."""
         options = "".join(
             f", {name}={value:g}" if isinstance(value, float) else f", {name}={value}" for name, value in self.options
         )

@@ -16,7 +16,7 @@ from typing import Any
 
 from seekwise.errors import UsageError
 from seekwise.files import read_text
-from seekwise.trace.disksim.syntax import Block, read
+from seekwise.trace.disksim.syntax import ParameterBlock, read
 
 OVERHEADS = {
     "Read hit over. after read": "read_hit_after_read",
@@ -56,7 +56,7 @@ DISTANCES_MAX = 200_000
 
 
 @dataclass(frozen=True)
-class Drive:
+class DiskSimDrive:
     """A drive model as read: what goes into the model file, and what a reader should know."""
 
     id: str
@@ -71,7 +71,7 @@ class Drive:
         return document(self)
 
 
-def load(path: Path) -> Drive:
+def load(path: Path) -> DiskSimDrive:
     """The drive that a `.parv` or `.diskspecs` file describes. Raises UsageError with one sentence."""
     blocks = read(path)
     disks = [block for block in blocks if block.kind == "disksim_disk"]
@@ -111,13 +111,15 @@ def load(path: Path) -> Drive:
         "queue_depth": min(max(disk.whole("Max queue length", 1), 1), 256),
     }
     name = disks[0].name
-    return Drive(re.sub(r"[^a-z0-9]+", "_", path.stem.lower()).strip("_") or "drive", name, extracted, tuple(notes))
+    return DiskSimDrive(
+        re.sub(r"[^a-z0-9]+", "_", path.stem.lower()).strip("_") or "drive", name, extracted, tuple(notes)
+    )
 
 
 class _Values:
     """A block's values, asked for by DiskSim's names; a missing or wrong one is an error that names file and key."""
 
-    def __init__(self, block: Block, path: Path) -> None:
+    def __init__(self, block: ParameterBlock, path: Path) -> None:
         self.block_read, self.path = block, Path(block.file or path)
         self.kind = block.kind
 
@@ -155,13 +157,13 @@ class _Values:
 
     def block(self, key: str) -> _Values:
         value = self._get(key, None)
-        if not isinstance(value, Block):
+        if not isinstance(value, ParameterBlock):
             raise UsageError(f"{self.path}: `{key}` should be a block")
         return _Values(value, self.path)
 
-    def blocks(self, key: str) -> list[Block]:
+    def blocks(self, key: str) -> list[ParameterBlock]:
         value = self._get(key, None)
-        if not isinstance(value, list) or not all(isinstance(item, Block) for item in value):
+        if not isinstance(value, list) or not all(isinstance(item, ParameterBlock) for item in value):
             raise UsageError(f"{self.path}: `{key}` should be a list of blocks")
         return value
 

@@ -19,7 +19,7 @@ LINE_MAX = 1000
 
 
 @dataclass
-class Requests:
+class DiskSimRequests:
     """Columns of equal length; blocks of 512 bytes, times in ns."""
 
     writes: list[bool] = field(default_factory=list)
@@ -32,9 +32,9 @@ class Requests:
         return len(self.blocks)
 
 
-def read(path: Path) -> Requests:
+def read(path: Path) -> DiskSimRequests:
     """The trace. Raises UsageError with one sentence that names file and line."""
-    requests = Requests()
+    requests = DiskSimRequests()
     try:
         with path.open("rb") as raw:
             zipped = raw.read(2) == b"\x1f\x8b"
@@ -54,7 +54,7 @@ def read(path: Path) -> Requests:
     return requests
 
 
-def _add(requests: Requests, line: bytes, where: str) -> None:
+def _add(requests: DiskSimRequests, line: bytes, where: str) -> None:
     words = line.split()
     if not words:
         return

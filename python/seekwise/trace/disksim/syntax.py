@@ -4,7 +4,7 @@
     source FILE            instantiate [ disk0 ] as NAME            topology type name [ … ]
 
 A `#` starts a comment. Described in the DiskSim 4.0 reference manual (CMU-PDL-08-101), section 3. Values become plain data: numbers,
-words, lists, and `Block`. What a `source` names is read at that place, from the folder of the file that names it.
+words, lists, and `ParameterBlock`. What a `source` names is read at that place, from the folder of the file that names it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BLANK = re.compile(r"(?:\s|#[^\n]*)+")
 
 
 @dataclass
-class Block:
+class ParameterBlock:
     """`type name { key = value, … }`; `name` is empty inside a value."""
 
     kind: str
@@ -40,7 +40,7 @@ class SyntaxProblem(UsageError):
     """Why a file cannot be read, with its name and line."""
 
 
-def read(path: Path) -> list[Block]:
+def read(path: Path) -> list[ParameterBlock]:
     """Every named block of a file and of the files that it names with `source`, in their order."""
     return _Reader({}).file(path)
 
@@ -52,7 +52,7 @@ class _Reader:
     open: dict[Path, None]
     count: int = 0
 
-    def file(self, path: Path) -> list[Block]:
+    def file(self, path: Path) -> list[ParameterBlock]:
         key = path.resolve()
         if key in self.open:
             raise SyntaxProblem(f"{path}: contains itself through `source`")
@@ -81,8 +81,8 @@ class _Parser:
         line = self.text.count("\n", 0, self.at) + 1
         return SyntaxProblem(f"{self.path}, line {line}: {what}")
 
-    def statements(self) -> list[Block]:
-        blocks: list[Block] = []
+    def statements(self) -> list[ParameterBlock]:
+        blocks: list[ParameterBlock] = []
         while self.at < len(self.text):
             word = self._word()
             if word == "source":
@@ -100,7 +100,7 @@ class _Parser:
                 self._take(",")
         return blocks
 
-    def _source(self) -> list[Block]:
+    def _source(self) -> list[ParameterBlock]:
         name = self._word()
         if Path(name).is_absolute() or ".." in Path(name).parts:
             raise self.problem(f"`source {name}` leads out of the folder")
@@ -119,8 +119,8 @@ class _Parser:
                 self._take(",")
         self._take("]")
 
-    def _block(self, kind: str, name: str, depth: int) -> Block:
-        block = Block(kind, name, file=str(self.path))
+    def _block(self, kind: str, name: str, depth: int) -> ParameterBlock:
+        block = ParameterBlock(kind, name, file=str(self.path))
         self._take("{")
         while self._peek() != "}":
             key = self._key()

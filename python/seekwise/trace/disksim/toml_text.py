@@ -6,10 +6,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from seekwise.trace.disksim.drive import Drive
+    from seekwise.trace.disksim.drive import DiskSimDrive
 
 
-def document(drive: Drive) -> str:
+def document(drive: DiskSimDrive) -> str:
     """TOML as `crates/device/src/model.rs` reads it."""
     parts = drive.extracted
     lines = [

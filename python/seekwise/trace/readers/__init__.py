@@ -22,12 +22,12 @@ Read = Callable[[Path, Notes], Iterator[np.ndarray]]
 
 
 @dataclass(frozen=True)
-class Format:
+class TraceFormat:
     """A row of the table: what a format is called, how it is known, who reads it."""
 
     name: str
     about: str
-    known: Callable[[bytes, Path], bool]
+    known: Callable[[bytes], bool]
     """Whether the first bytes (uncompressed) of a file are of this format."""
     read: Read
 
@@ -41,23 +41,25 @@ def _lines(read: Callable[[Lines, Notes], Iterator[np.ndarray]]) -> Read:
 
 
 # In this order: a binary format first, then the text formats from the most to the least particular.
-FORMATS: tuple[Format, ...] = (
-    Format("seekwise", "recorded by `seekwise record`", lambda head, path: file.is_trace(head), file.read),
-    Format("blktrace", "blktrace, binary, one file per CPU or merged", blktrace.known, blktrace.read),
-    Format("fio iolog", "fio's iolog, version 2 or 3", fio.known_iolog, _lines(fio.read_iolog)),
-    Format("perf or trace-cmd", "events block:* as text", events.known, _lines(events.read)),
-    Format("blkparse", "blkparse's text", blkparse.known, _lines(blkparse.read)),
-    Format(
+FORMATS: tuple[TraceFormat, ...] = (
+    TraceFormat("seekwise", "recorded by `seekwise record`", file.is_trace, file.read),
+    TraceFormat("blktrace", "blktrace, binary, one file per CPU or merged", blktrace.known, blktrace.read),
+    TraceFormat("fio iolog", "fio's iolog, version 2 or 3", fio.known_iolog, _lines(fio.read_iolog)),
+    TraceFormat("perf or trace-cmd", "events block:* as text", events.known, _lines(events.read)),
+    TraceFormat("blkparse", "blkparse's text", blkparse.known, _lines(blkparse.read)),
+    TraceFormat(
         "DiskSim validation",
         "a drive's requests with measured times",
         disksim.known_validation,
         _lines(disksim.read_validation),
     ),
-    Format("MSR Cambridge", "SNIA's enterprise traces", msr.known, _lines(msr.read)),
-    Format("Alibaba cloud", "block traces of cloud volumes", cloud.known_alibaba, _lines(cloud.read_alibaba)),
-    Format("fio latency log", "fio's *_lat.log, *_clat.log", fio.known_log, _lines(fio.read_log)),
-    Format("Tencent cloud", "block traces of cloud volumes", cloud.known_tencent, _lines(cloud.read_tencent)),
-    Format("DiskSim ASCII", "arrival, device, block, count, flags", disksim.known_ascii, _lines(disksim.read_ascii)),
+    TraceFormat("MSR Cambridge", "SNIA's enterprise traces", msr.known, _lines(msr.read)),
+    TraceFormat("Alibaba cloud", "block traces of cloud volumes", cloud.known_alibaba, _lines(cloud.read_alibaba)),
+    TraceFormat("fio latency log", "fio's *_lat.log, *_clat.log", fio.known_log, _lines(fio.read_log)),
+    TraceFormat("Tencent cloud", "block traces of cloud volumes", cloud.known_tencent, _lines(cloud.read_tencent)),
+    TraceFormat(
+        "DiskSim ASCII", "arrival, device, block, count, flags", disksim.known_ascii, _lines(disksim.read_ascii)
+    ),
 )
 
 
@@ -67,9 +69,9 @@ def open_trace(path: Path) -> tuple[Notes, Iterator[np.ndarray]]:
         raise TraceError(f"{path}: is a folder", "name one file; for blktrace any of its per-CPU files")
     head = head_of(path)
     if not head:
-        raise TraceError(f"{path}: is empty")
+        raise TraceError(f"{path}: is empty", "name a trace; `seekwise record DEVICE` makes one")
     for form in FORMATS:
-        if form.known(head, path):
+        if form.known(head):
             notes = Notes(source=form.name)
             return notes, form.read(path, notes)
     raise TraceError(

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 
 from seekwise.trace.assemble import NO_SECTOR, Assembler
 from seekwise.trace.columns import Notes, TraceError
-from seekwise.trace.readers.source import Lines, checked, first_lines, nanoseconds, rest
+from seekwise.trace.readers.source import Lines, begins, checked, nanoseconds, rest
 
 _LINE = re.compile(
     r"\s*(?P<device>\d+,\d+)\s+\d+\s+\d+\s+(?P<time>\d+\.\d+)\s+(?P<pid>\d+)\s+(?P<action>[A-Z]{1,2}|m)\s+(?P<rest>.*)$"
@@ -28,10 +27,7 @@ _SUMMARY = re.compile(
 )
 
 
-def known(head: bytes, path: Path) -> bool:
-    """Whether a file that begins with these bytes is text of blkparse."""
-    matches = [bool(_LINE.match(line)) for line in first_lines(head, 5)]
-    return bool(matches) and matches[0]
+known = begins(_LINE)
 
 
 def read(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
@@ -74,7 +70,7 @@ def _event(requests: Assembler, notes: Notes, match: re.Match[str]) -> bool:
     if action == "Q":
         requests.queue(time, device, sector, sectors, letters, process)
     elif action in "MF":
-        requests.merge(time, device, sector, sectors, back=action == "M")
+        requests.merge(device, sector, sectors, back=action == "M")
     elif action == "I":
         requests.insert(time, device, sector, sectors, letters, process)
     elif action == "D":

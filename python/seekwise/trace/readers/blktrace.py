@@ -30,7 +30,7 @@ READ, WRITE, FLUSH, SYNC, NOTIFY, AHEAD, META, DISCARD, FUA = (1 << bit for bit 
 PROCESS_NAME = 0
 
 
-def known(head: bytes, path: Path) -> bool:
+def known(head: bytes) -> bool:
     """Whether a file that begins with these bytes is blktrace's binary events."""
     return len(head) >= 4 and (head[1:4] == b"tae" or head[0:3] == b"eat")
 
@@ -122,7 +122,7 @@ def _requests(path: Path, records: Iterator[Record], notes: Notes) -> Iterator[n
         if what == QUEUE:
             requests.queue(since, device, sector, sectors, letters, process)
         elif what in (BACK, FRONT):
-            requests.merge(since, device, sector, sectors, back=what == BACK)
+            requests.merge(device, sector, sectors, back=what == BACK)
         elif what == INSERT:
             requests.insert(since, device, sector, sectors, letters, process)
         elif what == ISSUE:

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 
 from seekwise.trace.columns import Kind, Notes, Rows, TraceError
-from seekwise.trace.readers.source import Lines, checked, first_lines
+from seekwise.trace.readers.source import Lines, begins, checked
 
 _ALIBABA = re.compile(r"\d+,[RWrw],\d+,\d+,\d+$")
 _TENCENT = re.compile(r"\d{9,11},\d+,\d+,[01],\d+$")
@@ -25,10 +24,7 @@ def _header(line: str) -> bool:
     return line[:1].isalpha()
 
 
-def known_alibaba(head: bytes, path: Path) -> bool:
-    """Whether a file that begins with these bytes is one of Alibaba's block traces."""
-    lines = [line for line in first_lines(head, 3) if not _header(line)]
-    return bool(lines) and bool(_ALIBABA.match(lines[0]))
+known_alibaba = begins(_ALIBABA, _header)
 
 
 def read_alibaba(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
@@ -51,10 +47,7 @@ def read_alibaba(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
     yield from lines.rows(parse, "device_id,opcode,offset,length,timestamp", _header)
 
 
-def known_tencent(head: bytes, path: Path) -> bool:
-    """Whether a file that begins with these bytes is one of Tencent's block traces."""
-    lines = [line for line in first_lines(head, 3) if not _header(line)]
-    return bool(lines) and bool(_TENCENT.match(lines[0]))
+known_tencent = begins(_TENCENT, _header)
 
 
 def read_tencent(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:

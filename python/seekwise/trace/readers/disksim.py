@@ -9,21 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from math import isfinite
-from pathlib import Path
 
 import numpy as np
 
 from seekwise.trace.columns import Kind, Notes, Rows, TraceError
-from seekwise.trace.readers.source import Lines, checked, first_lines
+from seekwise.trace.readers.source import Lines, begins, checked
 
 _VALIDATION = re.compile(r"[RW]\s+\w+\s+\d+\s+\d+\s+[\d.]+\s+[\d.]+$")
 _ASCII = re.compile(r"\d+\.?\d*\s+\d+\s+\d+\s+\d+\s+(0x)?[\da-fA-F]+$")
 
 
-def known_ascii(head: bytes, path: Path) -> bool:
-    """Whether a file that begins with these bytes is one of DiskSim's ASCII traces."""
-    lines = first_lines(head, 1)
-    return bool(lines) and bool(_ASCII.match(lines[0]))
+known_ascii = begins(_ASCII)
 
 
 def read_ascii(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
@@ -46,10 +42,7 @@ def read_ascii(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
     yield from lines.rows(parse, "arrival_ms device block count flags", lambda line: line.startswith("#"))
 
 
-def known_validation(head: bytes, path: Path) -> bool:
-    """Whether a file that begins with these bytes is one of DiskSim's validation traces."""
-    lines = first_lines(head, 1)
-    return bool(lines) and bool(_VALIDATION.match(lines[0]))
+known_validation = begins(_VALIDATION)
 
 
 def read_validation(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 
@@ -34,7 +33,7 @@ _PREFIXES = ("#", "cpus=", "version =", "CPU ")
 _ISSUE, _INSERT = "block_rq_issue", "block_rq_insert"
 
 
-def known(head: bytes, path: Path) -> bool:
+def known(head: bytes) -> bool:
     """Whether a file that begins with these bytes is the kernel's block trace events as text."""
     lines = [line for line in first_lines(head, 60) if not line.startswith(_PREFIXES)]
     return any(_EVENT.match(line) for line in lines[:10])
@@ -84,7 +83,7 @@ def take(requests: Assembler, notes: Notes, match: re.Match[str]) -> bool:
     if event == "block_bio_queue":
         requests.queue(time, device, sector, sectors, letters, _process(notes, match["who"]))
     elif event in ("block_bio_backmerge", "block_bio_frontmerge"):
-        requests.merge(time, device, sector, sectors, back=event == "block_bio_backmerge")
+        requests.merge(device, sector, sectors, back=event == "block_bio_backmerge")
     elif event == _INSERT:
         requests.insert(time, device, sector, sectors, letters, _process(notes, match["who"]))
     elif event == _ISSUE:

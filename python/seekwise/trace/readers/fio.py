@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 
@@ -32,7 +31,7 @@ KINDS = {
 SILENT = {"add", "open", "close"}
 
 
-def known_iolog(head: bytes, path: Path) -> bool:
+def known_iolog(head: bytes) -> bool:
     """Whether a file that begins with these bytes is one of fio's iolog (version 2 or 3)."""
     return head.startswith(b"fio version ")
 
@@ -71,7 +70,7 @@ def read_iolog(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
     yield from lines.rows(parse, "FILE ACTION OFFSET LENGTH", lambda line: False)
 
 
-def known_log(head: bytes, path: Path) -> bool:
+def known_log(head: bytes) -> bool:
     """Whether a file that begins with these bytes is one of fio's latency logs."""
     lines = first_lines(head, 1)
     return bool(lines) and bool(_LOG.match(lines[0])) and ", " in lines[0]

@@ -8,21 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 
 from seekwise.trace.columns import Kind, Notes, Rows, TraceError
-from seekwise.trace.readers.source import Lines, checked, first_lines
+from seekwise.trace.readers.source import Lines, begins, checked
 
 _LINE = re.compile(r"\d{9,20},[^,]*,\d+,(Read|Write),\d+,\d+,\d+$", re.IGNORECASE)
 _EXPECTED = "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime"
 
 
-def known(head: bytes, path: Path) -> bool:
-    """Whether a file that begins with these bytes is one of the MSR Cambridge traces."""
-    lines = [line for line in first_lines(head, 3) if not line.startswith("Timestamp,")]
-    return bool(lines) and bool(_LINE.match(lines[0]))
+known = begins(_LINE, lambda line: line.startswith("Timestamp,"))
 
 
 def read(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:

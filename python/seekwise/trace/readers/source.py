@@ -26,7 +26,8 @@ def opened(path: Path) -> BinaryIO:
     """The content of a file, uncompressed."""
     try:
         if not path.is_file():
-            raise TraceError(f"{path}: " + ("is no regular file" if path.exists() else "there is no such file"))
+            said = "is no regular file" if path.exists() else "there is no such file"
+            raise TraceError(f"{path}: {said}", "name a trace; `seekwise record DEVICE` makes one")
         raw = path.open("rb")
     except OSError as error:
         raise TraceError(f"{path}: cannot be read: {error.strerror}") from None
@@ -66,6 +67,16 @@ def first_lines(head: bytes, count: int = 20) -> list[str]:
         lines = lines[:-1]
     texts = (line[:LINE_MAX].decode("utf-8", "replace").strip() for line in lines if line.strip())
     return [tamed(text) for text in itertools.islice(texts, count)]
+
+
+def begins(pattern: re.Pattern[str], passed_over: Callable[[str], bool] = lambda _: False) -> Callable[[bytes], bool]:
+    """What tells from a file's first bytes whether its first line matches; a headline or two may be passed over."""
+
+    def known(head: bytes) -> bool:
+        first = next((line for line in first_lines(head, 3) if not passed_over(line)), None)
+        return first is not None and pattern.match(first) is not None
+
+    return known
 
 
 _GAP = re.compile(r"[ \t]{3,}")
@@ -117,9 +128,11 @@ class Lines:
             yield tamed(line.decode("utf-8", "replace").rstrip("\r\n"))
 
     def cut(self) -> None:
+        """Notes that the trace ends here; not an error, since recorders get killed."""
         self.notes.truncated = f"cut off at line {self.number + (1 if self.whole else 0):,}"
 
     def problem(self, what: str) -> TraceError:
+        """The error (exit status 2) for the caller to raise, naming file and line."""
         return TraceError(f"{self.path}, line {self.number:,}: {what}")
 
     def wrong(self, line: str, expected: str) -> bool:

@@ -21,7 +21,7 @@ MINOR_BITS = 20
 
 
 @dataclass(frozen=True)
-class Recorded:
+class StackRecording:
     """Requests by device name (`seekwise.trace.columns.REQUEST`)."""
 
     rows: dict[str, np.ndarray]
@@ -30,7 +30,7 @@ class Recorded:
     """Events for which the kernel had no room."""
 
 
-def record(devices: Sequence[recorder.Device], seconds: float) -> Recorded:
+def record(devices: Sequence[recorder.Device], seconds: float) -> StackRecording:
     """Watches the devices for so long, or until interrupted. Raises MissingError without root or tracepoints."""
     numbers = [number for device in devices for number in device.numbers]
     names = tuple(dict.fromkeys((*tracefs.EVENTS, *tracefs.BIO_EVENTS)))
@@ -40,7 +40,7 @@ def record(devices: Sequence[recorder.Device], seconds: float) -> Recorded:
             began_ns = time.monotonic_ns()  # the clock of the events, so their times count from here
             recorder.spool(instance, Path(folder), seconds, SPOOL_BYTES_MAX)
             lasted, dropped = (time.monotonic_ns() - began_ns) / 1e9, instance.dropped()
-        return Recorded(_assembled(devices, Path(folder), known, began_ns), lasted, dropped)
+        return StackRecording(_assembled(devices, Path(folder), known, began_ns), lasted, dropped)
 
 
 def _assembled(

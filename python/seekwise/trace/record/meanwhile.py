@@ -21,7 +21,7 @@ SPOOL_BYTES_MAX = 256 << 20
 
 
 @dataclass
-class Recorded:
+class LoadRecording:
     """Requests of the devices; empty until the recording has ended."""
 
     rows: np.ndarray = field(default_factory=lambda: np.empty(0, REQUEST))
@@ -33,12 +33,12 @@ class Recorded:
 
 
 @contextlib.contextmanager
-def recording(device: recorder.Device) -> Iterator[Recorded]:
+def recording(device: recorder.Device) -> Iterator[LoadRecording]:
     """Records a disk while the body runs. Raises MissingError where the kernel offers no block trace events, before the body runs.
 
     The instance is our own and is gone afterwards, whatever ends the body.
     """
-    found = Recorded()
+    found = LoadRecording()
     ended = threading.Event()
     with temporary.private("record", recorder.spool_folder()) as folder:
         with tracefs.instance(list(device.numbers), events=device.events) as instance:

@@ -61,6 +61,7 @@ class Device:
 
     @property
     def events(self) -> tuple[str, ...]:
+        """Tracepoints to switch on: those of requests, or those of bios where a device has no requests."""
         return tracefs.EVENTS if self.has_requests else tracefs.BIO_EVENTS
 
 
@@ -199,7 +200,7 @@ def _write(
         if anonymise:
             # Beside the spool, which is ours alone: in the folder of the output its owner could put another one in its place.
             target = stack.enter_context(temporary.private("record", folder.parent)) / "named"
-        writer = file.Writer(target, notes)
+        writer = file.TraceWriter(target, notes)
         lowest = 1 << 62
         for event in events(folder, known):
             take(requests, notes, event, place, anonymise)
@@ -214,7 +215,7 @@ def _write(
     return requests.rows.count
 
 
-def _add(writer: file.Writer, requests: Assembler) -> int:
+def _add(writer: file.TraceWriter, requests: Assembler) -> int:
     chunk = requests.rows.take()
     writer.add(chunk)
     with_data = chunk["sector"][chunk["sectors"] > 0]
@@ -223,7 +224,7 @@ def _add(writer: file.Writer, requests: Assembler) -> int:
 
 def _shift(source: Path, notes: Notes, out: Path, by: int) -> None:
     """The same requests, relative to the first MiB that was used."""
-    writer = file.Writer(out, notes)
+    writer = file.TraceWriter(out, notes)
     for chunk in file.read(source, Notes()):
         chunk["sector"] = np.where(chunk["sectors"] > 0, chunk["sector"] - by, 0)
         writer.add(chunk)
@@ -252,7 +253,7 @@ def take(requests: Assembler, notes: Notes, event: ring.Event, device: int, anon
     if event.event == "block_bio_queue":
         requests.queue(when, device, sector, sectors, letters, _process(notes, event, anonymise))
     elif event.event in ("block_bio_backmerge", "block_bio_frontmerge"):
-        requests.merge(when, device, sector, sectors, back=event.event == "block_bio_backmerge")
+        requests.merge(device, sector, sectors, back=event.event == "block_bio_backmerge")
     elif event.event == "block_split":
         requests.split(device, sector, event.length)
     elif event.event == "block_rq_insert":

@@ -9,18 +9,18 @@ from pydantic import ValidationError
 from seekwise.workload.program import Program
 from seekwise.workload.programs.cat import DD, Cat
 from seekwise.workload.programs.copy import Copy
-from seekwise.workload.programs.image import Image
+from seekwise.workload.programs.image import ImageConversion
 from seekwise.workload.programs.mariadb import MariaDB
 from seekwise.workload.programs.postgresql import PostgreSQL
 from seekwise.workload.programs.sqlite import SQLite
 from seekwise.workload.programs.start import Start
-from seekwise.workload.programs.trees import Backup, Compile, Fetch, Search, Sort, Store, Unpack
+from seekwise.workload.programs.trees import Backup, Compile, Fetch, Search, Sort, StoreFiles, Unpack
 from seekwise.workload.programs.web import Pages
 
 PROGRAMS: dict[str, type[Program]] = {
     each.name: each
     for each in (
-        Start, SQLite, PostgreSQL, MariaDB, Copy, Image, Cat, DD, Backup, Search, Sort, Fetch, Store, Pages, Unpack, Compile,
+        Start, SQLite, PostgreSQL, MariaDB, Copy, ImageConversion, Cat, DD, Backup, Search, Sort, Fetch, StoreFiles, Pages, Unpack, Compile,
     )
 }  # fmt: skip
 

@@ -27,6 +27,7 @@ class Cat(LargeFiles):
     expected_s = 0.5
 
     def work(self, place: Place) -> int:
+        """Bytes read, the whole file, in pieces as large as cat's."""
         source = data.next_large(place)
         place.turn += 1
         return _read(source)
@@ -58,6 +59,7 @@ class DD(LargeFiles):
     cache: Literal["direct", "page cache"] = "direct"
 
     def work(self, place: Place) -> int:
+        """Bytes of the file; dd runs as a program of its own. Raises RuntimeError if it fails."""
         source = data.next_large(place)
         direct = ["iflag=direct"] if self.cache == "direct" else []
         call(["dd", f"if={source}", "of=/dev/null", f"bs={self.block_kib}K", *direct])

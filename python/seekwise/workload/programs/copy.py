@@ -31,6 +31,7 @@ class Copy(LargeFiles):
     writes = True
 
     def work(self, place: Place) -> int:
+        """Bytes copied; waits at the end until the copy before this one is on the device."""
         source = data.next_large(place)
         target, last = place.own / str(place.turn % KEPT), place.own / str((place.turn - 1) % KEPT)
         target.unlink(missing_ok=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 
-from seekwise.workload import cold, data
-from seekwise.workload.program import Place, Program, call, durable
+from seekwise.workload import data
+from seekwise.workload.program import Place, call, durable
 from seekwise.workload.programs.copy import KEPT
+from seekwise.workload.programs.large import LargeFiles
 
 
-class Image(Program):
+class ImageConversion(LargeFiles):
     """A raw image that is not in memory becomes a qcow2 image, which is on the device when it is done."""
 
     name = "qemu-img"
@@ -20,16 +21,12 @@ class Image(Program):
     is_extra = True
     expected_s = 1.0
 
-    def data_sets(self) -> tuple[str, ...]:
-        return ("large",)
-
     def missing(self) -> str | None:
+        """It needs `qemu-img` on the path."""
         return None if shutil.which("qemu-img") else "qemu-img is not installed"
 
-    def before(self, place: Place) -> None:
-        place.cached_share = cold.evict([data.next_large(place)])
-
     def work(self, place: Place) -> int:
+        """Bytes of the raw image; written to the device within the time. Raises RuntimeError if qemu-img fails."""
         source = data.next_large(place)
         target = place.own / str(place.turn % KEPT)
         target.unlink(missing_ok=True)

@@ -36,21 +36,23 @@ class SQLite(Program):
     _link: sqlite3.Connection | None = PrivateAttr(None)
     _rows: int = PrivateAttr(0)
     _evict_at: float = PrivateAttr(0.0)
-
-    def data_sets(self) -> tuple[str, ...]:
-        return ("sqlite",)
+    data_sets = ("sqlite",)
+    """A database in WAL mode, with a table of accounts."""
 
     def open(self, place: Place) -> None:
+        """A connection without SQLite's own wait for locks: `work` waits for its turn itself."""
         link = database.connected(place.data / "sqlite" / database.NAME)
         self._link, self._rows = link, int(link.execute("SELECT max(id) FROM account").fetchone()[0])
         link.execute("PRAGMA busy_timeout=0")
 
     def before(self, place: Place) -> None:
+        """The first worker evicts the database for all of them, every half second."""
         if place.number == 0 and time.monotonic() >= self._evict_at:
             place.cached_share = cold.evict([place.data / "sqlite" / database.NAME])
             self._evict_at = time.monotonic() + EVICT_EVERY_S
 
     def work(self, place: Place) -> int:
+        """Bytes of the pages that rows were read from and written to; the commit is on the device at the end."""
         assert self._link is not None
         keys = [place.random.randrange(HOT_ROWS) for _ in range(HOT_READS)]
         keys += [place.random.randrange(self._rows) for _ in range(self.read_rows)]
@@ -77,5 +79,6 @@ class SQLite(Program):
                 time.sleep(place.random.uniform(0.5, 1.5) * RETRY_S)
 
     def close(self, place: Place) -> None:
+        """SQLite makes a checkpoint when the last worker closes; that is not timed."""
         if self._link is not None:
             self._link.close()

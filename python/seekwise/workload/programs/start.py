@@ -14,14 +14,15 @@ class Start(Program):
     unit = "start"
     long_units = True
     expected_s = 1.5
-
-    def data_sets(self) -> tuple[str, ...]:
-        return ("python",)
+    data_sets = ("python",)
+    """A copy of Python with NumPy and SciPy."""
 
     def before(self, place: Place) -> None:
+        """Evicts every file of the tree."""
         place.cached_share = cold.evict(python_tree.files(place.data / "python"))
 
     def work(self, place: Place) -> int:
+        """Always 0: which pages are loaded is up to the kernel. Raises RuntimeError where the interpreter fails."""
         tree = place.data / "python"
         call(python_tree.command(tree), env=python_tree.environment(tree))
         return 0

@@ -28,18 +28,19 @@ class Backup(Program):
     writes = True
     long_units = True
     expected_s = 1.0
-
-    def data_sets(self) -> tuple[str, ...]:
-        return ("small", "large")
+    data_sets = ("small", "large")
+    """Folders of small files and one of the large files."""
 
     def _sources(self, place: Place) -> tuple[list[Path], Path]:
         return data.next_small(place, FOLDERS_BACKED_UP), data.next_large(place)
 
     def before(self, place: Place) -> None:
+        """Evicts what the next pass reads."""
         folders, large = self._sources(place)
         place.cached_share = cold.evict([*data.files_in(folders), large])
 
     def work(self, place: Place) -> int:
+        """Bytes of the archive, which is on the device at the end. Raises RuntimeError if tar fails."""
         folders, large = self._sources(place)
         archive = place.own / f"{place.turn % KEPT}.tar"
         archive.unlink(missing_ok=True)
@@ -58,14 +59,15 @@ class Search(Program):
     unit = "search"
     long_units = True
     expected_s = 0.3
-
-    def data_sets(self) -> tuple[str, ...]:
-        return ("small",)
+    data_sets = ("small",)
+    """Folders of small files."""
 
     def before(self, place: Place) -> None:
+        """Evicts the contents; names and inodes stay in memory."""
         place.cached_share = cold.evict(data.files_in(data.next_small(place, FOLDERS_BACKED_UP)))
 
     def work(self, place: Place) -> int:
+        """Bytes of the files searched. grep's status 1 (no match) is the expected one."""
         folders = data.next_small(place, FOLDERS_BACKED_UP)
         words = [
             "find",
@@ -90,14 +92,15 @@ class Fetch(Program):
     name = "fetch"
     title = "reads folders of small files and large ones, as a file server does for its clients, none of them in memory"
     unit = "file"
-
-    def data_sets(self) -> tuple[str, ...]:
-        return ("small", "parts")
+    data_sets = ("small", "parts")
+    """Small files, and now and then a large one."""
 
     def before(self, place: Place) -> None:
+        """Evicts the file that is served next."""
         place.cached_share = cold.evict([data.next_served(place)])
 
     def work(self, place: Place) -> int:
+        """Bytes sent to /dev/null, which takes a client's place."""
         path = data.next_served(place)
         with path.open("rb", buffering=0) as source, open(os.devnull, "wb", buffering=0) as client:
             moved = 0
@@ -111,7 +114,7 @@ SERVED_BYTES = 128 << 10
 """Of one read: what Samba and the kernel's NFS server take at a time is of this order."""
 
 
-class Store(Program):
+class StoreFiles(Program):
     """A client of a file server stores files, and each is on the device before the client is told so."""
 
     name = "store"
@@ -119,14 +122,15 @@ class Store(Program):
     unit = "file"
     reads = False
     writes = True
-
-    def data_sets(self) -> tuple[str, ...]:
-        return ("small", "parts")
+    data_sets = ("small", "parts")
+    """Small and large files; only their sizes are used, for the files that are written."""
 
     def open(self, place: Place) -> None:
+        """Makes the random bytes that all files of this worker are filled with."""
         _noise(place)
 
     def work(self, place: Place) -> int:
+        """Bytes written; the file is fsynced before it counts. A folder is emptied and reused after some units."""
         size = data.next_served(place).stat().st_size
         folder = place.own / f"{place.turn // data.SMALL_PER_FOLDER % KEPT}"
         if place.turn % data.SMALL_PER_FOLDER == 0:
@@ -159,16 +163,17 @@ class Unpack(Program):
     writes = True
     long_units = True
     expected_s = 0.5
-
-    def data_sets(self) -> tuple[str, ...]:
-        return ("source",)
+    data_sets = ("source",)
+    """A source tree as an uncompressed archive."""
 
     def before(self, place: Place) -> None:
+        """Removes the tree of the unit before and evicts the archive."""
         shutil.rmtree(place.own / "tree", ignore_errors=True)
         (place.own / "tree").mkdir()
         place.cached_share = cold.evict([place.data / "source" / data.ARCHIVE])
 
     def work(self, place: Place) -> int:
+        """Bytes of the archive; every unpacked file is on the device at the end. Raises RuntimeError if tar fails."""
         archive, tree = place.data / "source" / data.ARCHIVE, place.own / "tree"
         call(["tar", "-xf", str(archive), "-C", str(tree)])
         durable_together(data.files_in([tree]))
@@ -184,22 +189,24 @@ class Compile(Program):
     writes = True
     long_units = True
     expected_s = 1.5
-
-    def data_sets(self) -> tuple[str, ...]:
-        return ("source",)
+    data_sets = ("source",)
+    """A source tree as an archive, unpacked once per worker."""
 
     def open(self, place: Place) -> None:
+        """Unpacks the tree and waits until it is on the device."""
         tree = place.own / "tree"
         tree.mkdir(exist_ok=True)
         call(["tar", "-xf", str(place.data / "source" / data.ARCHIVE), "-C", str(tree)])
         synced(tree)
 
     def before(self, place: Place) -> None:
+        """Removes what was compiled and evicts the sources."""
         for cache in (place.own / "tree").rglob("__pycache__"):
             shutil.rmtree(cache)
         place.cached_share = cold.evict(data.files_in([place.own / "tree"]))
 
     def work(self, place: Place) -> int:
+        """Bytes of the compiled files, which are on the device at the end. Sources with syntax errors are expected (status 1)."""
         tree = place.own / "tree"
         call([sys.executable, "-I", "-S", "-m", "compileall", "-q", "-f", str(tree)], fine=(0, 1))
         made = data.files_in(list(tree.rglob("__pycache__")))
@@ -216,14 +223,15 @@ class Sort(Program):
     writes = True
     long_units = True
     expected_s = 1.5
-
-    def data_sets(self) -> tuple[str, ...]:
-        return ("text",)
+    data_sets = ("text",)
+    """One text file larger than sort's buffer of 8 MiB."""
 
     def before(self, place: Place) -> None:
+        """Evicts the text."""
         place.cached_share = cold.evict([place.data / "text" / data.TEXT])
 
     def work(self, place: Place) -> int:
+        """Bytes of input and output; temporary files are not counted. Raises RuntimeError if sort fails."""
         source, target = place.data / "text" / data.TEXT, place.own / "sorted"
         environment = {"LC_ALL": "C", "PATH": os.defpath}
         call(["sort", "-S", "8M", "-T", str(place.own), "-o", str(target), str(source)], env=environment)

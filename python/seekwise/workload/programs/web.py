@@ -26,11 +26,11 @@ class Pages(Program):
 
     _log: BinaryIO | None = PrivateAttr(None)
     _ends: tuple[socket.socket, socket.socket] | None = PrivateAttr(None)
-
-    def data_sets(self) -> tuple[str, ...]:
-        return ("small",)
+    data_sets = ("small",)
+    """Small files; each is a page."""
 
     def open(self, place: Place) -> None:
+        """The access log, and a socket pair whose other end takes the client's place."""
         self._log = (place.own / "access.log").open("ab", buffering=0)
         server, client = socket.socketpair()
         server.setblocking(False)
@@ -38,10 +38,12 @@ class Pages(Program):
         self._ends = server, client
 
     def before(self, place: Place) -> None:
+        """Picks a page at random and evicts it."""
         place.picked = place.random.choice(data.small_files(place))
         place.cached_share = cold.evict([place.picked])
 
     def work(self, place: Place) -> int:
+        """Bytes of the page, sent with sendfile; the log line is written within the time."""
         assert self._log is not None and self._ends is not None and place.picked is not None
         server, client = self._ends
         file = os.open(place.picked, os.O_RDONLY | os.O_CLOEXEC)

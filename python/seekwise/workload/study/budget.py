@@ -1,7 +1,7 @@
-"""Fits a plan to a time: how many blocks, and, where three do not fit, which cells give way.
+"""Fits a plan to a time: how many repetitions, and, where three do not fit, which combinations give way.
 
 In this order, each step only if the one before does not suffice:
-  1. fewer blocks, down to three (below three nothing can be judged)
+  1. fewer repetitions, down to three (below three nothing can be judged)
   2. shorter trials, down to half a second a phase
   3. fewer thread counts, request sizes and depths: the ends stay longest
   4. no drift check
@@ -20,7 +20,7 @@ from seekwise.workload.study.profiles import resolve
 from seekwise.workload.study.quantity import size_word, time_text
 from seekwise.workload.study.study import Study, Workload
 
-BLOCKS_LEAST = 3
+REPETITIONS_LEAST = 3
 RUNTIME_LEAST_S = 0.5
 RUNTIME_STEP_S = 0.1
 WHOLE_MINUTES_FROM_S = 300.0
@@ -36,10 +36,10 @@ class Smaller:
 
 
 def fit(study: Study, budget_s: float, make: Callable[[Study, int], Plan]) -> Plan:
-    """The largest plan of the study that fits; `make(study, blocks)` plans it. UsageError if none does."""
+    """The largest plan of the study that fits; `make(study, repetitions)` plans it. UsageError if none does."""
     study = study.model_copy(update={"workload": [resolve(each) for each in study.workload]})
     said: dict[str, str] = {}
-    for step in (None, _shorter, _fewer_cells, _without_sentinel):
+    for step in (None, _shorter, _fewer_combinations, _without_sentinel):
         while True:
             if step is not None:
                 changed = step(study)
@@ -48,12 +48,12 @@ def fit(study: Study, budget_s: float, make: Callable[[Study, int], Plan]) -> Pl
                 study = changed.study
                 said.pop(changed.what, None)
                 said[changed.what] = changed.text
-            plan = make(study, BLOCKS_LEAST)
+            plan = make(study, REPETITIONS_LEAST)
             if plan.estimated_s <= budget_s:
-                return _with_notes(_more_blocks(study, plan, budget_s, make), list(said.values()))
+                return _with_notes(_more_repetitions(study, plan, budget_s, make), list(said.values()))
             if step is None:
                 break
-    plan = make(study, BLOCKS_LEAST)
+    plan = make(study, REPETITIONS_LEAST)
     raise UsageError(
         f"{time_text(budget_s)} is too short for {study.name}: three repetitions of its smallest form need "
         f"{time_text(plan.estimated_s)}",
@@ -69,14 +69,14 @@ def _with_notes(plan: Plan, said: list[str]) -> Plan:
     return replace(plan, notes=(*plan.notes, *said))
 
 
-def _more_blocks(study: Study, plan: Plan, budget_s: float, make: Callable[[Study, int], Plan]) -> Plan:
-    """As many blocks as fit, but not more than the study asks for."""
-    per_block = (plan.estimated_s - plan.prepare_s) / plan.blocks
-    affordable = int((budget_s - plan.prepare_s) / per_block) if per_block > 0 else study.design.blocks
-    blocks = max(BLOCKS_LEAST, min(study.design.blocks, affordable))
-    if blocks == plan.blocks:
+def _more_repetitions(study: Study, plan: Plan, budget_s: float, make: Callable[[Study, int], Plan]) -> Plan:
+    """As many repetitions as fit, but not more than the study asks for."""
+    per_repetition = (plan.estimated_s - plan.prepare_s) / plan.repetitions
+    affordable = int((budget_s - plan.prepare_s) / per_repetition) if per_repetition > 0 else study.design.repetitions
+    repetitions = max(REPETITIONS_LEAST, min(study.design.repetitions, affordable))
+    if repetitions == plan.repetitions:
         return plan
-    return make(study, blocks)
+    return make(study, repetitions)
 
 
 def _shorter(study: Study) -> Smaller | None:
@@ -93,7 +93,7 @@ def _shorter(study: Study) -> Smaller | None:
     return Smaller(shorter, "runtime", f"shorter trials: {time_text(runtime)} a phase")
 
 
-def _fewer_cells(study: Study) -> Smaller | None:
+def _fewer_combinations(study: Study) -> Smaller | None:
     """One value less of the factor that has most values; inner values go before the ends, the first end last."""
     best: tuple[int, int, str] | None = None
     for index, workload in enumerate(study.workload):

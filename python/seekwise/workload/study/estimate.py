@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from seekwise.workload.study.plan import Combination, Load, Phase
+    from seekwise.workload.study.plan import Combination, Load, PlannedPhase
 
 # What fio needs besides its phases: start, clock calibration, reading its result. Measured with fio 3.33 on two cores.
 PHASE_OVERHEAD_S = 0.25
@@ -32,7 +32,7 @@ class Speed:
     sequential_latency_s: float
     random_latency_s: float
     bytes_per_s: float
-    beside_each_other: float
+    served_at_once: float
     """Requests whose latencies overlap, at most."""
 
 
@@ -46,16 +46,16 @@ SPEEDS = {
 }
 
 
-def rate_bytes_per_s(load: Load, step: Phase, speed: Speed) -> float:
+def rate_bytes_per_s(load: Load, step: PlannedPhase, speed: Speed) -> float:
     """What a kind of drive probably reaches under a phase of a load."""
     latency = speed.sequential_latency_s if step.operation.startswith("seq") else speed.random_latency_s
-    beside = min(load.threads * load.iodepth, speed.beside_each_other)
+    at_once = min(load.threads * load.iodepth, speed.served_at_once)
     one = load.block_bytes / (latency + load.block_bytes / speed.bytes_per_s)
-    rate = min(one * beside, speed.bytes_per_s)
+    rate = min(one * at_once, speed.bytes_per_s)
     return min(rate, load.rate_limit_bytes * load.threads) if load.rate_limit_bytes else rate
 
 
-def phase_cost(load: Load, step: Phase, speed: Speed) -> tuple[float, float]:
+def phase_cost(load: Load, step: PlannedPhase, speed: Speed) -> tuple[float, float]:
     """(seconds, bytes moved) of one phase."""
     rate = rate_bytes_per_s(load, step, speed)
     if step.runtime_s is not None:
@@ -90,7 +90,7 @@ def lab_trial_s(load: Load, speed: str) -> float:
     return LAB_TRIAL_S + LAB_S_PER_S * virtual
 
 
-def layout_bytes(cells: list[Combination]) -> int:
+def layout_bytes(combinations: list[Combination]) -> int:
     """What is written before the first trial of a system."""
-    loads = [cell.load for cell in cells if cell.load.job is None]
+    loads = [combination.load for combination in combinations if combination.load.job is None]
     return max((load.size_bytes for load in loads), default=0) * max((load.threads for load in loads), default=0)

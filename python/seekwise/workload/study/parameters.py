@@ -35,10 +35,12 @@ class Parameter:
 
     @property
     def key(self) -> str:
+        """`MODEL.NAME`, as `--vary` and a study's `[parameters]` name it."""
         return f"{self.model}.{self.name}"
 
     @property
     def is_uncertain(self) -> bool:
+        """Whether its model states a range that is more than a point."""
         return self.low is not None and self.high is not None and self.low < self.high
 
     def reason_against(self, value: float) -> str | None:
@@ -57,49 +59,24 @@ MACHINE = "machine"
 OF_MACHINE = ("cores", "processes")
 
 
-@cache
-def of_drive(name: str) -> tuple[Parameter, ...]:
-    """Parameters of a drive model with their stated ranges; none where no model has that name."""
-    try:
-        document = json.loads(_core.drive_model(name))
-    except ValueError:
-        return ()
-    known = {each["key"]: each for each in document["known_parameters"]}
-    return tuple(
-        Parameter(
-            name, key, "drive", float(row["value"]), row.get("unit") or known[key]["unit"], row.get("lo"), row.get("hi"),
-            str(row.get("source", "")), str(row.get("confidence", "")),
-        )
-        for key, row in document["parameters"].items()
-    )  # fmt: skip
+MODELS = {"drive": _core.drive_model, "controller": _core.controller_model, "host": _core.host_model}
 
 
 @cache
-def of_controller(name: str) -> tuple[Parameter, ...]:
-    """The same of a controller model."""
+def of_kind(kind: str, name: str) -> tuple[Parameter, ...]:
+    """Parameters of a drive, controller or host model with their stated ranges; none where no model has that name.
+
+    None either for a host whose costs were measured kernel by kernel: nothing is assumed there.
+    """
     try:
-        document = json.loads(_core.controller_model(name))
+        document = json.loads(MODELS[kind](name))
     except ValueError:
         return ()
+    known = {each["key"]: each["unit"] for each in document.get("known_parameters", ())}
     return tuple(
         Parameter(
-            name, key, "controller", float(row["value"]), row["unit"], row.get("lo"), row.get("hi"),
-            str(row.get("source", "")), str(row.get("basis", "")),
-        )
-        for key, row in document["parameters"].items()
-    )  # fmt: skip
-
-
-@cache
-def of_host(name: str) -> tuple[Parameter, ...]:
-    """None for a host whose costs were measured kernel by kernel: nothing is assumed there."""
-    try:
-        document = json.loads(_core.host_model(name))
-    except ValueError:
-        return ()
-    return tuple(
-        Parameter(
-            name, key, "host", float(row["value"]), row["unit"], row["lo"], row["hi"], row["source"], row["confidence"]
+            name, key, kind, float(row["value"]), row.get("unit") or known[key], row.get("lo"), row.get("hi"),
+            str(row.get("source", "")), str(row.get("confidence", row.get("basis", ""))),
         )
         for key, row in document["parameters"].items()
     )  # fmt: skip
@@ -110,9 +87,8 @@ def of_study(study: Study) -> list[Parameter]:
     drives = dict.fromkeys(system.drive for system in study.system if system.drive)
     controllers = dict.fromkeys(system.controller for system in study.system if system.controller)
     machines = dict.fromkeys(str(system.options["host"]) for system in study.system if "host" in system.options)
-    found = [parameter for name in drives for parameter in of_drive(name)]
-    found += [parameter for name in controllers for parameter in of_controller(name)]
-    return found + [parameter for name in machines for parameter in of_host(name)]
+    named = {"drive": drives, "controller": controllers, "host": machines}
+    return [parameter for kind, names in named.items() for name in names for parameter in of_kind(kind, name)]
 
 
 def models_of(study: Study, system: System) -> tuple[str | None, ...]:
@@ -173,29 +149,8 @@ def named(study: Study, word: str) -> Parameter:
 
 def _host_left_out(word: str) -> str | None:
     """The first host model with such a parameter."""
-    known = [each for name in _core.host_models() for each in of_host(name)]
+    known = [each for name in _core.host_models() for each in of_kind("host", name)]
     return next((each.model for each in known if word in (each.key, each.name)), None)
-
-
-# What a system's options may say without being a parameter of a model: how it was set up.
-SET_UP = (
-    "ncq",
-    "filesystem",
-    "hz",
-    "partition_gib",
-    "volume",
-    "processors",
-    "host",
-    "cores",
-    "kernel_worker",
-    "drives_beside",
-)
-
-
-def free(study: Study) -> list[str]:
-    """Every number in a study that could be turned to reach a result: model parameters, under whatever name."""
-    found = list(study.parameters)
-    return found + [f"{s.name}.{name}" for s in study.system for name in s.options if name not in SET_UP]
 
 
 def with_values(study: Study, values: Mapping[str, float]) -> Study:

@@ -120,7 +120,7 @@ def _explained(error: ValidationError, source: str, table: dict[str, object]) ->
     kind = first["type"]
     if kind == "extra_forbidden":
         model = TABLES.get(str(first["loc"][0]), Study)
-        known = list(model.model_fields)
+        known = [field.alias or name for name, field in model.model_fields.items()]
         name = str(first["loc"][-1])
         return UsageError(f"{source}: unknown key `{key}`", hint=_joined(_suggestion(name, known), more))
     if kind == "missing":
@@ -211,11 +211,11 @@ def _check_factors(study: Study, source: str) -> None:
 def _check_trials(study: Study, source: str) -> None:
     """The number of trials that these lists mean, before anybody multiplies them."""
     settings = len(study.candidate) or math.prod(len(values) for values in study.settings.values())
-    cells = sum(
+    combinations = sum(
         len(each.threads) * len(each.block_bytes) * len(each.iodepth) * max(1, len(each.memory_limit))
         for each in study.workload
     )
-    trials = settings * cells * len(study.system) * study.design.blocks
+    trials = settings * combinations * len(study.system) * study.design.repetitions
     if trials > TRIALS_MAX:
         raise UsageError(
             f"{source}: {trials:.3g} trials are more than {TRIALS_MAX:,}", hint="fewer values, or several studies"

@@ -1,9 +1,9 @@
-"""What a study will do: cells, settings, every trial in its order, how long it takes, what it touches.
+"""What a study will do: combinations, settings, every trial in its order, how long it takes, what it touches.
 
-    cell      what is held equal when settings are compared: system, workload, threads, request size, depth
-    setting   what competes, under a label; the A/A control is the reference setting under a second label
-    block     every setting of every cell once, in seeded random order, the reference cell at both ends (sentinel)
-    plot      one combination of expensive factors (array, file system); blocks run inside it
+    combination   what is held equal when settings are compared: system, workload, threads, request size, depth
+    setting       what competes, under a label; the A/A control is the reference setting under a second label
+    repetition    every setting of every combination once, in seeded random order, the reference combination at both ends (sentinel)
+    plot          one combination of expensive factors (array, file system); repetitions run inside it
 
 A plan is plain data: it is stored with the run, and resuming reads it back instead of making it again.
 """
@@ -57,7 +57,7 @@ class SystemFacts:
 
 
 @dataclass(frozen=True)
-class Phase:
+class PlannedPhase:
     """One operation of a trial, as the load has to do it."""
 
     operation: str
@@ -72,7 +72,7 @@ class Load:
     NAMES: ClassVar = {"background": "beside"}
 
     name: str
-    phases: tuple[Phase, ...] = ()
+    phases: tuple[PlannedPhase, ...] = ()
     job: str | None = None
     """Path of the user's own fio job file; then `phases` is empty."""
     threads: int = 1
@@ -103,7 +103,7 @@ class Combination:
     system: str
     load: Load
     fixed: dict[str, Value] = field(default_factory=dict)
-    """Factors that do not compete but differ between cells."""
+    """Factors that do not compete but differ between combinations."""
 
     def factors(self, setting: Setting, **seen: Value) -> dict[str, Value]:
         """What a record keeps of its conditions; `seen` is what a backend found in force, and the plan's own words stand above it."""
@@ -156,12 +156,12 @@ class Touch:
 
 @dataclass(frozen=True)
 class Plan:
-    NAMES: ClassVar = {"combinations": "cells"}
+    NAMES: ClassVar = {"repetitions": "blocks", "combinations": "cells"}
 
     study: str
     backend: str
     seed: int
-    blocks: int
+    repetitions: Annotated[int, Field(validation_alias="blocks")]
     compare: tuple[str, ...]
     reference: str
     combinations: Annotated[tuple[Combination, ...], Field(validation_alias="cells")]
@@ -175,28 +175,68 @@ class Plan:
     attempts: int
     prepare_s: float
     trial_s: tuple[float, ...]
-    """Estimated seconds of a trial, by cell."""
+    """Estimated seconds of a trial, by combination."""
     bytes_per_trial: tuple[int, ...]
-    """Estimated bytes written by a trial, by cell."""
+    """Estimated bytes written by a trial, by combination."""
     bytes_prepared: int
     notes: tuple[str, ...] = ()
     until: Literal["decided", "best"] | None = None
-    """Stops early: when every comparison is decided, or when the best setting is found. None: every block is run."""
+    """Stops early: when every comparison is decided, or when the best setting is found. None: every repetition is run."""
     budget_s: float | None = None
     """Time that was given; repeats of disturbed trials must fit into it too."""
 
+    @classmethod
+    def of_records(
+        cls,
+        study: str,
+        backend: str,
+        seed: int,
+        system: SystemFacts,
+        combinations: tuple[Combination, ...],
+        settings: tuple[Setting, ...],
+        trials: tuple[Trial, ...],
+        notes: tuple[str, ...],
+    ) -> Plan:
+        """The plan of records that are there already, of one system; the first setting is what the others are compared with."""
+        return cls(
+            study,
+            backend,
+            seed,
+            max(trial.repetition for trial in trials),
+            ("setting",),
+            settings[0].label,
+            combinations,
+            settings,
+            trials,
+            (system,),
+            touched=(),
+            wait_s=0.0,
+            settle_s=0.0,
+            trim=False,
+            attempts=1,
+            prepare_s=0.0,
+            trial_s=(0.0,) * len(combinations),
+            bytes_per_trial=(0,) * len(combinations),
+            bytes_prepared=0,
+            notes=notes,
+        )
+
     @property
     def estimated_s(self) -> float:
+        """Seconds for preparation and every planned trial; early stopping can only shorten it."""
         return self.prepare_s + sum(self.trial_s[trial.combination] for trial in self.trials)
 
     @property
     def bytes_written(self) -> int:
+        """Estimated for preparation and all trials, repeats of discarded ones not included."""
         return self.bytes_prepared + sum(self.bytes_per_trial[trial.combination] for trial in self.trials)
 
-    def system_of(self, cell: Combination) -> SystemFacts:
-        return next(facts for facts in self.systems if facts.name == cell.system)
+    def system_of(self, combination: Combination) -> SystemFacts:
+        """By the name that the combination carries; each planned combination has one."""
+        return next(facts for facts in self.systems if facts.name == combination.system)
 
     def to_document(self) -> dict[str, object]:
+        """With the keys of `run --dry-run --json` and of stored runs (combinations are called `cells`)."""
         return {
             "schema": PLAN_SCHEMA,
             "estimated_s": round(self.estimated_s, 1),
@@ -222,49 +262,55 @@ def _stored() -> TypeAdapter[Plan]:
     return TypeAdapter(Plan)
 
 
-def make(study: Study, systems: tuple[SystemFacts, ...], *, seed: int | None = None, blocks: int | None = None) -> Plan:
+def make(
+    study: Study, systems: tuple[SystemFacts, ...], *, seed: int | None = None, repetitions: int | None = None
+) -> Plan:
     """The plan of a study on systems as a backend found them."""
     seed = study.design.seed if seed is None else seed
-    blocks = study.design.blocks if blocks is None else blocks
+    repetitions = study.design.repetitions if repetitions is None else repetitions
     compare, settings, fixed, notes = _settings(study, systems)
     reference = _reference(study, settings, systems)
     if study.design.control:
         settings = (*settings, _control(settings, reference))
-    cells = tuple(
-        _cell(system, load, values, many=len(study.system) > 1 or len(study.workload) > 1, loads=study)
+    combinations = tuple(
+        _combination(system, load, values, many=len(study.system) > 1 or len(study.workload) > 1, loads=study)
         for system in systems
         for workload in study.workload
         for load in _loads(profiles.resolve(workload))
         for values in fixed
     )
-    if study.backend != "simulated" and any(cell.load.background for cell in cells):
+    if study.backend != "simulated" and any(combination.load.background for combination in combinations):
         raise UsageError(
             f"study {study.name}: `workload.beside` works with the simulated backend, not with `{study.backend}`",
             hint="add `--backend simulated`, or write the jobs into one fio job file (`job`)",
         )
-    if study.backend != "simulated" and any(cell.load.start_stagger_s > 0 for cell in cells):
+    if study.backend != "simulated" and any(combination.load.start_stagger_s > 0 for combination in combinations):
         raise UsageError(
             f"study {study.name}: `start_stagger` works with the simulated backend, not with `{study.backend}`",
             hint="add `--backend simulated`, or write the jobs with their `startdelay` into one fio job file (`job`)",
         )
-    double = next((key for key, count in Counter(cell.key for cell in cells).items() if count > 1), None)
+    double = next(
+        (key for key, count in Counter(combination.key for combination in combinations).items() if count > 1), None
+    )
     if double is not None:
         raise UsageError(
             f"study {study.name}: two combinations are the same: `{double}`", hint="give the workloads names"
         )
-    order = _order(cells, settings, reference, blocks=blocks, seed=seed, sentinel=study.design.sentinel)
+    order = _order(
+        combinations, settings, reference, repetitions=repetitions, seed=seed, sentinel=study.design.sentinel
+    )
     plan = Plan(
         study=study.name,
         backend=study.backend,
         seed=seed,
-        blocks=blocks,
+        repetitions=repetitions,
         compare=compare,
         reference=reference,
-        combinations=cells,
+        combinations=combinations,
         settings=settings,
         trials=order,
         systems=systems,
-        touched=_touched(settings, cells, systems),
+        touched=_touched(settings, combinations, systems),
         wait_s=study.design.wait,
         settle_s=study.design.settle,
         trim=study.design.trim,
@@ -281,7 +327,7 @@ def make(study: Study, systems: tuple[SystemFacts, ...], *, seed: int | None = N
 def _settings(
     study: Study, systems: tuple[SystemFacts, ...]
 ) -> tuple[tuple[str, ...], tuple[Setting, ...], tuple[dict[str, Value], ...], tuple[str, ...]]:
-    """What competes, and the combinations of the other factors, which are part of the cell."""
+    """What competes, and the values of the other factors, which are part of the combination."""
     notes: list[str] = []
     names = study.factor_names()
     compare = tuple(study.design.compare) or tuple(names)
@@ -338,7 +384,7 @@ def _control(settings: tuple[Setting, ...], reference: str) -> Setting:
 def _background_load(other: BackgroundLoad, workload: Workload) -> Load:
     return Load(
         name=other.name,
-        phases=(Phase(other.operation, workload.runtime, None),),
+        phases=(PlannedPhase(other.operation, workload.runtime, None),),
         threads=other.threads,
         block_bytes=other.block_bytes,
         iodepth=other.iodepth,
@@ -369,13 +415,15 @@ def _loads(workload: Workload) -> list[Load]:
         "think_s": workload.think_time,
         "io_class": workload.io_class,
         "io_priority": workload.io_priority,
-        "background": tuple(_background_load(each, workload) for each in workload.beside),
+        "background": tuple(_background_load(each, workload) for each in workload.background),
     }
     memories = tuple(workload.memory_limit) or (None,)
     if workload.job is not None:
         return [Load(job=str(workload.job), memory_limit_bytes=memories[0], **common)]
     phases = tuple(
-        Phase(name, workload.runtime, workload.random_ios if name.startswith("rand") and not workload.runtime else None)
+        PlannedPhase(
+            name, workload.runtime, workload.random_ios if name.startswith("rand") and not workload.runtime else None
+        )
         for name in workload.operations
     )
     return [
@@ -395,7 +443,7 @@ def _loads(workload: Workload) -> list[Load]:
     ]
 
 
-def _cell(system: SystemFacts, load: Load, fixed: dict[str, Value], *, many: bool, loads: Study) -> Combination:
+def _combination(system: SystemFacts, load: Load, fixed: dict[str, Value], *, many: bool, loads: Study) -> Combination:
     parts = [f"system={system.name}"]
     if load.job is not None:
         parts.append(f"job={load.name}")
@@ -414,51 +462,53 @@ def _cell(system: SystemFacts, load: Load, fixed: dict[str, Value], *, many: boo
 
 
 def _order(
-    cells: tuple[Combination, ...],
+    combinations: tuple[Combination, ...],
     settings: tuple[Setting, ...],
     reference: str,
     *,
-    blocks: int,
+    repetitions: int,
     seed: int,
     sentinel: bool,
 ) -> tuple[Trial, ...]:
-    """Blocks inside plots; within a block every setting of every cell once, shuffled by the seed."""
+    """Repetitions inside plots; within a repetition every setting of every combination once, shuffled by the seed."""
     chosen = random.Random(seed)
-    plots = _plots(cells)
+    plots = _plots(combinations)
     reference_index = next(index for index, setting in enumerate(settings) if setting.label == reference)
     trials: list[Trial] = []
     seen: Counter[str] = Counter()
 
-    def add(block: int, cell: int, setting: int, role: Role) -> None:
+    def add(repetition: int, combination: int, setting: int, role: Role) -> None:
         # By what the trial is, not by its place: systems in another order get the same results.
-        what = f"{block} {role} {cells[cell].key} {settings[setting].label}"
+        what = f"{repetition} {role} {combinations[combination].key} {settings[setting].label}"
         seen[what] += 1
-        trials.append(Trial(len(trials), block, cell, setting, role, trial_seed(seed, f"{what} {seen[what]}")))
+        trials.append(
+            Trial(len(trials), repetition, combination, setting, role, trial_seed(seed, f"{what} {seen[what]}"))
+        )
 
-    for block in range(1, blocks + 1):
+    for repetition in range(1, repetitions + 1):
         # A plot is rebuilt in each replicate, so that the rebuild is what repeats; which plot is first is drawn too.
         for plot in chosen.sample(plots, len(plots)):
-            pairs = [(cell, setting) for cell in plot for setting in range(len(settings))]
+            pairs = [(combination, setting) for combination in plot for setting in range(len(settings))]
             chosen.shuffle(pairs)
             if sentinel:
-                add(block, plot[-1], reference_index, "sentinel")
-            for cell, setting in pairs:
-                add(block, cell, setting, "control" if settings[setting].control else "candidate")
+                add(repetition, plot[-1], reference_index, "sentinel")
+            for combination, setting in pairs:
+                add(repetition, combination, setting, "control" if settings[setting].control else "candidate")
             if sentinel:
-                add(block, plot[-1], reference_index, "sentinel")
+                add(repetition, plot[-1], reference_index, "sentinel")
     return tuple(trials)
 
 
-def _plots(cells: tuple[Combination, ...]) -> list[list[int]]:
-    """Cells by system and expensive factors: what can be measured without building anything anew."""
+def _plots(combinations: tuple[Combination, ...]) -> list[list[int]]:
+    """Combinations by system and expensive factors: what can be measured without building anything anew."""
     plots: dict[tuple[object, ...], list[int]] = {}
-    for index, cell in enumerate(cells):
+    for index, combination in enumerate(combinations):
         expensive = tuple(
             (name, value)
-            for name, value in sorted(cell.fixed.items())
+            for name, value in sorted(combination.fixed.items())
             if (row := factors.factor(name)) is not None and row.expensive
         )
-        plots.setdefault((cell.system, expensive), []).append(index)
+        plots.setdefault((combination.system, expensive), []).append(index)
     return list(plots.values())
 
 
@@ -469,10 +519,10 @@ def trial_seed(seed: int, what: int | str, attempt: int = 1) -> int:
 
 
 def _touched(
-    settings: tuple[Setting, ...], cells: tuple[Combination, ...], systems: tuple[SystemFacts, ...]
+    settings: tuple[Setting, ...], combinations: tuple[Combination, ...], systems: tuple[SystemFacts, ...]
 ) -> tuple[Touch, ...]:
     wanted: dict[str, list[str]] = {}
-    for values in [*(setting.values for setting in settings), *(cell.fixed for cell in cells)]:
+    for values in [*(setting.values for setting in settings), *(combination.fixed for combination in combinations)]:
         for name, value in values.items():
             row = factors.factor(name)
             if row is not None and row.where != "build":
@@ -510,22 +560,30 @@ def estimated(plan: Plan) -> Plan:
         return replace(
             plan,
             trial_s=tuple(
-                estimate.simulated_trial_s(cell.load, plan.system_of(cell).speed, os.cpu_count() or 1)
-                for cell in plan.combinations
+                estimate.simulated_trial_s(combination.load, plan.system_of(combination).speed, os.cpu_count() or 1)
+                for combination in plan.combinations
             ),
             bytes_per_trial=tuple(0 for _ in plan.combinations),
         )
     if plan.backend == "lab":
         return replace(
             plan,
-            trial_s=tuple(estimate.lab_trial_s(cell.load, plan.system_of(cell).speed) for cell in plan.combinations),
+            trial_s=tuple(
+                estimate.lab_trial_s(combination.load, plan.system_of(combination).speed)
+                for combination in plan.combinations
+            ),
             bytes_per_trial=tuple(0 for _ in plan.combinations),
         )
-    costs = [estimate.trial_cost(cell.load, estimate.SPEEDS[plan.system_of(cell).speed]) for cell in plan.combinations]
+    costs = [
+        estimate.trial_cost(combination.load, estimate.SPEEDS[plan.system_of(combination).speed])
+        for combination in plan.combinations
+    ]
     besides = estimate.SETTING_OVERHEAD_S + plan.wait_s + plan.settle_s
     layouts = [
         (
-            estimate.layout_bytes([cell for cell in plan.combinations if cell.system == facts.name]),
+            estimate.layout_bytes(
+                [combination for combination in plan.combinations if combination.system == facts.name]
+            ),
             estimate.SPEEDS[facts.speed],
         )
         for facts in plan.systems

@@ -77,6 +77,11 @@ def size_word(count: int) -> str:
     return str(count)
 
 
+def counted(number: int, word: str) -> str:
+    """`1 run`, `3 runs`, `12,000 runs`."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
 def time_text(seconds: float) -> str:
     """`45 s`, `2 min 5 s`, `3 h 10 min`."""
     if seconds < 10 and seconds != int(seconds):

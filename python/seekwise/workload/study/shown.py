@@ -10,8 +10,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from seekwise.store.operations import PureOperation
+
 Metric = Literal["rate", "access_time", "cpu_efficiency", "sys_cpu", "cpu_load"]
-OperationName = Literal["seq_read", "seq_write", "rand_read", "rand_write"]
 Diagram = Literal["locality", "zones", "parts", "rotation"]
 TABLE_METRICS: tuple[Metric, ...] = ("rate", "access_time", "cpu_efficiency")
 SUCCESSORS = {"noop": "none", "deadline": "mq-deadline", "cfq": "bfq"}
@@ -20,7 +21,8 @@ RESERVED = "reserved"
 """Stands for a printed cell whose content is not in the data that ships."""
 
 
-def _as_list(value: object) -> object:
+def as_list(value: object) -> object:
+    """One value stands for a list of one."""
     return value if isinstance(value, list | tuple) else [value]
 
 
@@ -35,9 +37,9 @@ class Figure(Shown):
     caption: str = ""
     diagram: Diagram | None = None
     metric: Metric | None = None
-    operation: OperationName | None = None
+    operation: PureOperation | None = None
     """Without it a panel per operation."""
-    systems: Annotated[list[str], BeforeValidator(_as_list)] = []
+    systems: Annotated[list[str], BeforeValidator(as_list)] = []
     """A panel each, left to right, on a common y axis."""
     panel_titles: list[str] = []
     y_title: str | None = None
@@ -46,6 +48,7 @@ class Figure(Shown):
 
     @model_validator(mode="after")
     def is_one_kind(self) -> Figure:
+        """ValueError for a graph and a diagram in one, a graph without systems, or panel titles that do not fit."""
         if (self.metric is None) == (self.diagram is None):
             raise ValueError("must have exactly one of `metric` and `diagram`")
         if self.metric is not None and not self.systems:
@@ -66,11 +69,12 @@ class Side(Shown):
 class Block(Shown):
     title: str = ""
     sides: list[Side] = Field(min_length=2, max_length=2)
-    text: dict[OperationName, list[str]] = {}
+    text: dict[PureOperation, list[str]] = {}
     """What the text prints: a word per metric (rate, access time, CPU efficiency): a side's `printed`, `=` or `reserved`."""
 
     @model_validator(mode="after")
     def words_are_known(self) -> Block:
+        """ValueError for a word in `text` that is no side's `printed`, `=` or `reserved`, or for a wrong number of them."""
         known = [*(side.printed for side in self.sides), "=", RESERVED]
         for operation, words in self.text.items():
             if len(words) != len(TABLE_METRICS):
@@ -92,7 +96,7 @@ class Grid(Shown):
 
     number: int = Field(ge=1)
     title: str = ""
-    systems: Annotated[list[str], BeforeValidator(_as_list)] = Field(min_length=1)
+    systems: Annotated[list[str], BeforeValidator(as_list)] = Field(min_length=1)
     threads: int = Field(default=1, ge=1)
     load: str | None = None
     """Only this workload, by its name; without it all that have so many threads."""
@@ -100,7 +104,7 @@ class Grid(Shown):
     """The workload whose rates those of `load` are divided by."""
     against: str | None = None
     """The system whose rates the others are divided by; without it rates are shown."""
-    text: dict[OperationName, dict[str, dict[str, float]]] = {}
+    text: dict[PureOperation, dict[str, dict[str, float]]] = {}
     """{operation: {system: {request size: MB/s}}} as a text prints it."""
     text_scatter_mb_s: list[float] = []
     """Least and greatest scatter of repeats that the text states."""
@@ -112,14 +116,14 @@ class Conclusion(Shown):
     system: str
     """A system, or for chunk sizes a family such as `software RAID 10, Linux 4.1`."""
     use: str = "overall"
-    settings: Annotated[list[str], BeforeValidator(_as_list)] = Field(min_length=1)
+    settings: Annotated[list[str], BeforeValidator(as_list)] = Field(min_length=1)
     """The setting that the text prefers, and those that it calls equal to it."""
 
 
 class Answer(Shown):
     """How a study ends: beside the choice for each system, which uses it advises for, and whether by number of threads."""
 
-    uses: Annotated[list[str], BeforeValidator(_as_list)] = []
+    uses: Annotated[list[str], BeforeValidator(as_list)] = []
     by_threads: bool = False
     published: list[Conclusion] = []
 

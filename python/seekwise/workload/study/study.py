@@ -10,22 +10,18 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
+from seekwise.store.operations import PureOperation
 from seekwise.workload.study import shown
 from seekwise.workload.study.quantity import parse_bytes, parse_seconds
+from seekwise.workload.study.shown import as_list
 
 Bytes = Annotated[int, BeforeValidator(parse_bytes), Field(ge=1)]
 Seconds = Annotated[float, BeforeValidator(parse_seconds), Field(ge=0)]
-OperationName = Literal["seq_read", "seq_write", "rand_read", "rand_write"]
 BackendName = Literal["kernel", "simulated", "lab"]
 FORMER_BACKENDS = {
     "virtual": "`--backend lab` runs the study under a real kernel in a VM; `seekwise drive --attach` serves drives to this one"
 }
 """Backends of earlier releases, which old studies and runs name, and what to do instead."""
-
-
-def as_list(value: object) -> object:
-    """One value stands for a list of one."""
-    return value if isinstance(value, list | tuple) else [value]
 
 
 class Part(BaseModel):
@@ -72,7 +68,7 @@ class BackgroundLoad(Part):
     """Threads that work beside a workload, for as long as each of its phases: a log writer beside a web server."""
 
     name: str = Field(min_length=1)
-    operation: OperationName
+    operation: PureOperation
     threads: int = Field(default=1, ge=1, le=4096)
     block_bytes: Bytes = 4096
     iodepth: int = Field(default=1, ge=1, le=65536)
@@ -90,6 +86,7 @@ class BackgroundLoad(Part):
 
     @model_validator(mode="after")
     def block_fits(self) -> BackgroundLoad:
+        """ValueError where a request is larger than its file."""
         if self.block_bytes > self.size:
             raise ValueError(f"`size` ({self.size} bytes) is smaller than a block ({self.block_bytes} bytes)")
         return self
@@ -101,7 +98,7 @@ class Workload(Part):
     name: str | None = None
     profile: str | None = None
     job: Path | None = None
-    operations: Annotated[list[OperationName], BeforeValidator(as_list)] = []
+    operations: Annotated[list[PureOperation], BeforeValidator(as_list)] = []
     threads: Annotated[list[Annotated[int, Field(ge=1, le=4096)]], BeforeValidator(as_list)] = [1]
     block_bytes: Annotated[list[Bytes], BeforeValidator(as_list)] = [4096]
     iodepth: Annotated[list[Annotated[int, Field(ge=1, le=65536)]], BeforeValidator(as_list)] = [1]
@@ -122,7 +119,7 @@ class Workload(Part):
     random_ios: Annotated[int, Field(ge=1)] | None = None
     """Requests of each thread in a random phase without `runtime`."""
     memory_limit: Annotated[list[Bytes], BeforeValidator(as_list)] = []
-    """Memory (page cache included) that a buffered load may use; each value is a cell."""
+    """Memory (page cache included) that a buffered load may use; each value is a combination."""
     rate_limit: Bytes | None = None
     arrivals: Arrivals = "even"
     """Gaps between the requests of a thread with `rate_limit`: equal, or random about their mean (exponential)."""
@@ -134,24 +131,26 @@ class Workload(Part):
     """I/O scheduling class of the threads, as ionice sets it."""
     io_priority: IoPriority | None = None
     """Level within the class: 0 is served first."""
-    beside: Annotated[list[BackgroundLoad], BeforeValidator(as_list)] = []
+    background: Annotated[list[BackgroundLoad], BeforeValidator(as_list)] = Field(default=[], alias="beside")
 
     @model_validator(mode="after")
-    def others_can_work_beside(self) -> Workload:
-        if self.beside and self.runtime is None:
+    def others_can_work_in_the_background(self) -> Workload:
+        """ValueError for background jobs without `runtime`, buffered ones without a buffered workload, or an operation named twice."""
+        if self.background and self.runtime is None:
             raise ValueError("`beside` needs a `runtime`, for which all of them work")
-        if any(not each.direct for each in self.beside) and self.direct:
+        if any(not each.direct for each in self.background) and self.direct:
             raise ValueError(
                 "`beside` jobs with `direct = false` need a buffered workload, whose `memory_limit` they share"
             )
-        named = [*self.operations, *(each.operation for each in self.beside)]
+        named = [*self.operations, *(each.operation for each in self.background)]
         double = next((name for name in named if named.count(name) > 1), None)
-        if self.beside and double is not None:
+        if self.background and double is not None:
             raise ValueError(f"`{double}` is named twice; results tell jobs apart by their operation")
         return self
 
     @model_validator(mode="after")
     def program_can_do_it(self) -> Workload:
+        """ValueError where gnome-disks is asked for more than one thread, queued or buffered requests, or random operations."""
         sampled = self.program == "gnome-disks"
         if sampled and (self.threads != [1] or self.iodepth != [1] or not self.direct):
             raise ValueError("gnome-disks reads and writes with one thread, one request at a time and direct I/O")
@@ -161,13 +160,15 @@ class Workload(Part):
 
     @model_validator(mode="after")
     def pace_is_possible(self) -> Workload:
+        """ValueError where pace and start delays of threads do not fit the run time."""
         _check_pace(self, max(self.threads), self.runtime)
-        for each in self.beside:
+        for each in self.background:
             _check_pace(each, each.threads, self.runtime, each.start_delay)
         return self
 
     @model_validator(mode="after")
     def one_source(self) -> Workload:
+        """ValueError unless exactly one of `profile`, `job` and `operations` is set."""
         sources = [name for name in ("profile", "job", "operations") if getattr(self, name)]
         if len(sources) != 1:
             found = "none of them" if not sources else " and ".join(f"`{name}`" for name in sources)
@@ -176,12 +177,14 @@ class Workload(Part):
 
     @model_validator(mode="after")
     def caches_are_excluded(self) -> Workload:
+        """ValueError for a memory limit on direct I/O, which has no page cache to limit."""
         if self.direct and self.memory_limit:
             raise ValueError("`memory_limit` is for buffered loads: set `direct = false` or leave it out")
         return self
 
     @model_validator(mode="after")
     def blocks_fit(self) -> Workload:
+        """ValueError where a request is larger than a thread's file."""
         if max(self.block_bytes) > self.size:
             raise ValueError(f"`size` ({self.size} bytes) is smaller than a block ({max(self.block_bytes)} bytes)")
         return self
@@ -190,16 +193,16 @@ class Workload(Part):
 class Design(Part):
     """How trials are laid out in time."""
 
-    blocks: int = Field(default=5, ge=1, le=1000)
+    repetitions: int = Field(default=5, ge=1, le=1000, alias="blocks")
     seed: int = Field(default=1, ge=0, lt=2**63)
     control: bool = True
     """A/A control: the reference setting runs under a second label."""
     sentinel: bool = True
-    """The reference cell runs at both ends of each block and shows drift."""
+    """The reference combination runs at both ends of each repetition and shows drift."""
     reference: str | None = None
     """Label of the reference setting; by default the one in force, else the first."""
     compare: Annotated[list[str], BeforeValidator(as_list)] = []
-    """Factors whose values compete; others become part of the cell. By default all of them compete."""
+    """Factors whose values compete; others become part of the combination. By default all of them compete."""
     wait: Seconds = 0.0
     """Pause before each trial."""
     settle: Seconds = 0.0
@@ -237,20 +240,24 @@ class Study(Part):
     @field_validator("settings", mode="before")
     @classmethod
     def settings_are_lists(cls, value: object) -> object:
+        """A single value becomes a list of one; nested tables become dotted names."""
         return {name: as_list(given) for name, given in flat(value).items()} if isinstance(value, dict) else value
 
     @field_validator("parameters", mode="before")
     @classmethod
     def parameters_are_flat(cls, value: object) -> object:
+        """TOML reads `[parameters]` with dotted keys as nested tables: back to `MODEL.NAME`."""
         return flat(value) if isinstance(value, dict) else value
 
     @field_validator("candidate", mode="before")
     @classmethod
     def candidates_are_flat(cls, value: object) -> object:
+        """Nested tables become dotted names; no values are multiplied out."""
         return [flat(each) if isinstance(each, dict) else each for each in value] if isinstance(value, list) else value
 
     @model_validator(mode="after")
     def names_are_unique(self) -> Study:
+        """ValueError for a name used twice, a figure or table of what the study lacks, or both `[settings]` and `[[candidate]]`."""
         for what, given in (("system", [s.name for s in self.system]), ("workload", [w.name for w in self.workload])):
             named = [name for name in given if name is not None]
             double = next((name for name in named if named.count(name) > 1), None)

@@ -54,11 +54,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from seekwise import bounds, suggestion
 from seekwise.errors import MissingError, UsageError
 from seekwise.files import read_text
+from seekwise.store.operations import Operation
 from seekwise.workload import programs
 from seekwise.workload.program import Program
 from seekwise.workload.study.quantity import parse_bytes, parse_seconds
 
-Operation = Literal["seq_read", "seq_write", "rand_read", "rand_write", "mixed"]
 Judged = Literal["time", "tail", "done", "rate", "p50", "p99", "p999", "mean", "cpu", "fairness", "number", "cost"]
 """`number` and `cost`: what a command of the user's prints, of which more, or less, is better."""
 Purpose = Literal["responsive", "throughput"]
@@ -135,6 +135,7 @@ class Job(BaseModel):
 
     @model_validator(mode="after")
     def is_one_thing(self) -> Job:
+        """ValueError unless exactly one of `program`, `pattern` and `fio` is set, or for requests that no drive or page cache would take as meant."""
         if sum(each is not None for each in (self.program, self.pattern, self.fio)) != 1:
             raise ValueError("must have exactly one of `program`, `pattern` and `fio`")
         if self.program is not None:
@@ -163,6 +164,7 @@ class Job(BaseModel):
 
     @property
     def reads(self) -> bool:
+        """False for a fio job file, which is not looked into."""
         program = self.runs
         return program.reads if program is not None else self.pattern is not None and "read" in self.pattern
 
@@ -178,6 +180,7 @@ class Job(BaseModel):
 
     @property
     def writes(self) -> bool:
+        """True for a fio job file, which is not looked into."""
         program = self.runs
         if program is not None:
             return program.writes
@@ -194,6 +197,7 @@ class Requests(BaseModel):
 
     @model_validator(mode="after")
     def holds_something(self) -> Requests:
+        """ValueError where every share is zero."""
         if not any(self.operations.values()):
             raise ValueError("has no share above zero")
         return self
@@ -218,6 +222,7 @@ class Use(BaseModel):
 
     @model_validator(mode="after")
     def has_something_to_judge(self) -> Use:
+        """ValueError for two jobs of one name, or a use whose foreground has no metric under `judge`."""
         names = [job.name for job in self.job]
         double = next((name for name in names if names.count(name) > 1), None)
         if double is not None:
@@ -230,6 +235,7 @@ class Use(BaseModel):
 
     @property
     def foreground(self) -> list[Job]:
+        """Jobs whose throughput and latency decide; the first one gives the unit of work."""
         return [job for job in self.job if job.role == "foreground"]
 
     @property
@@ -287,6 +293,7 @@ class UseMetric:
 
     @property
     def more_is_better(self) -> bool:
+        """True for throughput, units done, fairness and a command's number; False for times and costs."""
         return self.kind in ("rate", "done", "fairness", "number")
 
 

@@ -1,6 +1,6 @@
 //! Stripe heads between rows: which head a row gets, which list it stands in, and which rows follow another as one batch.
 
-use super::stripe::{bit, Pages, Place, Stripe, NONE, NO_ROW};
+use super::stripe::{bit, Pages, Stripe, StripeList, NONE, NO_ROW};
 use super::{Raid5, PAGE};
 use crate::md::MdGeneration;
 
@@ -11,6 +11,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
+    /// An empty index for a cache of `stripes` stripe heads: two to four lists for each.
     pub fn new(stripes: usize) -> Self {
         let lists = (2 * stripes.max(1)).next_power_of_two();
         Self {
@@ -77,7 +78,8 @@ impl Raid5 {
             return false;
         }
         let row = self.stripes[stripe as usize].row;
-        if row % self.map().chunk.0 == 0 || self.stripes[stripe as usize].place != Place::Free {
+        if row % self.map().chunk.0 == 0 || self.stripes[stripe as usize].place != StripeList::Free
+        {
             return false;
         }
         let Some(before) = self.stripe_of(row - PAGE) else {
@@ -85,7 +87,7 @@ impl Raid5 {
         };
         let head = match &self.stripes[before as usize] {
             Stripe {
-                place: Place::Batched,
+                place: StripeList::Batched,
                 batch,
                 ..
             } => *batch,
@@ -102,7 +104,7 @@ impl Raid5 {
         };
         self.stripes[last as usize].next_of_batch = stripe;
         let joined = &mut self.stripes[stripe as usize];
-        joined.place = Place::Batched;
+        joined.place = StripeList::Batched;
         joined.batch = head;
         if joined.preread_active {
             joined.preread_active = false;
@@ -177,8 +179,8 @@ impl Raid5 {
 
     pub(super) fn queue_for_thread(&mut self, stripe: u32) {
         let head = &mut self.stripes[stripe as usize];
-        if matches!(head.place, Place::Free | Place::Io) {
-            head.place = Place::Handle;
+        if matches!(head.place, StripeList::Free | StripeList::Io) {
+            head.place = StripeList::Handle;
             self.handle.push_back(stripe);
         }
     }
@@ -186,20 +188,20 @@ impl Raid5 {
     /// After a turn: to which list the stripe goes.
     pub(super) fn release(&mut self, stripe: u32) {
         let head = &mut self.stripes[stripe as usize];
-        if head.place != Place::Handle && head.place != Place::Hold {
+        if head.place != StripeList::Handle && head.place != StripeList::Hold {
             return;
         }
         let wants_more = head.computed || !head.writers.is_empty() || !head.readers.is_empty();
         if head.io_left > 0 {
-            head.place = Place::Io;
+            head.place = StripeList::Io;
         } else if head.computed {
-            head.place = Place::Handle;
+            head.place = StripeList::Handle;
             self.handle.push_back(stripe);
         } else if wants_more {
-            head.place = Place::Delayed;
+            head.place = StripeList::Delayed;
             self.delayed.push_back(stripe);
         } else {
-            head.place = Place::Free;
+            head.place = StripeList::Free;
             if head.preread_active {
                 head.preread_active = false;
                 self.preread_active -= 1;

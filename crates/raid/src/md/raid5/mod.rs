@@ -22,8 +22,8 @@ use cache::Rows;
 use seekwise_units::hash::ByNumber;
 use seekwise_units::{Lba, Sectors};
 use std::collections::VecDeque;
-use stripe::{bit, Chain, Links, Pages, Place, Stripe};
-use waiting::{Rest, Visits, Waiting};
+use stripe::{bit, Chain, Links, Pages, Stripe, StripeList};
+use waiting::{Rest, Visits, WaitingForStripes};
 
 /// Sectors in a page, the unit of the stripe cache.
 pub use seekwise_units::PAGE_SECTORS as PAGE;
@@ -101,7 +101,7 @@ impl Outbox for Vec<Effect> {
 
 /// What the thread did since it was asked last: passes over stripes, pages copied and read for parity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Work {
+pub struct StripeWork {
     pub stripes: u64,
     pub copied_pages: u64,
     /// Source pages of the exclusive-or, and of the second syndrome of RAID 6.
@@ -144,8 +144,8 @@ pub struct Raid5 {
     plug: Plug,
     plug_out: Vec<Plugged>,
     clock: u64,
-    work: Work,
-    waiting: Waiting,
+    work: StripeWork,
+    waiting: WaitingForStripes,
     /// Lists of visits, used again.
     spare: Vec<Visits>,
     /// Which visit each row of a write is, while they are listed.
@@ -153,6 +153,7 @@ pub struct Raid5 {
 }
 
 impl Raid5 {
+    /// An array with an empty stripe cache and all members present.
     pub fn new(config: Raid5Config) -> Self {
         let members = config.parity.members as usize;
         let lists = if config.generation >= MdGeneration::Linux4_4 {
@@ -191,8 +192,8 @@ impl Raid5 {
             plug: Plug::new(config.generation, config.member_sectors_max),
             plug_out: Vec::new(),
             clock: 0,
-            work: Work::default(),
-            waiting: Waiting::new(lists),
+            work: StripeWork::default(),
+            waiting: WaitingForStripes::new(lists),
             spare: Vec::new(),
             visit_of_row: ByNumber::default(),
             config,
@@ -400,9 +401,9 @@ impl Raid5 {
         while let Some(stripe) = self.plugged.pop_front() {
             self.stripes[stripe as usize].plugged = false;
             match self.stripes[stripe as usize].place {
-                Place::Delayed if self.stripes[stripe as usize].preread_active => {
+                StripeList::Delayed if self.stripes[stripe as usize].preread_active => {
                     self.delayed.retain(|&other| other != stripe);
-                    self.stripes[stripe as usize].place = Place::Free;
+                    self.stripes[stripe as usize].place = StripeList::Free;
                     self.queue_for_thread(stripe);
                 }
                 _ => self.queue_for_thread(stripe),
@@ -429,10 +430,10 @@ impl Raid5 {
                     head.preread_active = true;
                     self.preread_active += 1;
                     if self.config.generation == MdGeneration::Linux2_6_23 {
-                        head.place = Place::Handle;
+                        head.place = StripeList::Handle;
                         self.handle.push_back(stripe);
                     } else {
-                        head.place = Place::Hold;
+                        head.place = StripeList::Hold;
                         self.hold.push_back(stripe);
                     }
                 }
@@ -468,7 +469,7 @@ impl Raid5 {
     }
 
     /// What the thread has done since the last time; the count begins anew.
-    pub fn take_work(&mut self) -> Work {
+    pub fn take_work(&mut self) -> StripeWork {
         core::mem::take(&mut self.work)
     }
 
@@ -539,7 +540,7 @@ impl Raid5 {
             return;
         }
         let mut writing = core::mem::replace(&mut head.writing, Chain::EMPTY);
-        head.place = Place::Free;
+        head.place = StripeList::Free;
         let row = head.row;
         // Who came to the row while it was on its way out: writers, and readers of a missing member.
         if !head.writers.is_empty() || !head.readers.is_empty() {

@@ -1,6 +1,6 @@
 //! What the RAID thread does with one row: read what is missing, compute parity, write; or rebuild a page that a reader wants.
 
-use super::stripe::{bit, highest_first, Chain, Place, NONE};
+use super::stripe::{bit, highest_first, Chain, StripeList, NONE};
 use super::{Outbox, Raid5, RmwLevel, PAGE};
 use crate::md::plug::MemberRequest;
 use crate::md::MdGeneration;
@@ -221,7 +221,7 @@ impl Raid5 {
                 self.preread_active -= 1;
             }
             if stripe != first {
-                head.place = Place::Io;
+                head.place = StripeList::Io;
             }
             head.batch = NONE;
             stripe = core::mem::replace(&mut head.next_of_batch, NONE);

@@ -40,7 +40,7 @@ pub(super) fn highest_first(word: usize, mut bits: u64) -> impl Iterator<Item = 
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum StripeList {
     Free,
     /// On the list of stripes to handle, held back, or activated after being held back.
     Handle,
@@ -67,9 +67,9 @@ pub(super) struct Stripe {
     pub next_of_rows: u32,
     /// The next of the stripes of a chunk that are written together (full-stripe writes).
     pub next_of_batch: u32,
-    /// Of the first of them the last; of the others, which are [`Place::Batched`], the first.
+    /// Of the first of them the last; of the others, which are [`StripeList::Batched`], the first.
     pub batch: u32,
-    pub place: Place,
+    pub place: StripeList,
     pub in_use: bool,
     pub preread_active: bool,
     pub computed: bool,
@@ -79,6 +79,7 @@ pub(super) struct Stripe {
 }
 
 impl Stripe {
+    /// A free stripe head without a row, from the free list number `free_list`.
     pub fn new(free_list: u8) -> Self {
         Self {
             row: NO_ROW,
@@ -90,7 +91,7 @@ impl Stripe {
             next_of_rows: NONE,
             next_of_batch: NONE,
             batch: NONE,
-            place: Place::Free,
+            place: StripeList::Free,
             in_use: false,
             preread_active: false,
             computed: false,
@@ -99,7 +100,7 @@ impl Stripe {
         }
     }
 
-    /// Parity is computed and the pages are not all on the members yet: md makes whoever comes wait for that.
+    /// Parity is computed and the pages are not all on the members yet: md makes requests that come wait for that.
     #[inline]
     pub fn is_going_out(&self) -> bool {
         self.computed || !self.writing.is_empty()
@@ -119,6 +120,7 @@ impl Chain {
         last: NONE,
     };
 
+    /// No request is attached.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.first == NONE
@@ -133,6 +135,7 @@ pub(super) struct Links {
 }
 
 impl Links {
+    /// No links; memory is taken as chains grow.
     pub fn new() -> Self {
         Self {
             links: Vec::new(),
@@ -140,6 +143,7 @@ impl Links {
         }
     }
 
+    /// Appends a request to the end of `chain`.
     #[inline]
     pub fn push(&mut self, chain: &mut Chain, id: BioId) {
         let link = self.free;
@@ -160,6 +164,7 @@ impl Links {
         chain.last = link;
     }
 
+    /// Takes the first request off `chain`; None if it is empty.
     #[inline]
     pub fn pop(&mut self, chain: &mut Chain) -> Option<BioId> {
         let link = chain.first;

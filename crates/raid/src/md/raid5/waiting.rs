@@ -19,6 +19,7 @@ pub(super) struct Visits {
 }
 
 impl Visits {
+    /// Empties it for the next write and keeps its memory.
     pub fn clear(&mut self) {
         self.rows.clear();
         self.pages.clear();
@@ -75,7 +76,7 @@ pub(super) enum Until {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Waiting {
+pub(super) struct WaitingForStripes {
     /// By the order of their coming.
     requests: BTreeMap<u64, (Rest, Until)>,
     came: u64,
@@ -86,7 +87,8 @@ pub(super) struct Waiting {
     scratch: Vec<u64>,
 }
 
-impl Waiting {
+impl WaitingForStripes {
+    /// No request waits for a stripe; `lists` is the number of free lists of stripes.
     pub fn new(lists: usize) -> Self {
         Self {
             lists: vec![BTreeSet::new(); lists],
@@ -94,6 +96,7 @@ impl Waiting {
         }
     }
 
+    /// No request waits.
     pub fn is_empty(&self) -> bool {
         self.requests.is_empty()
     }
@@ -120,12 +123,14 @@ impl Waiting {
         };
     }
 
+    /// The request numbered `request` waits for what `until` says.
     pub fn insert(&mut self, request: u64, rest: Rest, until: Until) {
         self.rows.insert((rest.row(), request));
         self.requests.insert(request, (rest, until));
         self.enlist(request, until);
     }
 
+    /// Takes a waiting request out for a try; panics if it does not wait.
     pub fn take(&mut self, request: u64) -> Rest {
         let (rest, until) = self.requests.remove(&request).expect("it waits");
         self.rows.remove(&(rest.row(), request));

@@ -4,6 +4,7 @@ use super::*;
 use crate::request::words;
 
 impl SingleTree {
+    /// Appends the state at `now` to `out`, one fact a line.
     pub fn describe(&self, now: Nanos, out: &mut String) {
         let now = self.ticks(now);
         let active = self.common.active_name();

@@ -64,6 +64,7 @@ const ASYNC: usize = 0;
 const SYNC: usize = 1;
 
 impl SingleTree {
+    /// An empty scheduler; rounds of several requests before 2.6.30.
     pub fn new(setup: &Setup) -> Self {
         let kernel = setup.kernel;
         let get = |name| setup.get(PARAMETERS, name);
@@ -109,6 +110,7 @@ impl SingleTree {
 
     // --- Calls of the queue --------------------------------------------------------------------------------------
 
+    /// The request joins its queue, which may then preempt the active one or end the idling for it.
     pub fn insert(&mut self, now: Nanos, request: &Request) {
         let now = self.ticks(now);
         self.end_run();
@@ -127,6 +129,7 @@ impl SingleTree {
         self.react(index, request, now);
     }
 
+    /// The next request for the driver. None: no queue has requests, or the policy holds back.
     pub fn dispatch(&mut self, now: Nanos) -> Option<RequestId> {
         if self.common.list.is_empty() {
             if self.common.busy == 0 {
@@ -144,6 +147,7 @@ impl SingleTree {
         Some(id)
     }
 
+    /// Takes `id` as though just chosen: another active queue loses its slice to that of `id`.
     pub fn dispatch_forced(&mut self, now: Nanos, id: RequestId) {
         let now = self.ticks(now);
         if !self.common.list.remove(id) {
@@ -162,6 +166,7 @@ impl SingleTree {
         self.pulled(id);
     }
 
+    /// The device is done with a request: a used slice ends, or idling begins if the active queue is empty.
     pub fn complete(&mut self, now: Nanos, request: &Request) {
         let now = self.ticks(now);
         self.end_run();
@@ -207,6 +212,7 @@ impl SingleTree {
         }
     }
 
+    /// The earlier of the idle timer and that of the idle class; None if neither runs.
     pub fn timer(&self) -> Option<Nanos> {
         let due = match (self.common.idle_timer, self.class_timer) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -215,6 +221,7 @@ impl SingleTree {
         due.map(|tick| self.kernel.tick_start(tick))
     }
 
+    /// The timer that is due first fires. True: run the queue.
     pub fn fire(&mut self, now: Nanos) -> bool {
         self.end_run();
         let idle = match (self.common.idle_timer, self.class_timer) {
@@ -256,6 +263,7 @@ impl SingleTree {
         self.common.busy > 0
     }
 
+    /// A request has a new place or length after a merge; a new start sorts it in again.
     pub fn grown(&mut self, now: Nanos, id: RequestId, start: Lba, sectors: Sectors) {
         self.common.requests.grow(id, sectors);
         let slot = *self.common.requests.slot(id);
@@ -266,6 +274,7 @@ impl SingleTree {
         }
     }
 
+    /// `gone` is part of `kept`, which takes the older place in order of arrival if both are of one queue.
     pub fn joined(&mut self, _now: Nanos, kept: RequestId, gone: RequestId) {
         let (slot, lost) = (
             *self.common.requests.slot(kept),
@@ -283,6 +292,7 @@ impl SingleTree {
         }
     }
 
+    /// The process gives up its queues; an active one loses its slice.
     pub fn process_exits(&mut self, now: Nanos, process: ProcessId) {
         let now = self.ticks(now);
         self.end_run();

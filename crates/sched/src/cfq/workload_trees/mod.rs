@@ -92,6 +92,7 @@ pub(super) struct WorkloadTrees {
 }
 
 impl WorkloadTrees {
+    /// An empty scheduler that has been running for `setup.age`.
     pub fn new(setup: &Setup) -> Self {
         let clock = Clock::new(setup.kernel);
         let get = |name| setup.get(PARAMETERS, name);
@@ -196,6 +197,7 @@ impl WorkloadTrees {
 
     // --- Calls of the queue --------------------------------------------------------------------------------------
 
+    /// The request joins its queue, which may then preempt the active one or end the idling for it.
     pub fn insert(&mut self, now: Nanos, request: &Request) {
         let now = self.time(now);
         let process = self.common.process_of(request, now);
@@ -213,6 +215,7 @@ impl WorkloadTrees {
         self.react(index, request, now);
     }
 
+    /// The next request for the driver. None: no queue has requests, or the policy holds back.
     pub fn dispatch(&mut self, now: Nanos) -> Option<RequestId> {
         let id = match self.common.list.pop() {
             Some(id) => id,
@@ -226,6 +229,7 @@ impl WorkloadTrees {
         Some(id)
     }
 
+    /// Takes `id` as though just chosen: another active queue loses its slice to that of `id`, and its workload is served.
     pub fn dispatch_forced(&mut self, now: Nanos, id: RequestId) {
         let now = self.time(now);
         if !self.common.list.remove(id) {
@@ -242,6 +246,7 @@ impl WorkloadTrees {
         self.pulled(id);
     }
 
+    /// The device is done with a request: a used slice ends, or idling begins if the active queue is empty.
     pub fn complete(&mut self, now: Nanos, request: &Request) {
         let now = self.time(now);
         let slot = *self.common.requests.slot(request.id);
@@ -274,10 +279,12 @@ impl WorkloadTrees {
         }
     }
 
+    /// When idling ends; None if the device does not idle.
     pub fn timer(&self) -> Option<Nanos> {
         self.common.idle_timer.map(|time| self.clock.instant(time))
     }
 
+    /// The idle time is over. True: run the queue.
     pub fn fire(&mut self, now: Nanos) -> bool {
         let Some(due) = self.common.idle_timer.take() else {
             return false;
@@ -287,6 +294,7 @@ impl WorkloadTrees {
         self.idled(now)
     }
 
+    /// A request has a new place or length after a merge; a new start sorts it in again.
     pub fn grown(&mut self, now: Nanos, id: RequestId, start: Lba, sectors: Sectors) {
         self.common.requests.grow(id, sectors);
         let slot = *self.common.requests.slot(id);
@@ -297,6 +305,7 @@ impl WorkloadTrees {
         }
     }
 
+    /// `gone` is part of `kept`, which takes over the earlier expiry and the turn as next if both are of one queue.
     pub fn joined(&mut self, _now: Nanos, kept: RequestId, gone: RequestId) {
         let (slot, lost) = (
             *self.common.requests.slot(kept),
@@ -320,6 +329,7 @@ impl WorkloadTrees {
         }
     }
 
+    /// The process gives up its queues; an active one loses its slice.
     pub fn process_exits(&mut self, now: Nanos, process: ProcessId) {
         let now = self.time(now);
         for index in self.common.end_process(process) {

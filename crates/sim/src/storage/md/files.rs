@@ -9,7 +9,7 @@
 //!   sends them, once the pages of the bitmap are written.
 
 use crate::storage::md::member_bio::{MemberBio, Owner};
-use crate::storage::md::{member_sink, Call, CallFrom, Md, MdMember, MD_THREAD};
+use crate::storage::md::{member_sink, CallFrom, Md, MdCall, MdMember, MD_THREAD};
 use crate::storage::{MemberTotals, Storage, Totals};
 use seekwise_device::Device;
 use seekwise_host::block::{unplug_due, BlockQueue, Observer};
@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 /// md whose drives' interrupts and whose thread are the host's to serve.
 pub struct Hosted<Q, D> {
     pub(crate) md: Md<Q, D>,
-    /// Commands that drives have done and of which their queues hear once the interrupt has been served: then, member and tag.
+    /// Commands that drives have done and of which their queues are told once the interrupt has been served: then, member and tag.
     notified: VecDeque<(Nanos, usize, u32)>,
 }
 
@@ -36,6 +36,7 @@ pub(crate) enum DriveEvent {
 }
 
 impl<Q: BlockQueue, D: Device> Hosted<Q, D> {
+    /// Around an array or a drive that nothing has been submitted to.
     pub fn new(md: Md<Q, D>) -> Self {
         Self {
             md,
@@ -43,6 +44,7 @@ impl<Q: BlockQueue, D: Device> Hosted<Q, D> {
         }
     }
 
+    /// Where the bios of the volume go.
     pub fn volume(&self) -> &Volume {
         &self.md.volume
     }
@@ -180,7 +182,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
 
     /// md knows a range of an operation with files as one.
     fn file_call(&mut self, io: u32, sectors: Sectors, read: Option<Piece>) -> u32 {
-        self.calls.insert(Call {
+        self.calls.insert(MdCall {
             from: CallFrom::File(read),
             token: io,
             sectors,

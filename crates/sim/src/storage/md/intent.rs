@@ -37,6 +37,7 @@ pub struct Intent {
 }
 
 impl Intent {
+    /// A clean bitmap with a bit for each `chunk`; its first page lies at `at` of each member. `degraded`: bits are not cleared.
     pub fn new(chunk: Sectors, at: Lba, degraded: bool) -> Self {
         Self {
             bitmap: Bitmap::new(chunk.0, degraded),
@@ -82,6 +83,7 @@ impl Intent {
 }
 
 impl<Q: BlockQueue, D: Device> Md<Q, D> {
+    /// Adds a write-intent bitmap without a bit set: one for each `chunk`, its first page at `at` of each member.
     pub fn set_bitmap(&mut self, chunk: Sectors, at: Lba) {
         self.intent = Some(Box::new(Intent::new(chunk, at, self.degraded)));
         // Without one, writes to mirrors may pass by the thread (6.5 on).

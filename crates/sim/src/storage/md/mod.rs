@@ -15,7 +15,7 @@ pub mod files;
 mod intent;
 pub(crate) mod member_bio;
 mod members;
-mod soonest;
+pub mod soonest;
 mod stack;
 mod steps;
 pub(crate) mod thread;
@@ -68,7 +68,7 @@ pub struct MdMember<Q, D> {
 
 /// A bio of the volume on its way, or a range of an operation with files that md has to know as one.
 #[derive(Clone, Copy, Debug)]
-struct Call {
+struct MdCall {
     from: CallFrom,
     token: u32,
     sectors: Sectors,
@@ -106,7 +106,7 @@ pub struct Md<Q, D> {
     clock: Nanos,
     /// Mirrored writes are handed to the md thread (up to 6.4).
     mirrors_by_thread: bool,
-    calls: Slab<Call>,
+    calls: Slab<MdCall>,
     /// Bios under way that are one request and have no call.
     whole_bios: usize,
     /// For whom the stripe cache works, by its numbers.
@@ -213,7 +213,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     /// Cuts a bio into requests of members, or gives it to the stripe cache or the thread; what the task sends itself is in `orders`.
     fn split(&mut self, now: Nanos, bio: &Bio, orders: &mut Vec<MemberBio>) {
         let write = bio.direction == Direction::Write;
-        let call = self.calls.insert(Call {
+        let call = self.calls.insert(MdCall {
             from: CallFrom::Bio,
             token: bio.token,
             sectors: bio.sectors,
@@ -326,7 +326,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             if let Some(intent) = &mut self.intent {
                 intent.write_done(call);
             }
-            let Call { token, sectors, .. } = done;
+            let MdCall { token, sectors, .. } = done;
             match done.from {
                 CallFrom::Bio => self.ended.push(Done { token, sectors }),
                 CallFrom::File(piece) => self.pieces_done.push((token, piece)),

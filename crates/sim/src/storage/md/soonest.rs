@@ -37,6 +37,7 @@ impl Soonest {
         time.0 << place_bits | place as u64
     }
 
+    /// The earliest time of all places; never if no place has one.
     #[inline]
     pub fn first(&self) -> Nanos {
         let time = self.first >> self.place_bits;
@@ -53,6 +54,7 @@ impl Soonest {
         (self.first & ((1 << self.place_bits) - 1)) as usize
     }
 
+    /// Sets the time of a place; [`Nanos::NEVER`] for none.
     #[inline]
     pub fn set(&mut self, place: usize, time: Nanos) {
         let key = Self::key(self.place_bits, place, time);
@@ -76,27 +78,5 @@ impl Soonest {
         }
         let [a, b, c, d] = least;
         self.first = a.min(b).min(c.min(d));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn first_and_place_are_those_of_a_search(steps in prop::collection::vec((0usize..9, 0u64..20), 1..200)) {
-            let mut soonest = Soonest::new(9);
-            let mut plain = [Nanos::NEVER; 9];
-            for (place, time) in steps {
-                let time = if time == 0 { Nanos::NEVER } else { Nanos(time) };
-                soonest.set(place, time);
-                plain[place] = time;
-                let first = *plain.iter().min().unwrap();
-                prop_assert_eq!(soonest.first(), first);
-                prop_assert_eq!(soonest.place(), plain.iter().position(|time| *time == first).unwrap());
-            }
-        }
     }
 }

@@ -4,7 +4,7 @@ use crate::storage::md::member_bio::{MemberBio, Owner};
 use crate::storage::md::{Md, RESYNC_THREAD};
 use seekwise_device::Device;
 use seekwise_host::block::{BlockQueue, Observer};
-use seekwise_raid::md::raid5::Work;
+use seekwise_raid::md::raid5::StripeWork;
 use seekwise_raid::md::resync::{Resync, Speed};
 use seekwise_raid::md::volume::Volume;
 use seekwise_units::{Lba, Nanos, Sectors};
@@ -38,6 +38,7 @@ pub(crate) struct Background {
 }
 
 impl Background {
+    /// When it goes on; with a backlog only once a request has become free.
     pub fn due(&self) -> Nanos {
         if self.backlog.is_empty() {
             self.resync.due.min(self.retry_at)
@@ -59,6 +60,7 @@ impl Background {
         self.retry_at = now;
     }
 
+    /// Sectors of each member that the resync has gone through.
     pub fn through(&self) -> u64 {
         self.resync.through
     }
@@ -246,11 +248,11 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     fn charge_parity(&mut self, sectors: u64) {
         if let Some(parity) = self.volume.parity() {
             let pages = sectors / 8 * u64::from(parity.members);
-            let work = Work {
+            let work = StripeWork {
                 stripes: sectors / 8,
                 xor_pages: pages,
                 syndrome_pages: if parity.parities == 2 { pages } else { 0 },
-                ..Work::default()
+                ..StripeWork::default()
             };
             self.thread.charge(&work);
         }

@@ -5,7 +5,7 @@ use crate::storage::md::member_bio::{MemberBio, Owner};
 use crate::storage::md::MD_THREAD;
 use seekwise_host::cpu::SharedProcessor;
 use seekwise_raid::md::plug::MemberRequest;
-use seekwise_raid::md::raid5::{BioId, Outbox, Sender, Work};
+use seekwise_raid::md::raid5::{BioId, Outbox, Sender, StripeWork};
 use seekwise_units::Nanos;
 use std::collections::VecDeque;
 
@@ -64,6 +64,7 @@ impl Outbox for MdThread {
 }
 
 impl MdThread {
+    /// A sleeping thread with a processor of its own.
     pub fn new(costs: MdCosts) -> Self {
         Self {
             costs,
@@ -81,6 +82,7 @@ impl MdThread {
         }
     }
 
+    /// From now on the thread books the machine's only processor.
     pub fn sharing(&mut self, processor: SharedProcessor) {
         self.processor = Some(processor);
     }
@@ -95,6 +97,7 @@ impl MdThread {
         }
     }
 
+    /// There is work: a sleeping thread wakes, a working one takes another turn afterwards.
     pub fn wake(&mut self, now: Nanos) {
         if self.state == State::Asleep {
             self.state = State::Woken;
@@ -111,7 +114,7 @@ impl MdThread {
 
     /// The turn's work takes until `due`.
     #[inline]
-    pub fn plan(&mut self, now: Nanos, work: Option<&Work>) {
+    pub fn plan(&mut self, now: Nanos, work: Option<&StripeWork>) {
         let covered = self.covered.take();
         if !self.mirrored.is_empty() {
             let covered = covered.unwrap_or(self.mirrored.len());
@@ -140,6 +143,7 @@ impl MdThread {
         self.due = Nanos::NEVER;
     }
 
+    /// Pages of the bitmap are written, or a request is free for the next; ignored unless the thread waits for that.
     pub fn bitmap_goes_on(&mut self, now: Nanos) {
         if self.state == State::WaitsForBitmap {
             self.state = State::Woken;
@@ -148,24 +152,28 @@ impl MdThread {
     }
 
     /// Work beside the load: it costs the processor, and holds nobody up.
-    pub fn charge(&mut self, work: &Work) {
+    pub fn charge(&mut self, work: &StripeWork) {
         self.busy += self.costs.time(work, 0);
     }
 
+    /// Takes back the list of notified jobs, to be filled again.
     pub fn recycle(&mut self, mut notified: Vec<BioId>) {
         notified.clear();
         self.finishing_now = notified;
     }
 
+    /// Sleeps until a member has a request free.
     pub fn sleep_for_request(&mut self) {
         self.state = State::WaitsForRequest;
         self.due = Nanos::NEVER;
     }
 
+    /// Whether a free request of a member would let it go on: for data or for pages of the bitmap.
     pub fn sleeps_for_request(&self) -> bool {
         matches!(self.state, State::WaitsForRequest | State::WaitsForBitmap)
     }
 
+    /// A member has a request free; ignored unless the thread waits for that.
     pub fn request_free(&mut self, now: Nanos) {
         if self.state == State::WaitsForRequest {
             self.state = State::Working;

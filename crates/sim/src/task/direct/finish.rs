@@ -27,7 +27,7 @@ impl DirectThreads {
         token: u32,
     ) {
         if !self.syncs || !self.asks_for_flush(engine, token) {
-            self.finish(engine, token);
+            self.finish(engine, token, Nanos::ZERO);
         }
     }
 
@@ -59,7 +59,9 @@ impl DirectThreads {
     ) {
         for _ in 0..drives {
             for token in self.flushes.drive_flushed(engine) {
-                self.finish(engine, token);
+                let written = self.in_flight[token as usize].written;
+                let flushed = written.map_or(Nanos::ZERO, |at| engine.now - at);
+                self.finish(engine, token, flushed);
             }
         }
     }
@@ -80,22 +82,25 @@ impl DirectThreads {
         }
     }
 
-    /// An operation is done: its access time is known, and the thread goes on.
+    /// An operation is done: its latency is known, and the thread goes on. `flushed`: time in a flush that is a call of its own, which fio
+    /// times apart.
     #[inline(always)]
-    fn finish<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>, token: u32) {
+    fn finish<S: Stack, O: Observer>(
+        &mut self,
+        engine: &mut Engine<S, O>,
+        token: u32,
+        flushed: Nanos,
+    ) {
         let now = engine.now;
         let InFlight {
             thread: index,
             direction,
             sectors,
             started,
-            written,
             ..
         } = self.in_flight.remove(token as usize);
         self.threads[index as usize].in_flight -= 1;
         let returned = self.thread_goes_on(engine, index, token);
-        // fio times a call of its own apart.
-        let flushed = written.map_or(Nanos::ZERO, |at| now - at);
         let latency = returned - started - flushed;
         let thread = &self.threads[index as usize];
         let scripted = matches!(thread.plan.load, ThreadLoad::Scripted(_));

@@ -135,6 +135,7 @@ impl DirectThread {
 }
 
 impl DirectThreads {
+    /// Begins a phase: puts the threads' first operations into the agenda. Deadlines count from now.
     pub fn new<S: Stack, O: Observer>(engine: &mut Engine<S, O>, plans: Vec<ThreadPlan>) -> Self {
         let start = engine.now;
         let lanes = |plan: &ThreadPlan| match &plan.load {

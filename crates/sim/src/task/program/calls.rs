@@ -1,10 +1,10 @@
 //! Calls one after the other; those that read.
 
-use super::{Doing, Io, Program, ProgramEngine, Programs, Queued, State};
-use crate::spec::programs::{Kind, PROGRAMS_MAX};
+use super::{Io, Program, ProgramEngine, ProgramState, Programs, Queued, State};
+use crate::spec::programs::{CallKind, PROGRAMS_MAX};
 use crate::storage::Stack;
 use crate::task::program::UnderWay;
-use seekwise_host::cache::page_cache::{Found, Run};
+use seekwise_host::cache::page_cache::{CachedPage, Run};
 use seekwise_host::cache::read_ahead::Window;
 use seekwise_units::Nanos;
 
@@ -20,13 +20,13 @@ impl Programs {
         let program = &mut self.programs[index];
         let call = self.recordings[program.recording][program.at];
         let through = program.foreground && engine.now >= self.deadline;
-        if through && call.kind() == Kind::BeginUnit {
+        if through && call.kind() == CallKind::BeginUnit {
             return self.end(engine, index);
         }
-        program.doing = Doing::Begin;
+        program.doing = ProgramState::Begin;
         match (call.kind(), call.think()) {
             (_, Nanos::ZERO) => self.begin(engine, index),
-            (Kind::Sleep, sleep) => {
+            (CallKind::Sleep, sleep) => {
                 let at = engine.now + sleep;
                 engine.agenda.push(at, (index as u32) << 2 | super::STEP);
             }
@@ -48,55 +48,57 @@ impl Programs {
             pages: file.1,
         });
         match (call.kind(), whole) {
-            (Kind::Read, _) => {
-                program.doing = Doing::Reading;
+            (CallKind::Read, _) => {
+                program.doing = ProgramState::Reading;
                 self.read(engine, index);
             }
-            (Kind::Fault, _) => {
-                program.doing = Doing::Faulting;
+            (CallKind::Fault, _) => {
+                program.doing = ProgramState::Faulting;
                 self.fault(engine, index);
             }
-            (Kind::Write, _) => {
-                program.doing = Doing::Writing;
+            (CallKind::Write, _) => {
+                program.doing = ProgramState::Writing;
                 self.write(engine, index);
             }
-            (Kind::Sync, Some(file)) => {
-                program.doing = Doing::SyncPages;
+            (CallKind::Sync, Some(file)) => {
+                program.doing = ProgramState::SyncPages;
                 program.page = file.start;
                 program.end = file.start + file.pages;
                 self.sync_pages(engine, index);
             }
-            (kind @ (Kind::Forget | Kind::Discard), Some(file)) => {
-                self.cache.forget(file, kind == Kind::Discard);
+            (kind @ (CallKind::Forget | CallKind::Discard), Some(file)) => {
+                self.cache.forget(file, kind == CallKind::Discard);
                 self.group.cleaned(file.pages, self.cache.unwritten());
                 self.done(engine, index);
             }
-            (kind @ (Kind::DirectRead | Kind::DirectWrite), _) => self.direct(engine, index, kind),
-            (Kind::Lock, _) => self.lock(engine, index, call.1, call.3),
-            (Kind::Unlock, _) => {
+            (kind @ (CallKind::DirectRead | CallKind::DirectWrite), _) => {
+                self.direct(engine, index, kind)
+            }
+            (CallKind::Lock, _) => self.lock(engine, index, call.1, call.3),
+            (CallKind::Unlock, _) => {
                 self.locks.remove(&(program.job, call.1));
                 self.done(engine, index);
             }
-            (Kind::BeginUnit, _) => {
+            (CallKind::BeginUnit, _) => {
                 program.began = Some(engine.now);
                 self.done(engine, index);
             }
-            (Kind::EndUnit, _) => {
+            (CallKind::EndUnit, _) => {
                 self.unit(engine, index, Some(call.2));
                 self.done(engine, index);
             }
-            (kind @ (Kind::Fork | Kind::Exit), _) => self.another_process(engine, index, kind),
-            (Kind::Sleep | Kind::Sync | Kind::Forget | Kind::Discard, _) => {
+            (kind @ (CallKind::Fork | CallKind::Exit), _) => self.fork_or_exit(engine, index, kind),
+            (CallKind::Sleep | CallKind::Sync | CallKind::Forget | CallKind::Discard, _) => {
                 self.done(engine, index)
             }
         }
     }
 
-    fn another_process<S: Stack>(
+    fn fork_or_exit<S: Stack>(
         &mut self,
         engine: &mut ProgramEngine<S>,
         index: usize,
-        kind: Kind,
+        kind: CallKind,
     ) {
         let now = engine.now;
         let program = &mut self.programs[index];
@@ -107,7 +109,7 @@ impl Programs {
                 .process_exits(now, process, &mut engine.observer);
         }
         program.process = program.own;
-        if kind == Kind::Fork {
+        if kind == CallKind::Fork {
             program.forks = program.forks % FORKS_MAX + 1;
             program.process.0 += program.forks * PROGRAMS_MAX as u32;
         }
@@ -162,7 +164,7 @@ impl Programs {
             }
             let wanted = end - page;
             match self.cache.find(0, page) {
-                Found::Absent => {
+                CachedPage::Absent => {
                     // As far back as the read-ahead goes (Linux v6.1 mm/readahead.c, try_context_readahead).
                     let history = (self.plan.read_ahead / 2).min(page - base);
                     let before = self.cache.cached_before(0, page, history);
@@ -205,7 +207,7 @@ impl Programs {
             return self.done(engine, index);
         }
         match self.cache.find(0, page) {
-            Found::Absent => {
+            CachedPage::Absent => {
                 program.misses[file] = (program.misses[file] + 1).min(10 * LOTS_OF_MISSES);
                 let alone = program.misses[file] > LOTS_OF_MISSES || around == 0;
                 let start = if alone {
@@ -224,14 +226,14 @@ impl Programs {
                     None => self.resume(engine, index, Nanos::ZERO),
                 }
             }
-            Found::There => {
+            CachedPage::There => {
                 let program = &mut self.programs[index];
                 program.misses[file] = program.misses[file].saturating_sub(1);
                 program.page += 1;
                 self.used(page, 1);
                 self.resume(engine, index, Nanos::ZERO);
             }
-            Found::Coming => self.wait(engine, index, State::WaitsForPage(page)),
+            CachedPage::Coming => self.wait(engine, index, State::WaitsForPage(page)),
         }
     }
 
@@ -293,10 +295,10 @@ impl Programs {
             if !(run.start..run.start + run.pages).contains(&page) {
                 continue;
             }
-            if program.doing != Doing::Writing {
+            if program.doing != ProgramState::Writing {
                 // Who waits for a page holds it: it is there for him even if reclaim takes it before he runs.
                 program.page = page + 1;
-                if program.doing == Doing::Reading {
+                if program.doing == ProgramState::Reading {
                     let (file, base, _) = self.file_of(index);
                     self.programs[index].ahead[file].took(page - base);
                 }
@@ -306,15 +308,15 @@ impl Programs {
         }
     }
 
-    fn direct<S: Stack>(&mut self, engine: &mut ProgramEngine<S>, index: usize, kind: Kind) {
-        let write = kind == Kind::DirectWrite;
+    fn direct<S: Stack>(&mut self, engine: &mut ProgramEngine<S>, index: usize, kind: CallKind) {
+        let write = kind == CallKind::DirectWrite;
         let program = &mut self.programs[index];
         let run = Run {
             file: 0,
             start: program.page,
             pages: program.end - program.page,
         };
-        program.doing = Doing::Direct;
+        program.doing = ProgramState::Direct;
         program.queue.push_back(Queued {
             run,
             io: Io::Direct(index as u32),

@@ -18,14 +18,12 @@
 
 mod calls;
 mod sync;
-#[cfg(test)]
-mod tests;
 mod write;
 
 use crate::cost::OperationCosts;
 use crate::engine::{Engine, Tasks, Threads};
 use crate::result::probe::Recorder;
-use crate::result::{ThreadEnd, Unit};
+use crate::result::{ThreadEnd, UnitOfWork};
 use crate::spec::programs::{self, Call, Extent, ProgramsSpec, PROGRAMS_MAX};
 use crate::storage::{Stack, FLUSHED};
 use crate::task::cache_plan::{self, CachePlan};
@@ -71,7 +69,7 @@ enum State {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Doing {
+enum ProgramState {
     /// Looks for its next call, and computes.
     Next,
     /// Begins the call it has computed for.
@@ -124,7 +122,7 @@ struct Program {
     misses: Vec<u32>,
     writer: Writer,
     state: State,
-    doing: Doing,
+    doing: ProgramState,
     /// The call that is made, or made next.
     at: usize,
     /// On the device: the call's next page, and its end.
@@ -195,7 +193,7 @@ impl Program {
             misses: vec![0; given.files.len()],
             writer: Writer::default(),
             state: State::Ready,
-            doing: Doing::Next,
+            doing: ProgramState::Next,
             at: 0,
             page: 0,
             end: 0,
@@ -215,6 +213,7 @@ impl Program {
 type ProgramEngine<S> = Engine<S, Option<Recorder>>;
 
 impl Programs {
+    /// Begins a phase of `runtime` with an empty page cache: each program makes its first call at its own start time.
     pub fn new<S: Stack>(
         engine: &mut ProgramEngine<S>,
         spec: &ProgramsSpec,
@@ -290,7 +289,7 @@ impl Programs {
     /// The call is through.
     fn done<S: Stack>(&mut self, engine: &mut ProgramEngine<S>, index: usize) {
         let program = &mut self.programs[index];
-        program.doing = Doing::Next;
+        program.doing = ProgramState::Next;
         program.at = (program.at + 1) % self.recordings[program.recording].len();
         self.resume(engine, index, Nanos::ZERO);
     }
@@ -305,14 +304,14 @@ impl Programs {
             return;
         }
         match self.programs[index].doing {
-            Doing::Next => self.next(engine, index),
-            Doing::Begin => self.begin(engine, index),
-            Doing::Reading => self.read(engine, index),
-            Doing::Faulting => self.fault(engine, index),
-            Doing::Writing => self.write(engine, index),
-            Doing::SyncPages => self.sync_pages(engine, index),
-            Doing::SyncWait => self.sync_wait(engine, index),
-            Doing::Direct => self.direct_wait(engine, index),
+            ProgramState::Next => self.next(engine, index),
+            ProgramState::Begin => self.begin(engine, index),
+            ProgramState::Reading => self.read(engine, index),
+            ProgramState::Faulting => self.fault(engine, index),
+            ProgramState::Writing => self.write(engine, index),
+            ProgramState::SyncPages => self.sync_pages(engine, index),
+            ProgramState::SyncWait => self.sync_wait(engine, index),
+            ProgramState::Direct => self.direct_wait(engine, index),
         }
     }
 
@@ -338,7 +337,7 @@ impl Programs {
         };
         let stats = &mut engine.jobs[program.job as usize];
         let length = now.saturating_sub(began);
-        stats.units.push(Unit {
+        stats.units.push(UnitOfWork {
             process: program.own.0,
             ended: now - engine.phase_start,
             length,

@@ -1,6 +1,6 @@
 //! fsync: a program's own pages, the file system's commit, the flush of the drive's cache.
 
-use super::{Doing, Io, ProgramEngine, Programs, Queued, State, JOURNAL};
+use super::{Io, ProgramEngine, ProgramState, Programs, Queued, State, JOURNAL};
 use crate::spec::programs::Extent;
 use crate::storage::Stack;
 use seekwise_host::cache::page_cache::Run;
@@ -96,7 +96,7 @@ impl Programs {
             });
         }
         if program.page == program.end {
-            program.doing = Doing::SyncWait;
+            program.doing = ProgramState::SyncWait;
         }
         let request = self.costs.request(false, 0.0);
         let each = request.submit + request.scheduler;

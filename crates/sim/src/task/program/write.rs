@@ -3,18 +3,18 @@
 use super::{Io, ProgramEngine, Programs, Queued, State, CLOCK, EXPIRED, FLUSH, PERIOD, STEP};
 use crate::storage::Stack;
 use crate::task::flusher::{self, FLUSHER};
-use seekwise_host::cache::pacing::{Seen, Verdict};
-use seekwise_host::cache::page_cache::{Found, Run};
+use seekwise_host::cache::pacing::{DirtyPages, Verdict};
+use seekwise_host::cache::page_cache::{CachedPage, Run};
 use seekwise_units::Nanos;
 
 /// The flusher's turn on the processor, about as long as a program's call: both get their half of it in the long run.
 const FLUSHER_TURN: Nanos = Nanos::from_micros(100);
 
 impl Programs {
-    fn seen(&self) -> Seen {
+    fn seen(&self) -> DirtyPages {
         let dirty = self.cache.unwritten();
         let group = self.group.pages(dirty);
-        Seen::of_device(group, dirty, self.dirtied, self.written)
+        DirtyPages::of_device(group, dirty, self.dirtied, self.written)
     }
 
     pub(super) fn write<S: Stack>(&mut self, engine: &mut ProgramEngine<S>, index: usize) {
@@ -35,7 +35,7 @@ impl Programs {
             if page == end {
                 return self.done(engine, index);
             }
-            if self.cache.find(0, page) == Found::Coming {
+            if self.cache.find(0, page) == CachedPage::Coming {
                 return self.wait(engine, index, State::WaitsForPage(page));
             }
             let run = Run {

@@ -12,8 +12,6 @@
 //! Source:        the counts and gaps are inferred in `python/seekwise/trace/depend.py` and `load.py`.
 
 pub mod rows;
-#[cfg(test)]
-mod tests;
 
 use crate::cost::OperationCosts;
 use crate::engine::{Engine, Tasks, Threads};
@@ -21,7 +19,7 @@ use crate::result::ThreadEnd;
 use crate::spec::traced::TracedSpec;
 use crate::storage::{Stack, FLUSHED};
 use crate::task::flushes::Flushes;
-use rows::{Kind, Row, Rows, FLUSH_FIRST, FORCED, META, NO_PROGRAM, OPEN, SYNC};
+use rows::{Rows, TraceRow, TraceRowKind, FLUSH_FIRST, FORCED, META, NO_PROGRAM, OPEN, SYNC};
 use seekwise_host::block::{Bio, Done, Observer};
 use seekwise_host::cpu::CpuCost;
 use seekwise_sched::{Direction, ProcessId};
@@ -51,7 +49,7 @@ struct Program {
     process: ProcessId,
     processor: usize,
     rows: Rows,
-    next: Option<Row>,
+    next: Option<TraceRow>,
     state: State,
     in_flight: u32,
     done: u64,
@@ -82,7 +80,7 @@ enum Stage {
 #[derive(Clone, Copy, Debug)]
 struct Call {
     program: u32,
-    row: Row,
+    row: TraceRow,
     stage: Stage,
     bios: u32,
     unsubmitted: u64,
@@ -103,6 +101,7 @@ pub struct TracedPrograms {
 }
 
 impl TracedPrograms {
+    /// Begins a phase. `file`: the rows of all programs; `capacity`: that of the storage.
     pub fn new<S: Stack, O: Observer>(
         engine: &mut Engine<S, O>,
         spec: &TracedSpec,
@@ -242,8 +241,8 @@ impl TracedPrograms {
     }
 
     #[inline]
-    fn cost(&mut self, row: &Row) -> CpuCost {
-        let read = row.kind == Kind::Read;
+    fn cost(&mut self, row: &TraceRow) -> CpuCost {
+        let read = row.kind == TraceRowKind::Read;
         let pages = (u64::from(row.sectors) * 512).div_ceil(PAGE_BYTES) as usize;
         match self.known[usize::from(read)].get_mut(pages) {
             Some(Some(cost)) => *cost,
@@ -277,7 +276,7 @@ impl TracedPrograms {
         };
         program.next = program.rows.take();
         program.in_flight += 1;
-        let stage = if row.kind == Kind::Flush || row.flags & FLUSH_FIRST != 0 {
+        let stage = if row.kind == TraceRowKind::Flush || row.flags & FLUSH_FIRST != 0 {
             Stage::FlushBefore
         } else {
             Stage::Data
@@ -330,8 +329,8 @@ impl TracedPrograms {
     ) {
         let Call { program, row, .. } = self.calls[token as usize];
         let program = &mut self.programs[program as usize];
-        let direction = Direction::of(row.kind == Kind::Write);
-        let sync = row.kind == Kind::Read || row.flags & (SYNC | FORCED) != 0;
+        let direction = Direction::of(row.kind == TraceRowKind::Write);
+        let sync = row.kind == TraceRowKind::Read || row.flags & (SYNC | FORCED) != 0;
         let several = left > engine.max_sectors;
         if several {
             engine.storage.begin_plug();
@@ -372,7 +371,7 @@ impl TracedPrograms {
     fn drive_flushed<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>) {
         for token in self.flushes.drive_flushed(engine) {
             let call = &mut self.calls[token as usize];
-            if call.stage == Stage::FlushBefore && call.row.kind != Kind::Flush {
+            if call.stage == Stage::FlushBefore && call.row.kind != TraceRowKind::Flush {
                 call.stage = Stage::Data;
                 self.submit_data(engine, token);
             } else {
@@ -384,7 +383,7 @@ impl TracedPrograms {
     /// All of a request's data are there.
     fn data_done<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>, token: u32) {
         let call = &mut self.calls[token as usize];
-        if call.row.flags & FORCED != 0 && call.row.kind == Kind::Write {
+        if call.row.flags & FORCED != 0 && call.row.kind == TraceRowKind::Write {
             call.stage = Stage::FlushBehind;
             self.flushes.ask(engine, token);
         } else {
@@ -408,9 +407,9 @@ impl TracedPrograms {
         program.in_flight -= 1;
         program.done += 1;
         program.notified = notified;
-        if row.kind != Kind::Flush {
+        if row.kind != TraceRowKind::Flush {
             let sectors = Sectors(u64::from(row.sectors));
-            let direction = Direction::of(row.kind == Kind::Write);
+            let direction = Direction::of(row.kind == TraceRowKind::Write);
             engine.jobs[program.group as usize].record(direction, sectors, notified - due);
             engine.windows.record(now, sectors.0, notified - due);
         }

@@ -22,7 +22,7 @@ const ROWS_EACH: (usize, usize) = (8, 4096);
 pub const NO_PROGRAM: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TraceRowKind {
     Read,
     Write,
     Flush,
@@ -38,7 +38,7 @@ pub const FLUSH_FIRST: u8 = 8;
 pub const OPEN: u8 = 128;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct TraceRow {
     pub sector: u64,
     pub at_ns: u64,
     pub gap_ns: u64,
@@ -46,11 +46,11 @@ pub struct Row {
     pub own: u32,
     pub other: u32,
     pub other_count: u32,
-    pub kind: Kind,
+    pub kind: TraceRowKind,
     pub flags: u8,
 }
 
-impl Row {
+impl TraceRow {
     fn parse(bytes: &[u8; ROW_BYTES]) -> Self {
         let wide = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap_or_default());
         let narrow =
@@ -64,9 +64,9 @@ impl Row {
             other: narrow(32),
             other_count: narrow(36),
             kind: match bytes[40] {
-                0 => Kind::Read,
-                1 => Kind::Write,
-                _ => Kind::Flush,
+                0 => TraceRowKind::Read,
+                1 => TraceRowKind::Write,
+                _ => TraceRowKind::Flush,
             },
             flags: bytes[41],
         }
@@ -86,6 +86,7 @@ pub struct Rows {
 }
 
 impl Rows {
+    /// The rows of `program`, read when needed; `programs` of them share the memory for rows.
     pub fn new(file: Arc<File>, program: &ProgramSpec, programs: usize) -> Self {
         let each = (ROWS_HELD / programs.max(1)).clamp(ROWS_EACH.0, ROWS_EACH.1);
         Self {
@@ -100,13 +101,13 @@ impl Rows {
 
     /// The next row; None behind the last, and where the file has become shorter meanwhile.
     #[inline]
-    pub fn take(&mut self) -> Option<Row> {
+    pub fn take(&mut self) -> Option<TraceRow> {
         if self.at >= self.held.len() && !self.fill() {
             return None;
         }
         let row = self.held[self.at..].first_chunk::<ROW_BYTES>()?;
         self.at += ROW_BYTES;
-        Some(Row::parse(row))
+        Some(TraceRow::parse(row))
     }
 
     #[cold]

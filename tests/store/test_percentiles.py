@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from seekwise.judge.percentiles import merged, percentile_is_supported, percentile_ns
+from seekwise.store.percentiles import is_supported, merged, percentile_ns
 
 
 @pytest.mark.parametrize("percent", [0.1, 1, 50, 90, 95, 99, 99.9, 100])
@@ -24,10 +24,15 @@ def test_percentile_of_merged_jobs_is_not_the_mean_of_percentiles() -> None:
 
 
 def test_p99_needs_two_thousand_operations() -> None:
-    assert not percentile_is_supported(1999, 99)
-    assert percentile_is_supported(2000, 99)
-    assert percentile_is_supported(20_000, 99.9)
-    assert not percentile_is_supported(19_999, 99.9)
+    assert not is_supported(1999, 99)
+    assert is_supported(2000, 99)
+    assert is_supported(20_000, 99.9)
+    assert not is_supported(19_999, 99.9)
+
+
+def test_a_low_percentile_needs_as_many_operations_below_it() -> None:
+    assert not is_supported(1999, 1)
+    assert is_supported(2000, 1)
 
 
 def test_no_operations_have_no_percentile() -> None:

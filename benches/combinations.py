@@ -1,8 +1,8 @@
-"""Ten thousand different cells of 10,000 I/Os on two workers, and what a million would take at that pace.
+"""Ten thousand different combinations of 10,000 I/Os on two workers, and what a million would take at that pace.
 
-    python benches/cells.py [--cells 10000] [--workers 2] [--folder /dev/shm]
+    python benches/combinations.py [--cells 10000] [--workers 2] [--folder /dev/shm]
 
-Cells are request sizes × schedulers × queue depths, each once. Prints one line of JSON.
+Combinations are request sizes × schedulers × queue depths, each once. Prints one line of JSON.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(dir=words.folder, prefix="seekwise-cells-") as name:
         folder = Path(name)
         study, db = folder / "cells.toml", folder / "cells.db"
-        study.write_text(simulated.study("cells", workload=workload, blocks=1, settings=SETTINGS))
+        study.write_text(simulated.study("cells", workload=workload, repetitions=1, settings=SETTINGS))
         wall_s, driver_s, workers_s = simulated.ended(simulated.start(study, db, folder, words.workers))
         size = sum(path.stat().st_size for path in folder.glob("cells.db*"))
         with sqlite3.connect(db) as connection:

@@ -1,7 +1,7 @@
-"""From a system's set-up to cells of the compiled simulator, and back to numbers.
+"""From a system's set-up to trials of the compiled simulator, and back to numbers.
 
 Direct requests on one drive behind the multi-queue layer are jobs on regions; everything else - several drives under a volume, files of a file
-system, page cache, either kind of queue - are jobs on files. Questions about phases of one cell share its run.
+system, page cache, either kind of queue - are jobs on files. Questions about phases of one trial share its run.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def version(kernel: str) -> tuple[int, ...]:
 
 
 def spec(setup: Setup, operation: str, scheduler: str, threads: int, seed: int) -> str:
-    """The cell as text, also its key. Raises NotModelled."""
+    """The trial as text, also its key. Raises NotModelled."""
     if not drive_model(setup.drive):
         raise NotModelled(f"there is no model of the drive {setup.drive}")
     single_queue = version(setup.kernel) < SINGLE_QUEUE_UNTIL
@@ -56,12 +56,12 @@ def spec(setup: Setup, operation: str, scheduler: str, threads: int, seed: int) 
         raise NotModelled("gnome-disks reads and writes in order, one request at a time, on a kernel up to 4.20 here")
     alone = setup.level is None and setup.controller is None and setup.filesystem is None
     if setup.direct and not single_queue and alone:
-        return json.dumps({"cell": _direct_cell(setup, operation, scheduler, threads, seed)}, sort_keys=True)
+        return json.dumps({"cell": _direct_trial(setup, operation, scheduler, threads, seed)}, sort_keys=True)
     asked = _on_files(setup, operation, scheduler, threads, seed)
     return json.dumps(shortened(asked, setup, _span_bytes(setup, threads)), sort_keys=True)
 
 
-def _direct_cell(setup: Setup, operation: str, scheduler: str, threads: int, seed: int) -> dict:
+def _direct_trial(setup: Setup, operation: str, scheduler: str, threads: int, seed: int) -> dict:
     random = operation.startswith("rand")
     ios = (setup.random_ios or 1000) if random else max(1, setup.file_bytes // setup.block_bytes)
     job = {
@@ -74,24 +74,24 @@ def _direct_cell(setup: Setup, operation: str, scheduler: str, threads: int, see
         "region_bytes": threads * setup.file_bytes,
         "ios": ios,
     }
+    return {**_machine(setup, scheduler, seed), "phases": [{"operation": operation, "jobs": [job]}]}
+
+
+def _machine(setup: Setup, scheduler: str, seed: int) -> dict[str, object]:
     return {
         "seed": seed,
         "device": _device(setup),
         "queue": {**setup.queue, "scheduler": scheduler, "kernel": setup.kernel, "hz": setup.hz},
         "host": _host(setup),
-        "phases": [{"operation": operation, "jobs": [job]}],
     }
 
 
 def _on_files(setup: Setup, operation: str, scheduler: str, threads: int, seed: int) -> dict:
-    """The cell, and which of its phases is asked for."""
+    """The trial, and which of its phases is asked for."""
     order = _order(setup, operation)
     on_files = not setup.direct or setup.filesystem is not None
-    cell: dict[str, object] = {
-        "seed": seed,
-        "device": _device(setup),
-        "queue": {**setup.queue, "scheduler": scheduler, "kernel": setup.kernel, "hz": setup.hz},
-        "host": _host(setup),
+    trial: dict[str, object] = {
+        **_machine(setup, scheduler, seed),
         "files": {
             "filesystem": _filesystem(setup) if on_files else "raw",
             "start_bytes": _start_bytes(setup),
@@ -101,11 +101,11 @@ def _on_files(setup: Setup, operation: str, scheduler: str, threads: int, seed: 
         "phases": [_phase(setup, each, threads, on_files) for each in order],
     }
     if on_files:
-        cell["cache"] = {
+        trial["cache"] = {
             "limit_bytes": setup.memory_bytes or MEMORY_BYTES,
             "read_ahead_kib": setup.read_ahead_kib,
         }
-    return {"cell": cell, "report": order.index(operation)}
+    return {"cell": trial, "report": order.index(operation)}
 
 
 def _order(setup: Setup, operation: str) -> tuple[str, ...]:
@@ -260,11 +260,11 @@ def _memory_of_card(setup: Setup) -> int:
 
 
 Tell = Callable[[int, int], None]
-"""Told after each run: how many cells are done, and of how many."""
+"""Told after each run: how many trials are done, and of how many."""
 
 
 def run(texts: list[str], workers: int, tell: Tell | None = None) -> list[dict[str, float] | str]:
-    """Metrics of each cell, or why there are none."""
+    """Metrics of each trial, or why there are none."""
     return [
         str(result["error"]) if "error" in result else _metrics(json.loads(text), result)
         for text, result in zip(texts, raw(texts, workers, tell), strict=True)
@@ -272,18 +272,18 @@ def run(texts: list[str], workers: int, tell: Tell | None = None) -> list[dict[s
 
 
 def raw(texts: list[str], workers: int, tell: Tell | None = None) -> list[dict]:
-    """What the compiled simulator says of each cell: its result, or `{"error": sentence}`. Runs go side by side, one for all its phases."""
+    """What the compiled simulator says of each trial: its result, or `{"error": sentence}`. Runs go side by side, one for all its phases."""
     documents = [json.loads(text) for text in texts]
     keys = [json.dumps(document["cell"], sort_keys=True) for document in documents]
-    cells = {key: document["cell"] for key, document in zip(keys, documents, strict=True)}
+    trials = {key: document["cell"] for key, document in zip(keys, documents, strict=True)}
     # Many threads take longest: they go first, so that no processor is left waiting for the last run.
-    order = sorted(cells, key=lambda key: (-cells[key]["phases"][0]["jobs"][0]["threads"], key))
+    order = sorted(trials, key=lambda key: (-trials[key]["phases"][0]["jobs"][0]["threads"], key))
 
     def told(done: int, of: int) -> None:
         if tell is not None:
             tell(done * len(texts) // of, len(texts))
 
-    results = json.loads(_core.simulate_cells(json.dumps([cells[key] for key in order]), workers, told))
+    results = json.loads(_core.simulate_cells(json.dumps([trials[key] for key in order]), workers, told))
     runs = dict(zip(order, results, strict=True))
     return [_asked(document, runs[key]) for key, document in zip(keys, documents, strict=True)]
 
@@ -300,7 +300,7 @@ def _asked(document: dict, result: dict) -> dict:
 
 def _metrics(document: dict, result: dict) -> dict[str, float]:
     if "report" not in document:
-        return _of_cell(result)
+        return _of_trial(result)
     threads = document["cell"]["phases"][0]["jobs"][0]["threads"]
     return {**_of_storage(result), **cpu_metrics(result, threads)}
 
@@ -339,7 +339,7 @@ def cpu_metrics(result: dict, threads: int, *, ticks: bool = False) -> dict[str,
     }
 
 
-def _of_cell(result: dict) -> dict[str, float]:
+def _of_trial(result: dict) -> dict[str, float]:
     (phase,) = result["phases"]
     return {
         "rate": phase["bytes"] / PRINTED_MB / (phase["elapsed_ns"] / 1e9),

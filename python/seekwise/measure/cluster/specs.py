@@ -1,4 +1,4 @@
-"""Cells of the simulator, run here or on a cluster: specs in, results out, for commands that keep no records of single trials."""
+"""Trials of the simulator, run here or on a cluster: specs in, results out, for commands that keep no records of single trials."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from seekwise.simulate.protocol import Say
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Cell = dict[str, Any]
+Document = dict[str, Any]
 CHUNKS_OF_A_WORKER = 4
 RETRIES = 5
 
 
-def here(specs: Sequence[Cell]) -> list[Cell]:
+def here(specs: Sequence[Document]) -> list[Document]:
     """On the processors of this machine, in this process."""
-    found: list[Cell] = json.loads(_core.simulate_cells(json.dumps(list(specs)), os.cpu_count() or 1))
+    found: list[Document] = json.loads(_core.simulate_cells(json.dumps(list(specs)), os.cpu_count() or 1))
     return found
 
 
 @contextmanager
 def simulating(
     place: places.Where | None, models: Sequence[tuple[str, str]], say: Say
-) -> Iterator[Callable[[Sequence[Cell]], list[Cell]]]:
-    """What simulates cells: this process, or the workers of a cluster whose models are ours."""
+) -> Iterator[Callable[[Sequence[Document]], list[Document]]]:
+    """What simulates trials: this process, or the workers of a cluster whose models are ours."""
     if place is None:
         yield here
         return
@@ -47,11 +47,11 @@ def simulating(
             say(f"{len(connection.threads())} workers" + (f"; dashboard: {at}" if (at := connection.dashboard) else ""))
             names = itertools.count()
 
-            def spread(specs: Sequence[Cell]) -> list[Cell]:
+            def spread(specs: Sequence[Document]) -> list[Document]:
                 size = max(1, -(-len(specs) // (CHUNKS_OF_A_WORKER * max(sum(connection.threads().values()), 1))))
                 futures = [
                     connection.client.submit(
-                        work.cells, json.dumps(specs[at : at + size]), wanted, pure=False, retries=RETRIES,
+                        work.results, json.dumps(specs[at : at + size]), wanted, pure=False, retries=RETRIES,
                         key=f"seekwise-cells-{os.getpid()}-{next(names)}",
                     )
                     for at in range(0, len(specs), size)

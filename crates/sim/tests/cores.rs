@@ -1,10 +1,11 @@
 //! Whole machines: what several cores come to under each scheduler.
 
-use super::*;
-use crate::spec::QueueSpec;
 use seekwise_device::Model;
 use seekwise_host::job::stream::ALWAYS;
 use seekwise_host::job::Pattern;
+use seekwise_sim::cores::lock::SpinLock;
+use seekwise_sim::cores::{run, Group, HostCosts, Plan};
+use seekwise_sim::spec::QueueSpec;
 use seekwise_units::{Lba, Nanos, Sectors};
 
 fn plan(scheduler: &str, cores: u32, processes: u32, depth: u32) -> Plan {
@@ -126,4 +127,17 @@ fn what_cannot_be_is_refused_in_a_sentence() {
     let refused = |plan: Plan| run(&plan).unwrap_err();
     assert!(refused(plan("deadline", 2, 2, 1)).contains("single queue"));
     assert!(refused(plan("abacus", 2, 2, 1)).contains("abacus"));
+}
+
+#[test]
+fn waiters_spin_in_turn_and_a_change_of_cores_costs() {
+    let mut lock = SpinLock::new(Nanos(600));
+    let mut take = |core, now| lock.take(core, Nanos(now), Nanos(100)).until.0;
+    assert_eq!(take(0, 1_000), 1_100);
+    assert_eq!(take(0, 1_100), 1_200);
+    assert_eq!(take(1, 1_150), 1_900);
+    assert_eq!(take(2, 1_160), 2_600);
+    assert_eq!(lock.spun, Nanos(50 + 740));
+    assert_eq!(lock.held, Nanos(100 + 100 + 700 + 700));
+    assert!(lock.is_held(Nanos(2_599)) && !lock.is_held(Nanos(2_600)));
 }

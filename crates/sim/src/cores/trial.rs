@@ -1,13 +1,13 @@
-//! A cell whose host has several cores: its jobs as groups of processes of [`super::Machine`].
+//! A trial whose host has several cores: its jobs as groups of processes of [`super::Machine`].
 
 use super::spec::{run, Group, Outcome, Plan};
 use crate::engine::{PhaseOutcome, Running};
 use crate::result::probe::TraceEvent;
 use crate::result::{CoreTimes, JobStats, ThreadEnd};
 use crate::spec::check::check;
-use crate::spec::{CellSpec, JobSpec, PatternSpec, PhaseSpec};
+use crate::spec::{JobSpec, PatternSpec, PhaseSpec, TrialSpec};
 use crate::storage::Totals;
-use seekwise_device::Model;
+use seekwise_device::{Attachment, Model};
 use seekwise_host::job::stream::ALWAYS;
 use seekwise_host::job::Pattern;
 use seekwise_units::{Lba, Nanos, Sectors, SECTOR_BYTES};
@@ -16,14 +16,14 @@ use seekwise_units::{Lba, Nanos, Sectors, SECTOR_BYTES};
 const RAMP: Nanos = Nanos::from_millis(40);
 const CORES_MAX: f64 = 1024.0;
 
-pub(crate) struct CoresCell {
+pub(crate) struct CoresTrial {
     plan: Plan,
     phases: Vec<PhaseSpec>,
     ended: Nanos,
 }
 
-/// The machine of a cell with `host.cores`.
-pub(crate) fn machine(spec: &CellSpec) -> Result<CoresCell, String> {
+/// The machine of a trial with `host.cores`.
+pub(crate) fn machine(spec: &TrialSpec) -> Result<CoresTrial, String> {
     let cores = spec.host.cores.unwrap_or(1);
     check("host cores", f64::from(cores), "cores", 1.0, CORES_MAX)?;
     let device = &spec.device;
@@ -41,6 +41,12 @@ pub(crate) fn machine(spec: &CellSpec) -> Result<CoresCell, String> {
     for (key, value) in &device.parameters {
         model.set(key, *value).map_err(|error| error.to_string())?;
     }
+    if !matches!(model.attachment, Attachment::Nvme | Attachment::None) {
+        return Err(format!(
+            "several cores are simulated over NVMe drives, which have a queue for each; {} has one for all, so leave out \"cores\"",
+            model.id
+        ));
+    }
     let plan = Plan {
         model,
         queue: spec.queue.clone(),
@@ -56,7 +62,7 @@ pub(crate) fn machine(spec: &CellSpec) -> Result<CoresCell, String> {
     };
     let drives = f64::from(plan.drives);
     check("device drives_beside", drives, "drives", 1.0, 64.0)?;
-    Ok(CoresCell {
+    Ok(CoresTrial {
         plan,
         phases: spec.phases.clone(),
         ended: Nanos::ZERO,
@@ -129,7 +135,7 @@ fn stats(outcome: &Outcome, group: usize) -> JobStats {
     }
 }
 
-impl Running for CoresCell {
+impl Running for CoresTrial {
     fn run_phase(&mut self, index: usize) -> Result<(Nanos, PhaseOutcome), String> {
         let phase = &self.phases[index];
         refuse(phase)?;

@@ -1,20 +1,20 @@
-//! Whole cells: hand-computed times, invariants, repeatability, refusals.
+//! Whole trials: hand-computed times, invariants, repeatability, refusals.
 
-use seekwise_sim::spec::CellSpec;
+use seekwise_sim::spec::TrialSpec;
 use serde_json::{json, Value};
 
 fn run(spec: Value) -> Value {
-    let spec: CellSpec = serde_json::from_value(spec).unwrap();
-    seekwise_sim::cell::run(&spec).unwrap()
+    let spec: TrialSpec = serde_json::from_value(spec).unwrap();
+    seekwise_sim::trial::run(&spec).unwrap()
 }
 
 fn refused(spec: Value) -> String {
-    let spec: CellSpec = serde_json::from_value(spec).unwrap();
-    seekwise_sim::cell::run(&spec).unwrap_err()
+    let spec: TrialSpec = serde_json::from_value(spec).unwrap();
+    seekwise_sim::trial::run(&spec).unwrap_err()
 }
 
 /// A drive that takes 5 ms, a host that costs nothing, one job.
-fn cell(scheduler: &str, job: Value) -> Value {
+fn trial(scheduler: &str, job: Value) -> Value {
     json!({
         "seed": 1,
         "device": {"model": "fixed"},
@@ -30,7 +30,7 @@ fn random_reads(threads: u32, ios: u64) -> Value {
 
 #[test]
 fn one_thread_on_a_drive_of_5_ms_does_200_a_second() {
-    let result = run(cell("noop", random_reads(1, 200)));
+    let result = run(trial("noop", random_reads(1, 200)));
     let phase = &result["phases"][0];
     assert_eq!(phase["elapsed_ns"], 1_000_000_000u64);
     assert_eq!(phase["device_busy_ns"], 1_000_000_000u64);
@@ -41,7 +41,7 @@ fn one_thread_on_a_drive_of_5_ms_does_200_a_second() {
 
 #[test]
 fn four_threads_share_a_drive_of_one_command() {
-    let result = run(cell("noop", random_reads(4, 50)));
+    let result = run(trial("noop", random_reads(4, 50)));
     let phase = &result["phases"][0];
     assert_eq!(phase["elapsed_ns"], 1_000_000_000u64);
     assert_eq!(phase["latency_max_ns"], 20_000_000);
@@ -51,14 +51,14 @@ fn four_threads_share_a_drive_of_one_command() {
 fn think_time_adds_to_every_cycle() {
     let mut job = random_reads(1, 100);
     job["think_ns"] = json!(5_000_000);
-    let result = run(cell("deadline", job));
+    let result = run(trial("deadline", job));
     // 100 cycles of 5 + 5 ms; nothing is thought after the last.
     assert_eq!(result["phases"][0]["elapsed_ns"], 995_000_000u64);
 }
 
 #[test]
 fn host_cost_delays_the_next_request() {
-    let mut spec = cell("noop", random_reads(1, 10));
+    let mut spec = trial("noop", random_reads(1, 10));
     spec["host"] = json!({"user_ns": 1000, "submit_ns": 2000, "interrupt_ns": 3000, "wake_ns": 4000, "scheduler_ns": 0});
     let result = run(spec);
     assert_eq!(result["phases"][0]["elapsed_ns"], 10 * 5_010_000);
@@ -69,7 +69,7 @@ fn host_cost_delays_the_next_request() {
 fn open_loop_keeps_its_rate_and_counts_the_wait_from_the_timetable() {
     let mut job = random_reads(1, 10);
     job["rate_iops"] = json!(400.0);
-    let result = run(cell("noop", job));
+    let result = run(trial("noop", job));
     // A request every 2.5 ms on a drive of 5 ms: the k-th waits k * 2.5 ms more.
     assert_eq!(result["phases"][0]["elapsed_ns"], 50_000_000);
     assert_eq!(
@@ -80,7 +80,7 @@ fn open_loop_keeps_its_rate_and_counts_the_wait_from_the_timetable() {
 
 #[test]
 fn large_operations_are_split_at_max_sectors() {
-    let mut spec = cell(
+    let mut spec = trial(
         "noop",
         json!({"pattern": "sequential", "block_bytes": 1 << 20, "ios": 4}),
     );
@@ -94,7 +94,7 @@ fn large_operations_are_split_at_max_sectors() {
 #[test]
 fn the_same_spec_gives_the_same_bytes_and_another_seed_does_not() {
     let spec = |seed: u64| {
-        let mut s = cell("deadline", random_reads(8, 500));
+        let mut s = trial("deadline", random_reads(8, 500));
         s["device"] = json!({"model": "linear"});
         s["seed"] = json!(seed);
         s["trace_events_max"] = json!(1000);
@@ -108,7 +108,7 @@ fn the_same_spec_gives_the_same_bytes_and_another_seed_does_not() {
 #[test]
 fn absurd_parameters_are_refused_by_name_and_unit() {
     let with = |path: &[&str], value: Value| {
-        let mut spec = cell("deadline", random_reads(1, 1));
+        let mut spec = trial("deadline", random_reads(1, 1));
         let mut at = &mut spec;
         for key in &path[..path.len() - 1] {
             at = match key.parse::<usize>() {

@@ -13,7 +13,8 @@ from fractions import Fraction
 from functools import cache
 
 TAIL_OPERATIONS_MIN = 20
-"""A percentile needs this many operations beyond it: N (1 − p) ≥ 20."""
+"""A percentile needs this many operations beyond it: N (1 − p) ≥ 20. With fewer, the figure is one request's luck."""
+LISTED = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99)
 
 
 def merged(histograms: Iterable[Mapping[int, int]]) -> dict[int, int]:
@@ -25,15 +26,15 @@ def merged(histograms: Iterable[Mapping[int, int]]) -> dict[int, int]:
     return dict(sorted(total.items()))
 
 
-def percentile_is_supported(operations: int, percent: float) -> bool:
-    """Whether so many operations say anything about this percentile."""
+def is_supported(operations: int, percent: float) -> bool:
+    """Whether so many operations say anything about this percentile: enough of them lie beyond it, on either side."""
     return operations >= _operations_min(percent)
 
 
 @cache
 def _operations_min(percent: float) -> float:
     # Exact: 2000 × (1 − 0.99) is 20, which floating point does not know.
-    beyond = 100 - _exactly(percent)
+    beyond = min(_exactly(percent), 100 - _exactly(percent))
     return math.ceil(100 * TAIL_OPERATIONS_MIN / beyond) if beyond > 0 else math.inf
 
 
@@ -55,3 +56,14 @@ def percentile_ns(histogram: Mapping[int, int], percent: float) -> int | None:
         if seen >= rank:
             return bound_ns
     return None
+
+
+def percentiles(histogram: Mapping[int, int], wanted: Iterable[float] = LISTED) -> dict[str, int]:
+    """{percent: upper bound of its bin} of those that are supported, and of the median in any case."""
+    operations = sum(histogram.values())
+    return {
+        f"{percent:g}": found
+        for percent in wanted
+        if (percent == 50.0 or is_supported(operations, percent))
+        and (found := percentile_ns(histogram, percent)) is not None
+    }

@@ -1,7 +1,7 @@
 //! Hand-made programs on a drive that takes 1 ms for anything, whose times are known by thought. Pages cost the processor some µs besides.
 
-use crate::cell;
-use crate::spec::CellSpec;
+use seekwise_sim::spec::TrialSpec;
+use seekwise_sim::trial;
 use serde_json::{json, Value};
 
 const MS: u64 = 1_000_000;
@@ -50,8 +50,8 @@ fn play_under(
             "jobs": ["job"], "recordings": recordings, "programs": programs, "journal": [0, 1024], "patience_ns": patience,
         }}],
     });
-    let spec: CellSpec = serde_json::from_value(spec).unwrap();
-    Ok(cell::run(&spec)?["phases"][0].clone())
+    let spec: TrialSpec = serde_json::from_value(spec).unwrap();
+    Ok(trial::run(&spec)?["phases"][0].clone())
 }
 
 /// Lengths of the units in tenths of a ms; None of one that was not done.

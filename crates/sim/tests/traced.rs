@@ -1,16 +1,16 @@
 //! Hand-made loads on a drive that takes 1 ms for anything, a request at a time or several, whose times are known by thought.
 
-use super::rows::{NO_PROGRAM, OPEN};
-use crate::cell;
-use crate::spec::traced::ROW_BYTES;
-use crate::spec::CellSpec;
+use seekwise_sim::spec::traced::ROW_BYTES;
+use seekwise_sim::spec::TrialSpec;
+use seekwise_sim::task::traced::rows::{NO_PROGRAM, OPEN};
+use seekwise_sim::trial;
 use serde_json::{json, Value};
 use std::io::Write;
 
 const MS: u64 = 1_000_000;
 
 #[derive(Clone, Copy)]
-struct Row {
+struct TraceRow {
     sector: u64,
     at: u64,
     gap: u64,
@@ -20,7 +20,7 @@ struct Row {
     flags: u8,
 }
 
-const READ: Row = Row {
+const READ: TraceRow = TraceRow {
     sector: 0,
     at: 0,
     gap: 0,
@@ -30,7 +30,7 @@ const READ: Row = Row {
     flags: 0,
 };
 
-fn bytes(row: &Row) -> Vec<u8> {
+fn bytes(row: &TraceRow) -> Vec<u8> {
     let mut out = Vec::new();
     for wide in [row.sector, row.at, row.gap] {
         out.extend(wide.to_le_bytes());
@@ -45,7 +45,7 @@ fn bytes(row: &Row) -> Vec<u8> {
 }
 
 /// Plays programs over `null` drives of 1 ms, without any cost of the host.
-fn play(programs: &[Vec<Row>], array: Value, flushes: bool, open: bool) -> Value {
+fn play(programs: &[Vec<TraceRow>], array: Value, flushes: bool, open: bool) -> Value {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     let mut specs = vec![];
     let mut first = 0;
@@ -66,8 +66,8 @@ fn play(programs: &[Vec<Row>], array: Value, flushes: bool, open: bool) -> Value
             "path": file.path(), "groups": groups, "programs": specs, "open": open, "flushes": flushes,
         }}],
     });
-    let spec: CellSpec = serde_json::from_value(spec).unwrap();
-    cell::run(&spec).unwrap()["phases"][0].clone()
+    let spec: TrialSpec = serde_json::from_value(spec).unwrap();
+    trial::run(&spec).unwrap()["phases"][0].clone()
 }
 
 fn ended(phase: &Value, group: usize) -> u64 {
@@ -76,7 +76,7 @@ fn ended(phase: &Value, group: usize) -> u64 {
 
 #[test]
 fn a_reply_comes_its_think_time_after_the_request_it_waited_for() {
-    let row = |at| Row {
+    let row = |at| TraceRow {
         at,
         gap: 2 * MS,
         own: 0,
@@ -95,8 +95,8 @@ fn a_reply_comes_its_think_time_after_the_request_it_waited_for() {
 
 #[test]
 fn open_arrivals_and_open_replay_come_at_their_times() {
-    let closed = |at| Row { at, own: 0, ..READ };
-    let open = |at| Row {
+    let closed = |at| TraceRow { at, own: 0, ..READ };
+    let open = |at| TraceRow {
         flags: OPEN,
         ..closed(at)
     };
@@ -118,7 +118,7 @@ fn open_arrivals_and_open_replay_come_at_their_times() {
 
 #[test]
 fn a_program_with_two_slots_keeps_two_requests_under_way() {
-    let row = |_| Row { own: 1, ..READ };
+    let row = |_| TraceRow { own: 1, ..READ };
     let phase = play(&[(0..8).map(row).collect()], Value::Null, false, false);
     assert_eq!(ended(&phase, 0), 4 * MS);
 }
@@ -126,9 +126,9 @@ fn a_program_with_two_slots_keeps_two_requests_under_way() {
 #[test]
 fn a_program_waits_for_so_many_requests_of_another() {
     let database = vec![
-        Row { own: 0, ..READ },
+        TraceRow { own: 0, ..READ },
         // The commit of the other is done.
-        Row {
+        TraceRow {
             own: 0,
             gap: MS,
             other: (1, 1),
@@ -136,7 +136,7 @@ fn a_program_waits_for_so_many_requests_of_another() {
             ..READ
         },
     ];
-    let journal = vec![Row {
+    let journal = vec![TraceRow {
         kind: 1,
         other: (0, 1),
         gap: MS / 2,
@@ -150,9 +150,9 @@ fn a_program_waits_for_so_many_requests_of_another() {
 
 #[test]
 fn every_request_is_done_once_over_every_array() {
-    let rows = |program: u64| -> Vec<Row> {
+    let rows = |program: u64| -> Vec<TraceRow> {
         (0..200)
-            .map(|number| Row {
+            .map(|number| TraceRow {
                 sector: (number * 7919 + program * 104_729) % 100_000 * 8,
                 kind: (number % 3 == 0) as u8,
                 flags: if number % 20 == 0 { 8 | 4 | 1 } else { 1 },
@@ -184,7 +184,7 @@ fn every_request_is_done_once_over_every_array() {
 
 #[test]
 fn flushes_wait_for_the_drive_and_share_one_that_has_not_begun() {
-    let flush = Row { kind: 2, ..READ };
+    let flush = TraceRow { kind: 2, ..READ };
     let phase = play(
         &[vec![flush], vec![flush], vec![flush]],
         Value::Null,
@@ -207,7 +207,7 @@ fn what_the_file_does_not_hold_is_refused() {
             "seed": 1, "device": {"model": "null"}, "queue": {"scheduler": "none", "kernel": "6.1"},
             "phases": [{"operation": "mixed", "traced": {"path": file.path(), "groups": groups, "programs": programs}}],
         });
-        cell::run(&serde_json::from_value::<CellSpec>(spec).unwrap()).unwrap_err()
+        trial::run(&serde_json::from_value::<TrialSpec>(spec).unwrap()).unwrap_err()
     };
     let one = |first: u64, rows: u64| json!([{"group": 0, "first": first, "rows": rows}]);
     assert!(refuse(one(0, 2), json!(["all"])).contains("outside its file"));

@@ -1,19 +1,19 @@
-//! One cell from its spec to its result.
+//! One trial from its spec to its result.
 
 use crate::assemble::{self, Built};
 use crate::engine::PhaseOutcome;
 use crate::parallel;
 use crate::result::probe::{Moment, TraceEvent};
-use crate::result::{JobStats, Unit};
-use crate::spec::{CellSpec, PhaseSpec};
+use crate::result::{JobStats, UnitOfWork};
+use crate::spec::{PhaseSpec, TrialSpec};
 use crate::MODEL_VERSION;
 use seekwise_host::cpu::CpuCost;
 use seekwise_sched::Direction;
 use seekwise_units::{Nanos, Sectors};
 use serde_json::{json, Value};
 
-/// Runs a cell. The error is one sentence that names the parameter and its unit.
-pub fn run(spec: &CellSpec) -> Result<Value, String> {
+/// Runs a trial. The error is one sentence that names the parameter and its unit.
+pub fn run(spec: &TrialSpec) -> Result<Value, String> {
     let mut built = assemble::build(spec)?;
     let mut phases = Vec::new();
     for index in 0..spec.phases.len() {
@@ -43,18 +43,18 @@ pub fn run(spec: &CellSpec) -> Result<Value, String> {
     Ok(result)
 }
 
-/// Runs all cells on `threads` workers. `progress(done, of)` is called from the calling thread; false stops taking further cells.
-/// A cell that cannot run becomes `{"error": …}`; one that was not taken any more, `{"error": "stopped"}`.
+/// Runs all trials on `threads` workers. `progress(done, of)` is called from the calling thread; false stops taking further trials.
+/// A trial that cannot run becomes `{"error": …}`; one that was not taken any more, `{"error": "stopped"}`.
 pub fn run_all(
-    specs: &[CellSpec],
+    specs: &[TrialSpec],
     threads: usize,
     mut progress: impl FnMut(usize, usize) -> bool,
 ) -> Vec<Value> {
-    let cell = |spec: &CellSpec| {
+    let trial = |spec: &TrialSpec| {
         run(spec).unwrap_or_else(|error| json!({"name": spec.name, "error": error}))
     };
     let mut done = 0;
-    let results = parallel::each(specs, threads, cell, |_| {
+    let results = parallel::each(specs, threads, trial, |_| {
         done += 1;
         progress(done, specs.len())
     });
@@ -64,8 +64,8 @@ pub fn run_all(
         .collect()
 }
 
-/// What a cell would be, without running it. The error is the one that [`run`] would give before its first phase.
-pub fn describe(spec: &CellSpec) -> Result<Value, String> {
+/// What a trial would be, without running it. The error is the one that [`run`] would give before its first phase.
+pub fn describe(spec: &TrialSpec) -> Result<Value, String> {
     let built = assemble::build(spec)?;
     let offered: Vec<&str> = seekwise_sched::ENTRIES
         .iter()
@@ -87,7 +87,7 @@ pub fn describe(spec: &CellSpec) -> Result<Value, String> {
 }
 
 fn phase_json(
-    spec: &CellSpec,
+    spec: &TrialSpec,
     built: &Built,
     index: usize,
     started: Nanos,
@@ -230,7 +230,7 @@ fn array_json(value: &mut Value, outcome: &PhaseOutcome) {
 
 /// A row a unit: process, end, length, bytes (null where it was not done in time).
 fn units_json(stats: &JobStats) -> Value {
-    let row = |unit: &Unit| json!([unit.process, unit.ended.0, unit.length.0, unit.bytes]);
+    let row = |unit: &UnitOfWork| json!([unit.process, unit.ended.0, unit.length.0, unit.bytes]);
     stats.units.iter().map(row).collect()
 }
 
@@ -279,6 +279,7 @@ fn trace_json(events: &[TraceEvent], dropped: u64) -> Value {
     })
 }
 
+/// Read, sync write or async write in the letters of a trace: R, WS, W.
 pub fn operation_name(event: &TraceEvent) -> &'static str {
     match (event.direction, event.sync) {
         (Direction::Read, _) => "R",
