@@ -74,13 +74,26 @@ def _loop(path: Path, size: int, *options: str) -> str:
     return ran("losetup", "-f", "--show", *options, str(path))
 
 
+UNMOUNTED_S = 120.0
+"""A database server of a test that runs beside this one has a mount namespace of its own, and a copy of what is mounted here keeps it busy."""
+
+
 def _at_last(*words: str) -> None:
     """Again until it works: a killed load may hold the device for a moment."""
-    for _ in range(50):
-        if subprocess.run(words, check=False, capture_output=True, timeout=60).returncode == 0:
-            return
+    end = time.monotonic() + UNMOUNTED_S
+    while (done := subprocess.run(words, check=False, capture_output=True, text=True, timeout=60)).returncode:
+        if time.monotonic() > end:
+            held = [done.stderr, *_namespaces_with(words[-1])]
+            raise AssertionError(f"{' '.join(words)} fails, and the device stays: {held}")
         time.sleep(0.2)
-    raise AssertionError(f"{' '.join(words)} fails, and the device stays")
+
+
+def _namespaces_with(place: str) -> Iterator[str]:
+    """Processes that have what lies at or below a place mounted."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if place in (process / "mountinfo").read_text():
+                yield f"{process.name}: {(process / 'cmdline').read_text()[:200]}"
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from seekwise.errors import SeekwiseError
 
 CLONE_NEWNS, CLONE_NEWIPC = 0x00020000, 0x08000000
 """Linux v6.12 include/uapi/linux/sched.h."""
-MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
+MS_BIND, MS_REC, MS_SLAVE = 0x1000, 0x4000, 0x80000
 """Linux v6.12 include/uapi/linux/mount.h."""
 START_S = 60.0
 STOP_S = 12.0
@@ -73,7 +73,8 @@ def seen(folder: Path) -> Path:
 
     real = os.path.realpath(folder)
     checked(libc.unshare(CLONE_NEWNS | CLONE_NEWIPC), "unshare")
-    checked(libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None), "mount namespace")
+    # What is unmounted outside goes here, too: a private copy would keep the user's other devices busy as long as the server runs.
+    checked(libc.mount(None, b"/", None, MS_REC | MS_SLAVE, None), "mount namespace")
     checked(libc.mount(real.encode(), place.encode(), None, MS_BIND, None), "bind mount")
     return Path(place)
 
