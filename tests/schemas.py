@@ -13,11 +13,11 @@ OPEN = ("seekwise.devices/1",)
 """Details of devices differ by kind; the schema names those that all have."""
 
 
-def strict(schema: object, where: str = "") -> object:
-    """The schema without room for keys that it does not name; files of `verify` count what else their kind counts."""
+def strict(schema: object) -> object:
+    """The schema without room for keys that it does not name."""
     if isinstance(schema, dict):
-        made = {key: strict(value, key) for key, value in schema.items()}
-        if "properties" in made and where != "ValidatedFile":
+        made = {key: strict(value) for key, value in schema.items()}
+        if "properties" in made:
             made["additionalProperties"] = False
         return made
     return [strict(each) for each in schema] if isinstance(schema, list) else schema

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from seekwise import document
 from seekwise.lab.validate import _core_table, rates
 
 DATA = Path(__file__).parents[1] / "vectors" / "nvme-many-cores"
@@ -26,11 +27,11 @@ def test_one_core_under_each_scheduler_gives_three_points_a_row_and_an_order(tmp
     schedulers = len([row for row in rows if ",none," not in row])
     assert file.total == 3 * schedulers + 2 * (len(rows) - schedulers)
     assert file.passed >= 0.9 * file.total, file.misses
-    assert file.extra["orders"]["total"] >= 1
-    assert file.extra["orders"]["passed"] == file.extra["orders"]["total"]
-    assert set(file.extra["kinds"]) == {"throughput", "throughput relative to none", "p99", "p99 relative to none"}
-    assert report.bar == _core_table.BAR
-    json.dumps(report.document())
+    assert file.orders.total >= 1
+    assert file.orders.passed == file.orders.total
+    assert set(file.kinds) == {"throughput", "throughput relative to none", "p99", "p99 relative to none"}
+    assert report.bar == _core_table.CoreTable.BAR
+    json.dumps(document.printed(report))
 
 
 def test_a_byte_order_mark_and_line_ends_of_other_systems_change_nothing(tmp_path: Path) -> None:
@@ -53,7 +54,7 @@ def test_a_row_that_agrees_with_nothing_is_missed_and_says_by_how_much(tmp_path:
     values[HEADER.split(",").index("iops")] = "99000000"
     report = rates.verify([_table(tmp_path, [",".join(values)])], {})
     assert report.passed < report.total == 2
-    assert not report.is_met
+    assert not report.met
     assert "throughput measured 99000000" in report.files[0].misses[0]
 
 

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from seekwise import _core
+from seekwise.document import printed
 from seekwise.lab.validate import _basis as basis
 from seekwise.lab.validate import claims, drives, verdicts
 from seekwise.lab.validate._basis import Basis, Count
-from seekwise.lab.validate.frame import FileReport, ValidationReport, text
+from seekwise.lab.validate.frame import FileReport, text
 
 ROOT = Path(__file__).parents[2]
 
@@ -139,10 +140,9 @@ def test_a_figure_that_a_parameter_was_solved_from_is_fitted_wherever_it_stands(
 
 def test_the_shares_add_up_and_are_printed_with_the_bar():
     shares = {Basis.FITTED: Count(2, 2), Basis.CHOSEN: Count(1, 2)}
-    report = ValidationReport(
-        "claims", [FileReport("a", 3, 4, ("x: no",), shares=shares)], met=False, bar="80 % of the claims"
-    )
-    document = report.document()
+    file = FileReport(file="a", passed=3, total=4, misses=["x: no"], shares=shares)
+    report = claims.Claims(files=[file], bar="80 % of the claims", met=False, modelled=4)
+    document = printed(report)
     assert sum(each["total"] for each in document["basis"].values()) == report.total
     assert document["basis"]["foretold"] == {"passed": 0, "total": 0}
     assert document["model_version"] == _core.model_version() and document["required"] == "80 % of the claims"

@@ -25,8 +25,8 @@ def test_the_kept_recordings_cover_what_is_required_and_fit():
 
 def test_predictions_meet_what_is_required_and_dependencies_pay_where_storage_changes():
     report = whatif.verify([VECTORS], {})
-    found = report.extra["agreement"]
-    assert report.is_met, whatif.text(report)
+    found = report.agreement
+    assert report.met, whatif.text(report)
     assert found["predictions"] >= 120
     for part in ("other_scheduler", "other_storage"):
         assert found[part]["closed"]["best_right"] >= 0.9 * found[part]["closed"]["best_of"]
@@ -57,5 +57,5 @@ def test_a_table_that_cannot_be_read_is_missed_and_said(tmp_path, text, said):
     (tmp_path / "measured.csv").write_text(text.replace("HEADER", ",".join(whatif.HEADER)))
     shutil.copy(next(iter(VECTORS.glob("*.swt"))), tmp_path / "a@nodrive.single@none.swt")
     report = whatif.verify([tmp_path], {})
-    assert not report.is_met and report.total >= 1
+    assert not report.met and report.total >= 1
     assert said in str(report.files[0].misses)

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from seekwise import document
 from seekwise.errors import Exit, UsageError
 from seekwise.lab.validate import frame
 from seekwise.workload.study.quantity import time_text
@@ -75,10 +76,10 @@ def _command(kind: str) -> click.Command:
             _refuse_what_is_no_file(Path(path))
         report = module.verify([Path(path) for path in paths], {**options, "tell": VerifyProgress()})
         if as_json:
-            click.echo(json.dumps(report.document(), ensure_ascii=False, indent=1))
+            click.echo(json.dumps(document.printed(report), ensure_ascii=False, indent=1))
         else:
             click.echo(getattr(module, "text", frame.text)(report))
-        return Exit.DONE if report.is_met else Exit.NOT_MET
+        return Exit.DONE if report.met else Exit.NOT_MET
 
     parameters: list[click.Parameter] = [
         click.Argument(

@@ -48,10 +48,6 @@ class Score(Counts):
     effects: int = 0
     found: int = 0
 
-    def document(self) -> dict[str, int]:
-        """Every count by its name."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
-
     def count(self, verdict: Verdict, log_ratio_true: float, limit_log: float) -> bool:
         """Adds one comparison; whether the truth contradicts the verdict.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -34,6 +35,9 @@ STUDY_5_2 = NoiseDesign(
 class Check:
     """One promise."""
 
+    HIDDEN: ClassVar = ("bound", "at_most")
+    SHOWN: ClassVar = ("required", "met")
+
     name: str
     measured: float
     bound: float
@@ -51,15 +55,10 @@ class Check:
         sign = "≤" if self.at_most else "≥"
         return f"{self.name}: {self.measured:.4g} (required {sign} {self.bound:.4g}){'; ' + self.detail if self.detail else ''}"
 
-    def document(self) -> dict[str, object]:
-        """With the keys of `verify judgement --json`."""
-        return {
-            "name": self.name,
-            "measured": self.measured,
-            "required": {"at_most" if self.at_most else "at_least": self.bound},
-            "met": self.met,
-            "detail": self.detail,
-        }
+    @property
+    def required(self) -> dict[str, float]:
+        """`at_most` or `at_least`, and the bound."""
+        return {"at_most" if self.at_most else "at_least": self.bound}
 
 
 def verdicts_of(table: ValueGrid, true: Truth, share: float = 1.0) -> list[tuple[Verdict, float]]:

@@ -8,7 +8,7 @@ A module named KIND is found by its file name and offers
     OPTIONS: tuple[click.Parameter, …] = ()        optional: the kind's own options, e.g. `--whole`
     def text(report: Report) -> str                optional: how a person reads it; `frame.text` otherwise
 
-The command prints the report (`--json`: `report.document()`) and ends with status 5 when anything was missed.
+The command prints the report (`--json`: `document.printed(report)`) and ends with status 5 when anything was missed.
 """
 
 from __future__ import annotations

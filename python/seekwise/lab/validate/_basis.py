@@ -32,26 +32,40 @@ class Basis(StrEnum):
     FITTED = "fitted"
     CHOSEN = "chosen"
     FORETOLD = "foretold"
+    UNREAD = "unread"
 
 
 MEANING = {
     Basis.FITTED: "parameters were set from these data",
     Basis.CHOSEN: "mechanisms or parameters were picked with these data in sight",
     Basis.FORETOLD: "no basis.toml says that they were looked at before the figure was printed",
+    Basis.UNREAD: "in files that cannot be read: they count as missed",
 }
 
 
 @dataclass(frozen=True)
 class Count:
+    """How many of how many points agree."""
+
     passed: int = 0
     total: int = 0
 
     def __add__(self, other: Count) -> Count:
         return Count(self.passed + other.passed, self.total + other.total)
 
-    def document(self) -> dict[str, int]:
-        """With the keys of `verify --json`."""
-        return {"passed": self.passed, "total": self.total}
+
+@dataclass(frozen=True)
+class BasisCounts:
+    """The points by what they are worth."""
+
+    fitted: Count
+    """Parameters were set from these data."""
+    chosen: Count
+    """Mechanisms or parameters were picked with these data in sight."""
+    foretold: Count
+    """Never looked at before the figure was printed."""
+    unread: Count
+    """In files that cannot be read: they count as missed."""
 
 
 Shares = Mapping[Basis, Count]
@@ -135,9 +149,9 @@ def added(all_shares: Iterable[Shares]) -> dict[Basis, Count]:
     return total
 
 
-def document(shares: Shares) -> dict[str, dict[str, int]]:
-    """{basis: {passed, total}} for `--json`."""
-    return {str(basis): shares.get(basis, Count()).document() for basis in Basis}
+def counts(shares: Shares) -> BasisCounts:
+    """As a document prints them."""
+    return BasisCounts(**{str(basis): shares.get(basis, Count()) for basis in Basis})
 
 
 def lines(shares: Shares) -> list[str]:
@@ -148,6 +162,8 @@ def lines(shares: Shares) -> list[str]:
     made = []
     for basis in Basis:
         count = shares.get(basis, Count())
+        if basis is Basis.UNREAD and not count.total:
+            continue
         made.append(
             f"  {basis} {count.passed:,} of {count.total:,} ({100 * count.total / total:.0f} % of all): {MEANING[basis]}"
         )

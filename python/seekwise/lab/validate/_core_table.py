@@ -8,16 +8,30 @@ every case with several schedulers, whether their order is right; those within 5
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from seekwise import _core
-from seekwise.lab.validate._basis import marking
+from seekwise.lab.validate._basis import Count, marking
+from seekwise.lab.validate._rate_table import RateTable
 from seekwise.lab.validate.frame import FileReport, unreadable
 
 BEGINS = "source,cores,devices,processes,"
 SHARE_POINTS = 0.90
 SHARE_ORDERS = 0.90
-BAR = "90 % of the points, 90 % of the orders of schedulers"
+
+
+@dataclass(kw_only=True)
+class CoreTable(RateTable):
+    """Schedulers on fast drives with many cores."""
+
+    BAR: ClassVar = "90 % of the points, 90 % of the orders of schedulers"
+
+    orders: Count
+    """Cases in which the schedulers are in the measured order."""
+    kinds: dict[str, Count]
+    """{what is compared: its points}"""
 
 
 def report(path: Path, text: str, seed: int) -> FileReport:
@@ -26,12 +40,15 @@ def report(path: Path, text: str, seed: int) -> FileReport:
         outcome = json.loads(_core.verify_core_rates(text, seed))
     except ValueError as error:
         return unreadable(path, str(error), total=max(len(text.splitlines()) - 1, 1))
-    orders = {"passed": outcome["orders_passed"], "total": outcome["orders_total"]}
+    orders = Count(outcome["orders_passed"], outcome["orders_total"])
     passed, total = outcome["passed"], outcome["total"]
-    extra = {
-        "orders": orders,
-        "kinds": {kind: {"passed": each[0], "total": each[1]} for kind, each in outcome["kinds"].items()},
-        "met": passed >= SHARE_POINTS * total and orders["passed"] >= SHARE_ORDERS * orders["total"],
-    }
-    shares = marking(path).shares((point["name"], point["passed"]) for point in outcome["points"])
-    return FileReport(str(path), passed, total, outcome["misses"], extra, shares)
+    return CoreTable(
+        file=str(path),
+        passed=passed,
+        total=total,
+        misses=outcome["misses"],
+        shares=marking(path).shares((point["name"], point["passed"]) for point in outcome["points"]),
+        met=passed >= SHARE_POINTS * total and orders.passed >= SHARE_ORDERS * orders.total,
+        orders=orders,
+        kinds={kind: Count(*each) for kind, each in outcome["kinds"].items()},
+    )

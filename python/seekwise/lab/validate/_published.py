@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from seekwise import bounds
 from seekwise.files import read_text
@@ -17,8 +17,26 @@ from seekwise.papers.prefetch import prepare
 from seekwise.papers.simulated import SimulatedResults
 from seekwise.simulate.setups.queries import ResultSource
 
+Report = TypeVar("Report", bound="PublicationsReport")
 Outcome = tuple[str, bool, str | None]
 """Name of a fact, whether the source of results has an answer, and why the fact is missed (None: it is not)."""
+
+
+@dataclass(kw_only=True)
+class PublicationFile(FileReport):
+    """A file of what publications say."""
+
+    modelled: int
+    """Facts on which the simulator has an answer."""
+
+
+@dataclass(kw_only=True)
+class PublicationsReport(ValidationReport):
+    """Facts of publications against the simulator."""
+
+    files: Sequence[PublicationFile | FileReport]
+    modelled: int
+    """Facts on which the simulator has an answer."""
 
 
 @dataclass(frozen=True)
@@ -39,17 +57,17 @@ class Publications:
         return (Path(__file__).parent / "data" / f"{self.kind}.toml").resolve()
 
     def verify(
-        self, paths: Sequence[Path], options: Mapping[str, Any], source: ResultSource | None, **more: str
-    ) -> ValidationReport:
-        """Of files, or of folders that are searched for such files. `more`: what the kind's document says besides."""
+        self, report: type[Report], paths: Sequence[Path], options: Mapping[str, Any], source: ResultSource | None
+    ) -> Report:
+        """Of files, or of folders that are searched for such files."""
         source = source or SimulatedResults(options.get("tell"))
         found = files_below(paths or [self.shipped], [f"{self.kind}.toml"])
         prepare(source, lambda asked: [self._file(path, asked) for path in found])
         files = [self._file(path, source) for path in found]
         passed, total = sum(file.passed for file in files), sum(file.total for file in files)
-        extra = {**more, "modelled": sum(file.extra.get("modelled", 0) for file in files)}
+        modelled = sum(file.modelled for file in files if isinstance(file, PublicationFile))
         met = total > 0 and passed >= self.share * total
-        return ValidationReport(self.kind, files, extra, met, f"{100 * self.share:.0f} % of the {self.what}")
+        return report(files=files, bar=f"{100 * self.share:.0f} % of the {self.what}", met=met, modelled=modelled)
 
     def _file(self, path: Path, source: ResultSource) -> FileReport:
         try:
@@ -61,8 +79,14 @@ class Publications:
         rows = list(found)
         misses = [f"{name}: {reason}" for name, _, reason in rows if reason is not None]
         shares = marking(path, self.shipped, self.names()).shares((name, reason is None) for name, _, reason in rows)
-        modelled = {"modelled": sum(answered for _, answered, _ in rows)}
-        return FileReport(str(path), len(rows) - len(misses), len(rows), misses, modelled, shares)
+        return PublicationFile(
+            file=str(path),
+            passed=len(rows) - len(misses),
+            total=len(rows),
+            misses=misses,
+            shares=shares,
+            modelled=sum(answered for _, answered, _ in rows),
+        )
 
     def names(self) -> frozenset[str]:
         """The facts of the data that the program ships with."""

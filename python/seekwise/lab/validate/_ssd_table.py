@@ -10,10 +10,13 @@ import csv
 import io
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import ClassVar
 
 from seekwise.lab.validate._basis import marking
+from seekwise.lab.validate._rate_table import RateTable
 from seekwise.lab.validate.frame import FileReport, unreadable
 from seekwise.simulate.setups.queries import Option, Query, ResultSource
 from seekwise.simulate.setups.setup import setup_of
@@ -25,9 +28,20 @@ ROW_TOLERANCE = 0.20
 # Required of the table as a whole.
 MEDIAN_MAX = 0.10
 ERROR_MAX = 0.35
-BAR = "median error 10 %, largest 35 %"
 SCHEDULER = "deadline"
 TOOLS = {"fio": "fio", "gdisk": "gnome-disks"}
+
+
+@dataclass(kw_only=True)
+class SsdTable(RateTable):
+    """The published table of an SSD RAID 10."""
+
+    BAR: ClassVar = "median error 10 %, largest 35 %"
+
+    modelled: int
+    """Rows on which the simulator has an answer."""
+    median_error: float | None
+    largest_error: float | None
 
 
 def report(path: Path, text: str, source: ResultSource) -> FileReport:
@@ -61,13 +75,17 @@ def report(path: Path, text: str, source: ResultSource) -> FileReport:
             misses.append(f"{name}: printed {printed:g} MB/s, simulated {throughput:.0f} ({excess:+.0%})")
     middle, worst = (median(errors), max(errors)) if errors else (None, None)
     complete = len(errors) == len(rows)
-    extra = {
-        "modelled": len(errors),
-        "median_error": middle,
-        "largest_error": worst,
-        "met": complete and middle is not None and middle <= MEDIAN_MAX and worst is not None and worst <= ERROR_MAX,
-    }
-    return FileReport(str(path), len(rows) - len(misses), len(rows), misses, extra, marking(path).shares(outcomes))
+    return SsdTable(
+        file=str(path),
+        passed=len(rows) - len(misses),
+        total=len(rows),
+        misses=misses,
+        shares=marking(path).shares(outcomes),
+        met=complete and middle is not None and middle <= MEDIAN_MAX and worst is not None and worst <= ERROR_MAX,
+        modelled=len(errors),
+        median_error=middle,
+        largest_error=worst,
+    )
 
 
 def _number(row: Mapping[str, str], column: str) -> float:

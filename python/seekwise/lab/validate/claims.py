@@ -7,11 +7,11 @@ and compared with its `expect`; nothing else in the record has an influence. Wha
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from seekwise.lab.validate._published import Outcome, Publications
-from seekwise.lab.validate.frame import ValidationReport
+from seekwise.lab.validate._published import Outcome, Publications, PublicationsReport
 from seekwise.papers.expect import passes, shown
 from seekwise.papers.expression import evaluate
 from seekwise.papers.functions import Functions
@@ -22,9 +22,16 @@ SUMMARY = "claims of published articles against the simulator"
 REQUIRES_FILES = False
 
 
-def verify(paths: Sequence[Path], options: dict[str, Any], source: ResultSource | None = None) -> ValidationReport:
+@dataclass(kw_only=True)
+class Claims(PublicationsReport):
+    """`verify claims --json`."""
+
+    SCHEMA: ClassVar = "seekwise.validate.claims/1"
+
+
+def verify(paths: Sequence[Path], options: dict[str, Any], source: ResultSource | None = None) -> Claims:
     """Claim files, or folders that are searched for files named *claims*.toml."""
-    return PUBLISHED.verify(paths, options, source)
+    return PUBLISHED.verify(Claims, paths, options, source)
 
 
 def _outcomes(document: Mapping[str, Any], source: ResultSource) -> Iterable[Outcome] | str:

@@ -14,59 +14,73 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 from seekwise import _core
 from seekwise.errors import UsageError
 from seekwise.lab.validate import _basis as basis
-from seekwise.lab.validate._basis import Shares
+from seekwise.lab.validate._basis import Basis, BasisCounts, Count, Shares
 
+SCHEMAS = "seekwise.validate."
 NOT_KINDS = {"frame", "period_tables"}
 MISSES_SHOWN = 20
 
 
-@dataclass(frozen=True)
+@dataclass(kw_only=True)
 class FileReport:
-    """One file: N of M points, and every miss."""
+    """One file: N of M points, and every miss. What a kind counts besides stands in a class of its own."""
+
+    HIDDEN: ClassVar = ("shares",)
+    SHOWN: ClassVar = ("basis",)
 
     file: str
     passed: int
     total: int
-    misses: Sequence[Any] = ()
-    """Strings, or objects where the kind's format says so."""
-    extra: dict[str, Any] = field(default_factory=dict)
+    misses: Sequence[str | dict[str, Any]] = ()
+    broken: bool = False
+    """It could not be checked."""
     shares: Shares = field(default_factory=dict)
     """The points by what they are worth."""
 
-    def document(self) -> dict[str, Any]:
-        """With the keys of `verify --json`, and those of `extra` at the same level."""
-        return {
-            "file": self.file,
-            "passed": self.passed,
-            "total": self.total,
-            "basis": basis.document(self.shares),
-            "misses": list(self.misses),
-            **self.extra,
-        }
+    @property
+    def basis(self) -> BasisCounts:
+        """The points by what they are worth."""
+        return basis.counts(self.shares)
 
 
-@dataclass(frozen=True)
+@dataclass(kw_only=True)
 class ValidationReport:
-    """All files of one call."""
+    """All files of one call, as `verify KIND --json` prints them."""
 
-    kind: str
+    NAMES: ClassVar = {"bar": "required"}
+    SHOWN: ClassVar = ("kind", "model_version", "passed", "total", "basis")
+    SCHEMA: ClassVar[str]
+
     files: Sequence[FileReport]
-    extra: dict[str, Any] = field(default_factory=dict)
-    """Keys that the kind adds at the top of the document."""
-    met: bool | None = None
-    """Whether what is required was met; None: met when every point passed."""
-    bar: str = "every point"
+    bar: str
     """What is required."""
+    met: bool
+    """Whether what is required is reached; if not, the exit status is 5."""
+
+    @property
+    def kind(self) -> str:
+        """The word after `seekwise verify`."""
+        return self.SCHEMA.removeprefix(SCHEMAS).partition("/")[0]
+
+    @property
+    def model_version(self) -> int:
+        """The model that it was made with."""
+        return _core.model_version()
 
     @property
     def shares(self) -> Shares:
-        """Points of all files by what they are worth: fitted, chosen or foretold."""
+        """Points of all files by what they are worth."""
         return basis.added(file.shares for file in self.files)
+
+    @property
+    def basis(self) -> BasisCounts:
+        """The points by what they are worth."""
+        return basis.counts(self.shares)
 
     @property
     def passed(self) -> int:
@@ -78,30 +92,22 @@ class ValidationReport:
         """Points over all files, passed or not."""
         return sum(file.total for file in self.files)
 
-    @property
-    def is_met(self) -> bool:
-        """Decides the exit status (5 if not met); without a bar of its own, every point must pass and there must be one."""
-        return self.met if self.met is not None else self.total > 0 and self.passed == self.total
 
-    def document(self) -> dict[str, Any]:
-        """With the keys of `verify KIND --json`, schema `seekwise.validate.KIND/1`."""
-        return {
-            "schema": f"seekwise.validate.{self.kind}/1",
-            "kind": self.kind,
-            "model_version": _core.model_version(),
-            "passed": self.passed,
-            "total": self.total,
-            "basis": basis.document(self.shares),
-            **self.extra,
-            "required": self.bar,
-            "met": self.is_met,
-            "files": [file.document() for file in self.files],
-        }
+def all_passed(files: Sequence[FileReport]) -> bool:
+    """Every point, and there is one."""
+    return bool(files) and all(file.passed == file.total for file in files)
 
 
 def unreadable(file: str | Path, reason: str, total: int = 1) -> FileReport:
     """A file that could not be checked: all its points are missed."""
-    return FileReport(str(file), 0, max(total, 1), (reason,), shares=basis.marking(Path(file)).whole(0, max(total, 1)))
+    count = max(total, 1)
+    return FileReport(file=str(file), passed=0, total=count, misses=[reason], broken=True, shares=unread(file, count))
+
+
+def unread(file: str | Path, total: int) -> Shares:
+    """What the points of a file that could not be checked are worth."""
+    rule = basis.marking(Path(file)).rule()
+    return {Basis.UNREAD if rule is None else rule.basis: Count(0, total)}
 
 
 def kinds() -> list[str]:
@@ -160,5 +166,5 @@ def text(report: ValidationReport) -> str:
 
 def worth(report: ValidationReport) -> list[str]:
     """What the figure is worth, what is required, and the model that it was made with."""
-    met = "met" if report.is_met else "not met"
-    return [*basis.lines(report.shares), f"required: {report.bar}: {met}; model_version {_core.model_version()}"]
+    met = "met" if report.met else "not met"
+    return [*basis.lines(report.shares), f"required: {report.bar}: {met}; model_version {report.model_version}"]

@@ -20,10 +20,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from seekwise.judge.calibration.score import EQUAL, Score
-from seekwise.judge.calibration.suite import calibrate
+from seekwise.judge.calibration.suite import Check, calibrate
 from seekwise.judge.control import judge_control
 from seekwise.judge.decision.observed import judge_observations, verdicts
 from seekwise.judge.observation import Observation, Verdict
@@ -73,7 +73,26 @@ class ObservationTable:
     """Places with a row that cannot be read."""
 
 
-def verify(paths: Sequence[Path], options: Mapping[str, object]) -> ValidationReport:
+@dataclass(kw_only=True)
+class JudgedFile(FileReport, Score):
+    """A table against its truth."""
+
+    unread: int
+    """Comparisons that cannot be made: a row is missing, or cannot be read."""
+
+
+@dataclass(kw_only=True)
+class Judgement(ValidationReport, Score):
+    """`verify judgement --json`."""
+
+    SCHEMA: ClassVar = "seekwise.validate.judgement/1"
+
+    files: Sequence[JudgedFile | FileReport]
+    checks: list[Check] = field(default_factory=list)
+    """Promises of the built-in calibration, where it was run."""
+
+
+def verify(paths: Sequence[Path], options: Mapping[str, object]) -> Judgement:
     """The frame's entry point."""
     if not paths:
         return built_in()
@@ -84,16 +103,13 @@ def verify(paths: Sequence[Path], options: Mapping[str, object]) -> ValidationRe
         if path.is_dir() and not any(path in f.parents for f in files)
     ]
     total = Score()
-    reports = list(missing)
+    reports: list[JudgedFile | FileReport] = list(missing)
     for path in files:
         report, counted = judge_file(path)
         reports.append(report)
         total += counted
-    clean = not missing and all(not report.extra["unread"] for report in reports if "unread" in report.extra)
-    clean = clean and all("unread" in report.extra for report in reports)
-    return ValidationReport(
-        "judgement", reports, total.document(), met=clean and bool(reports) and _is_met(total), bar=BAR
-    )
+    clean = bool(reports) and all(isinstance(each, JudgedFile) and not each.unread for each in reports)
+    return Judgement(files=reports, bar=BAR, met=clean and _is_met(total), **vars(total))
 
 
 def _is_met(total: Score) -> bool:
@@ -104,16 +120,19 @@ def _is_met(total: Score) -> bool:
     )
 
 
-def built_in() -> ValidationReport:
+def built_in() -> Judgement:
     """The calibration suite as one "file"; a point is a promise."""
     total, checks = calibrate()
     missed = [check.text for check in checks if not check.met]
     kept = len(checks) - len(missed)
     report = FileReport(
-        "built-in calibration", kept, len(checks), missed, shares={CALIBRATED: Count(kept, len(checks))}
+        file="built-in calibration",
+        passed=kept,
+        total=len(checks),
+        misses=missed,
+        shares={CALIBRATED: Count(kept, len(checks))},
     )
-    checked = {**total.document(), "checks": [check.document() for check in checks]}
-    return ValidationReport("judgement", [report], checked, bar="every promise")
+    return Judgement(files=[report], bar="every promise", met=frame.all_passed([report]), checks=checks, **vars(total))
 
 
 def truth_path(path: Path) -> Path:
@@ -181,8 +200,16 @@ def compare(
         score.null_tables += is_null
         score.null_tables_with_winner += is_null and won
     right = len(truths) - len(misses)
-    extra = {"unread": unread, **score.document()}
-    return FileReport(file, right, len(truths), misses, extra, marking(Path(file)).whole(right, len(truths))), score
+    report = JudgedFile(
+        file=file,
+        passed=right,
+        total=len(truths),
+        misses=misses,
+        shares=marking(Path(file)).whole(right, len(truths)),
+        unread=unread,
+        **vars(score),
+    )
+    return report, score
 
 
 def read_table(path: Path) -> ObservationTable:
@@ -281,21 +308,18 @@ def _rows(path: Path, columns: Sequence[str]) -> list[tuple[int, dict[str, Any]]
         raise Unreadable(f"{path.name}: {problem}") from None
 
 
-def text(report: ValidationReport) -> str:
+def text(report: Judgement) -> str:
     """Counts first, then what is wrong."""
-    counts = report.extra
     lines = [
-        f"tables                     {counts['tables']}",
-        f"  without any difference   {counts['null_tables']}, of these with a winner: {counts['null_tables_with_winner']}",
-        f"winners                    {counts['winners']}, of these false: {counts['false_winners']}",
-        f"ties                       {counts['ties']}, of these false: {counts['false_ties']}",
-        f"true differences           {counts['effects']}, found: {counts['found']}",
+        f"tables                     {report.tables}",
+        f"  without any difference   {report.null_tables}, of these with a winner: {report.null_tables_with_winner}",
+        f"winners                    {report.winners}, of these false: {report.false_winners}",
+        f"ties                       {report.ties}, of these false: {report.false_ties}",
+        f"true differences           {report.effects}, found: {report.found}",
     ]
-    for check in counts.get("checks", ()):
-        sign, bound = next(iter(check["required"].items()))
-        mark = "ok    " if check["met"] else "MISSED"
-        detail = f"  ({check['detail']})" if check["detail"] else ""
-        lines.append(
-            f"{mark} {check['name']}: {check['measured']:.4g}, required {sign.replace('_', ' ')} {bound:.4g}{detail}"
-        )
+    for check in report.checks:
+        mark = "ok    " if check.met else "MISSED"
+        sign = "at most" if check.at_most else "at least"
+        detail = f"  ({check.detail})" if check.detail else ""
+        lines.append(f"{mark} {check.name}: {check.measured:.4g}, required {sign} {check.bound:.4g}{detail}")
     return "\n".join([*lines, frame.text(report)])

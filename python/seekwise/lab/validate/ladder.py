@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from seekwise.document import printed
 from seekwise.errors import SeekwiseError
 from seekwise.files import read_text
 from seekwise.judge.compare import P99_OPERATIONS_MIN, Agreement, ComparedRun, ValuePair, agreement, pairs
@@ -38,7 +37,16 @@ SAME_BEST_SHARE = 0.95
 BAR = "median error of rate 3 %, access time 5 %, p99 15 %; p90 of rate 10 %; the same best setting in 95 %"
 
 
-def verify(paths: Sequence[Path], options: dict[str, Any]) -> ValidationReport:
+@dataclass(kw_only=True)
+class Ladder(ValidationReport):
+    """`verify ladder --json`."""
+
+    SCHEMA: ClassVar = "seekwise.validate.ladder/1"
+
+    agreement: list[Agreement]
+
+
+def verify(paths: Sequence[Path], options: dict[str, Any]) -> Ladder:
     """Tables as files, or folders that are searched for CSV files."""
     files, found = [], []
     for path in files_below(paths, [".csv"]):
@@ -46,8 +54,8 @@ def verify(paths: Sequence[Path], options: dict[str, Any]) -> ValidationReport:
         files.append(report)
         found += pairs_of_file
     rows = agreement(found)
-    met = bool(rows) and all(_meets(row) for row in rows) and not any(f.extra.get("broken") for f in files)
-    return ValidationReport("ladder", files, {"agreement": [printed(row) for row in rows]}, met, BAR)
+    met = bool(rows) and all(_meets(row) for row in rows) and not any(file.broken for file in files)
+    return Ladder(files=files, bar=BAR, met=met, agreement=rows)
 
 
 def _meets(row: Agreement) -> bool:
@@ -61,9 +69,9 @@ def _table(path: Path) -> tuple[FileReport, list[ValuePair]]:
         rows = ladder.parse(read_text(path))
         found = list(_pairs(rows, simulated(study_of(path))))
     except (OSError, UnicodeDecodeError, ValueError) as error:
-        return replace(unreadable(path, str(error)), extra={"broken": True}), []
+        return unreadable(path, str(error)), []
     except SeekwiseError as error:
-        return replace(unreadable(path, error.message, total=len(rows)), extra={"broken": True}), []
+        return unreadable(path, error.message, total=len(rows)), []
     throughputs = {(pair.combination, pair.setting): pair for pair in found if pair.metric == "rate"}
     misses, outcomes = [], []
     for row in rows:
@@ -77,7 +85,8 @@ def _table(path: Path) -> tuple[FileReport, list[ValuePair]]:
                 f"({100 * (pair.new / pair.base - 1):+.0f} %)"
             )
     shares = marking(path).shares(outcomes)
-    return FileReport(str(path), len(rows) - len(misses), len(rows), misses, shares=shares), found
+    report = FileReport(file=str(path), passed=len(rows) - len(misses), total=len(rows), misses=misses, shares=shares)
+    return report, found
 
 
 def _pairs(rows: Sequence[ladder.GuestResult], predicted: dict[tuple[str, str, str], float]) -> Iterator[ValuePair]:
@@ -105,12 +114,12 @@ def simulated(study: Study) -> dict[tuple[str, str, str], float]:
     return {(pair.metric, pair.combination, pair.setting): pair.new for pair in pairs(side, side)}
 
 
-def text(report: ValidationReport) -> str:
+def text(report: Ladder) -> str:
     """N of M per file with its misses, then how well all of it agrees."""
     lines = [frame_text(report), ""]
-    for row in report.extra["agreement"]:
+    for row in report.agreement:
         lines.append(
-            f"{row['metric']}: {row['cells']} values, median error {100 * row['median_error']:.1f} %, p90 "
-            f"{100 * row['p90_error']:.1f} %, same best in {row['same_best']} of {row['same_best_of']}"
+            f"{row.metric}: {row.combinations} values, median error {100 * row.median_error:.1f} %, p90 "
+            f"{100 * row.p90_error:.1f} %, same best in {row.same_best} of {row.same_best_of}"
         )
     return "\n".join(lines)

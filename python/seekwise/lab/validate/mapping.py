@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from seekwise import _core
-from seekwise.lab.validate._basis import marking
+from seekwise.lab.validate._basis import Count, marking
 from seekwise.lab.validate.frame import FileReport, ValidationReport, unreadable
 
 # Required by the ladder: pages that differ, and order within a row.
@@ -23,24 +24,43 @@ SHARE_ORDERED = 0.95
 SUMMARY = "RAID mapping against recordings of real md arrays"
 
 
-def verify(paths: Sequence[Path], options: dict[str, Any]) -> ValidationReport:
+@dataclass(kw_only=True)
+class MappingFile(FileReport):
+    """Recordings of one array."""
+
+    ordered: Count
+    """Rows whose pages went out in the recorded order."""
+
+
+@dataclass(kw_only=True)
+class Mapping(ValidationReport):
+    """`verify mapping --json`."""
+
+    SCHEMA: ClassVar = "seekwise.validate.mapping/1"
+
+    files: Sequence[MappingFile | FileReport]
+    ordered: Count
+    """Rows whose pages went out in the recorded order."""
+
+
+def verify(paths: Sequence[Path], options: dict[str, Any]) -> Mapping:
     """Recordings as files or folders (searched for CSV files of arrays with their `.conf`)."""
     outcome = json.loads(_core.verify_mapping([str(path) for path in paths if path.exists()]))
-    files = [
-        FileReport(
-            f["file"],
-            f["passed"],
-            f["total"],
-            f["misses"],
-            {"ordered": f["ordered"]},
-            marking(Path(f["file"])).whole(f["passed"], f["total"]),
+    files: list[MappingFile | FileReport] = [
+        MappingFile(
+            file=f["file"],
+            passed=f["passed"],
+            total=f["total"],
+            misses=f["misses"],
+            shares=marking(Path(f["file"])).whole(f["passed"], f["total"]),
+            ordered=Count(**f["ordered"]),
         )
         for f in outcome["files"]
     ]
     files += [unreadable(path, "no such file or folder") for path in paths if not path.exists()]
     passed, total = sum(f.passed for f in files), sum(f.total for f in files)
-    ordered = outcome["ordered"]
-    met = total > 0 and passed >= SHARE_PASSED * total and ordered["passed"] >= SHARE_ORDERED * ordered["total"]
+    ordered = Count(**outcome["ordered"])
+    met = total > 0 and passed >= SHARE_PASSED * total and ordered.passed >= SHARE_ORDERED * ordered.total
     met = met and not any(file.passed == 0 for file in files)
     bar = f"{100 * SHARE_PASSED:.0f} % of the pages, {100 * SHARE_ORDERED:.0f} % of the rows in order"
-    return ValidationReport("mapping", files, {"ordered": ordered}, met, bar)
+    return Mapping(files=files, bar=bar, met=met, ordered=ordered)

@@ -12,45 +12,59 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from seekwise import _core
 from seekwise.files import read_text
 from seekwise.lab.validate import _core_table as core_table
 from seekwise.lab.validate import _ssd_table as ssd_table
-from seekwise.lab.validate._basis import marking
+from seekwise.lab.validate._basis import Count, marking
+from seekwise.lab.validate._core_table import CoreTable
+from seekwise.lab.validate._rate_table import RateTable
+from seekwise.lab.validate._ssd_table import SsdTable
 from seekwise.lab.validate.frame import FileReport, ValidationReport, files_below, unreadable
 from seekwise.papers.simulated import SimulatedResults
 from seekwise.simulate.setups.queries import ResultSource
 
 SUMMARY = "simulated rates against recorded rates of real machines"
 SHARE_ROWS = 0.90
-BAR = "90 % of the rows, every pair"
 SEED = 1
 MACHINE_BEGINS = "kernel,target,array,"
 
 
-def verify(paths: Sequence[Path], options: dict[str, Any], source: ResultSource | None = None) -> ValidationReport:
+@dataclass(kw_only=True)
+class MachineTable(RateTable):
+    """Recorded machines."""
+
+    BAR: ClassVar = "90 % of the rows, every pair"
+
+    pairs: Count
+    """Pairs of schedulers whose order is met."""
+    median_error: float | None
+
+
+@dataclass(kw_only=True)
+class Rates(ValidationReport):
+    """`verify rates --json`."""
+
+    SCHEMA: ClassVar = "seekwise.validate.rates/1"
+
+    files: Sequence[MachineTable | SsdTable | CoreTable | FileReport]
+    pairs: Count
+    """Pairs of schedulers whose order is met."""
+
+
+def verify(paths: Sequence[Path], options: dict[str, Any], source: ResultSource | None = None) -> Rates:
     """Tables as files, or folders that are searched for CSV files."""
     source = source or SimulatedResults(options.get("tell"))
-    files, pairs = [], {"passed": 0, "total": 0}
-    met = True
-    for path in files_below(paths, [".csv"]):
-        report = _table(path, source)
-        files.append(report)
-        for key in pairs:
-            pairs[key] += report.extra.get("pairs", {}).get(key, 0)
-        met = met and report.extra.get("met", report.passed >= SHARE_ROWS * report.total)
-    met = met and bool(files) and pairs["passed"] == pairs["total"]
-    bars = dict.fromkeys(_bar(file) for file in files)
-    return ValidationReport("rates", files, {"pairs": pairs}, met, "; ".join(bars) or BAR)
-
-
-def _bar(file: FileReport) -> str:
-    if "largest_error" in file.extra:
-        return ssd_table.BAR
-    return core_table.BAR if "orders" in file.extra else BAR
+    files = [_table(path, source) for path in files_below(paths, [".csv"])]
+    tables = [file for file in files if isinstance(file, RateTable)]
+    pairs = sum((file.pairs for file in tables if isinstance(file, MachineTable)), Count())
+    met = bool(files) and len(tables) == len(files) and all(each.met for each in tables) and pairs.passed == pairs.total
+    bars = dict.fromkeys(each.BAR for each in tables)
+    return Rates(files=files, bar="; ".join(bars) or MachineTable.BAR, met=met, pairs=pairs)
 
 
 def _table(path: Path, source: ResultSource) -> FileReport:
@@ -74,9 +88,14 @@ def _machine_table(path: Path, text: str) -> FileReport:
         outcome = json.loads(_core.verify_machine_rates(text, SEED))
     except ValueError as error:
         return unreadable(path, str(error), total=max(len(text.splitlines()) - 1, 1))
-    extra = {
-        "pairs": {"passed": outcome["pairs_passed"], "total": outcome["pairs_total"]},
-        "median_error": outcome["median_error"],
-    }
-    shares = marking(path).shares((row["name"], row["passed"]) for row in outcome["rows"])
-    return FileReport(str(path), outcome["passed"], outcome["total"], outcome["misses"], extra, shares)
+    passed, total = outcome["passed"], outcome["total"]
+    return MachineTable(
+        file=str(path),
+        passed=passed,
+        total=total,
+        misses=outcome["misses"],
+        shares=marking(path).shares((row["name"], row["passed"]) for row in outcome["rows"]),
+        met=passed >= SHARE_ROWS * total,
+        pairs=Count(outcome["pairs_passed"], outcome["pairs_total"]),
+        median_error=outcome["median_error"],
+    )

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -62,11 +62,34 @@ def demerit(measured: np.ndarray, modelled: np.ndarray) -> float:
     return float(np.sqrt(np.mean((np.sort(measured) - np.sort(modelled)) ** 2)))
 
 
-def verify(paths: Sequence[Path], options: dict[str, Any]) -> ValidationReport:
+@dataclass(kw_only=True)
+class TraceFile(FileReport):
+    """A trace that was played on the model of its drive."""
+
+    drive: str
+    requests: int
+    demerit_ms: float
+    mean_ms: float
+    mean_measured_ms: float
+    published_demerit_ms: float | None
+    """What DiskSim reaches."""
+    limit_ms: float
+
+
+@dataclass(kw_only=True)
+class Traces(ValidationReport):
+    """`verify traces --json`."""
+
+    SCHEMA: ClassVar = "seekwise.validate.traces/1"
+
+    files: Sequence[TraceFile | FileReport]
+
+
+def verify(paths: Sequence[Path], options: dict[str, Any]) -> Traces:
     """Traces as files, or folders that are searched for them."""
     files = [_file(path) for path in files_below(paths, SUFFIXES)]
     passed = sum(file.passed for file in files)
-    return ValidationReport("traces", files, met=bool(files) and 2 * passed >= len(files), bar="half of the drives")
+    return Traces(files=files, bar="half of the drives", met=bool(files) and 2 * passed >= len(files))
 
 
 def parameters_of(path: Path) -> Path:
@@ -105,17 +128,19 @@ def _file(path: Path) -> FileReport:
     mean = float(played.measured.mean())
     limit = published + ROUNDING_MS if published is not None else SHARE_OF_MEAN * mean
     met = played.demerit_ms <= limit
-    extra = {
-        "drive": found.name,
-        "requests": len(played.measured),
-        "demerit_ms": round(played.demerit_ms, 4),
-        "mean_ms": round(float(played.modelled.mean()), 4),
-        "mean_measured_ms": round(mean, 4),
-        "published_demerit_ms": published,
-        "limit_ms": round(limit, 4),
-    }
-    return FileReport(
-        str(path), int(met), 1, () if met else (_explain(played),), extra, marking(path).whole(int(met), 1)
+    return TraceFile(
+        file=str(path),
+        passed=int(met),
+        total=1,
+        misses=[] if met else [_explain(played)],
+        shares=marking(path).whole(int(met), 1),
+        drive=found.name,
+        requests=len(played.measured),
+        demerit_ms=round(played.demerit_ms, 4),
+        mean_ms=round(float(played.modelled.mean()), 4),
+        mean_measured_ms=round(mean, 4),
+        published_demerit_ms=published,
+        limit_ms=round(limit, 4),
     )
 
 
@@ -156,17 +181,17 @@ def _classes(played: ModelledTrace) -> list[tuple[str, np.ndarray]]:
     return found
 
 
-def text(report: ValidationReport) -> str:
+def text(report: Traces) -> str:
     """A line a trace, and under each miss where it comes from."""
     lines = [f"{'trace':30} {'requests':>8} {'demerit':>9} {'DiskSim':>8} {'mean':>9} {'measured':>9}"]
     for file in report.files:
-        extra, name = file.extra, Path(file.file).name
-        if "demerit_ms" in extra:
-            published = extra["published_demerit_ms"]
+        name = Path(file.file).name
+        if isinstance(file, TraceFile):
+            published = file.published_demerit_ms
             shown = "unknown" if published is None else f"{published:.3f}"
             lines.append(
-                f"{name[:30]:30} {extra['requests']:8} {extra['demerit_ms']:6.3f} ms {shown:>8} {extra['mean_ms']:6.3f} ms "
-                f"{extra['mean_measured_ms']:6.3f} ms"
+                f"{name[:30]:30} {file.requests:8} {file.demerit_ms:6.3f} ms {shown:>8} {file.mean_ms:6.3f} ms "
+                f"{file.mean_measured_ms:6.3f} ms"
             )
         else:
             lines.append(f"{name[:30]}: not played")

@@ -14,14 +14,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 
 from seekwise import _core
-from seekwise.lab.validate._basis import marking
-from seekwise.lab.validate.frame import FileReport, ValidationReport, worth
+from seekwise.lab.validate._basis import Count, marking
+from seekwise.lab.validate.frame import FileReport, ValidationReport, unread, worth
 
 SUMMARY = "scheduler decisions against recordings of real kernels"
 
@@ -43,50 +44,109 @@ MISSES_SHOWN = 3
 BAR = "95 to 99.5 % by scheduler, also of the contested points"
 
 
-def verify(paths: Sequence[Path], options: Mapping[str, Any]) -> ValidationReport:
+@dataclass(kw_only=True)
+class VectorFile(FileReport):
+    """One recording."""
+
+    misses: Sequence[dict[str, Any]] = ()
+    scheduler: str
+    kernel: str
+    contested: Count
+    """Points at which the scheduler had a choice."""
+    unasked: int
+    """Points that are right without the model being asked: nothing ran the queue there."""
+    error: str | None = None
+    """Why all points are missed."""
+    look: dict[str, Any] | None = None
+    """With --explain: the requests that wait and the scheduler's state."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchedulerAgreement(Count):
+    """One scheduler of one kernel."""
+
+    scheduler: str
+    kernel: str
+    files: int
+    contested: Count
+    unasked: int
+    """Points that are right without the model being asked: nothing ran the queue there."""
+    required_per_mille: int
+    met: bool
+
+
+@dataclass(kw_only=True)
+class Vectors(ValidationReport):
+    """`verify vectors --json`."""
+
+    SCHEMA: ClassVar = "seekwise.validate.vectors/1"
+
+    files: Sequence[VectorFile]
+    contested: Count
+    """Points at which the scheduler had a choice."""
+    unasked: int
+    groups: list[SchedulerAgreement]
+    runs: dict[str, Any] | None
+    """With --whole: closed-loop replay."""
+
+
+def verify(paths: Sequence[Path], options: Mapping[str, Any]) -> Vectors:
     """Replays every recording; `options["explain"]` asks for a look at a line."""
     chosen = {"explain": options["explain"]} if options.get("explain") is not None else {}
     outcome = json.loads(_core.verify_vectors([str(path) for path in paths], json.dumps(chosen)))
-    files = []
-    for entry in outcome["files"]:
-        known = {
-            key: entry[key] for key in ("scheduler", "kernel", "contested", "unasked", "error", "look") if key in entry
-        }
-        shares = marking(Path(entry["file"])).whole(entry["passed"], entry["total"])
-        files.append(FileReport(entry["file"], entry["passed"], entry["total"], entry["misses"], known, shares))
-    extra = {name: outcome[name] for name in ("contested", "unasked", "groups")}
-    met = outcome["met"]
-    if options.get("whole"):
-        extra["runs"] = json.loads(_core.verify_closed_loop([str(path) for path in paths]))
-        met = met and extra["runs"]["met"]
-    return ValidationReport("vectors", files, extra, met, BAR)
+    runs = json.loads(_core.verify_closed_loop([str(path) for path in paths])) if options.get("whole") else None
+    return Vectors(
+        files=[_file(entry) for entry in outcome["files"]],
+        bar=BAR,
+        met=outcome["met"] and (runs is None or runs["met"]),
+        contested=Count(**outcome["contested"]),
+        unasked=outcome["unasked"],
+        groups=[SchedulerAgreement(**{**each, "contested": Count(**each["contested"])}) for each in outcome["groups"]],
+        runs=runs,
+    )
 
 
-def text(report: ValidationReport) -> str:
+def _file(entry: Mapping[str, Any]) -> VectorFile:
+    name, passed, total, error = entry["file"], entry["passed"], entry["total"], entry.get("error")
+    return VectorFile(
+        file=name,
+        passed=passed,
+        total=total,
+        misses=entry["misses"],
+        broken=error is not None,
+        shares=marking(Path(name)).whole(passed, total) if error is None else unread(name, total),
+        scheduler=entry.get("scheduler", ""),
+        kernel=entry.get("kernel", ""),
+        contested=Count(**entry["contested"]),
+        unasked=entry["unasked"],
+        error=error,
+        look=entry.get("look"),
+    )
+
+
+def text(report: Vectors) -> str:
     """N of M per file with each first miss and the model's state there, then the sums by scheduler and kernel."""
     lines: list[str] = []
     for file in report.files:
-        contested = file.extra["contested"]
-        lines.append(
-            f"{file.file}: {file.passed} of {file.total}, contested {contested['passed']} of {contested['total']}"
-        )
-        if error := file.extra.get("error"):
-            lines.append(f"  all points missed: {error}")
+        contested = file.contested
+        lines.append(f"{file.file}: {file.passed} of {file.total}, contested {contested.passed} of {contested.total}")
+        if file.error:
+            lines.append(f"  all points missed: {file.error}")
         for miss in file.misses[:MISSES_SHOWN]:
             lines.extend(_miss(miss))
         if len(file.misses) > MISSES_SHOWN:
             lines.append(f"  and {len(file.misses) - MISSES_SHOWN} more (all of them with --json)")
-        if look := file.extra.get("look"):
-            lines.extend(_look(look))
+        if file.look:
+            lines.extend(_look(file.look))
     lines.append("")
-    lines.extend(_table(report.extra["groups"]))
-    contested = report.extra["contested"]
-    lines.append(f"vectors: {report.passed} of {report.total}, contested {contested['passed']} of {contested['total']}")
-    if unasked := report.extra["unasked"]:
-        lines.append(f"{unasked} points are right without the model being asked: nothing ran the queue there.")
+    lines.extend(_table(report.groups))
+    contested = report.contested
+    lines.append(f"vectors: {report.passed} of {report.total}, contested {contested.passed} of {contested.total}")
+    if report.unasked:
+        lines.append(f"{report.unasked} points are right without the model being asked: nothing ran the queue there.")
     lines.extend(worth(report))
-    if runs := report.extra.get("runs"):
-        lines.extend(_runs(runs))
+    if report.runs:
+        lines.extend(_runs(report.runs))
     return "\n".join(lines)
 
 
@@ -133,22 +193,22 @@ def _share(passed: int, total: int) -> str:
     return f"{100 * passed / total:.2f} %" if total else "-"
 
 
-def _table(groups: Sequence[Mapping[str, Any]]) -> list[str]:
+def _table(groups: Sequence[SchedulerAgreement]) -> list[str]:
     rows = [("scheduler", "kernel", "files", "right", "of", "share", "contested", "not asked", "required", "")]
     for group in groups:
-        contested = group["contested"]
+        contested = group.contested
         rows.append(
             (
-                group["scheduler"] or "unknown",
-                group["kernel"] or "-",
-                str(group["files"]),
-                str(group["passed"]),
-                str(group["total"]),
-                _share(group["passed"], group["total"]),
-                _share(contested["passed"], contested["total"]),
-                str(group["unasked"]),
-                f"{group['required_per_mille'] / 10:.1f} %",
-                "" if group["met"] else "missed",
+                group.scheduler or "unknown",
+                group.kernel or "-",
+                str(group.files),
+                str(group.passed),
+                str(group.total),
+                _share(group.passed, group.total),
+                _share(contested.passed, contested.total),
+                str(group.unasked),
+                f"{group.required_per_mille / 10:.1f} %",
+                "" if group.met else "missed",
             )
         )
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]

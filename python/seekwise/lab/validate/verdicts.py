@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from seekwise.judge.published_rule import METRICS, RULE, decide
-from seekwise.lab.validate._published import Outcome, Publications
-from seekwise.lab.validate.frame import ValidationReport
+from seekwise.lab.validate._published import Outcome, Publications, PublicationsReport
 from seekwise.simulate.setups.queries import SCHEDULERS, Query, ResultSource
 from seekwise.simulate.setups.value import ClaimError, NotModelled
 from seekwise.store.operations import PURE_OPERATIONS
@@ -27,9 +27,18 @@ Side = tuple[str, str]
 """System and scheduler."""
 
 
-def verify(paths: Sequence[Path], options: dict[str, Any], source: ResultSource | None = None) -> ValidationReport:
+@dataclass(kw_only=True)
+class Verdicts(PublicationsReport):
+    """`verify verdicts --json`."""
+
+    SCHEMA: ClassVar = "seekwise.validate.verdicts/1"
+
+    rule: str = RULE
+
+
+def verify(paths: Sequence[Path], options: dict[str, Any], source: ResultSource | None = None) -> Verdicts:
     """Verdict files, or folders that are searched for files named *verdicts*.toml."""
-    return PUBLISHED.verify(paths, options, source, rule=RULE)
+    return PUBLISHED.verify(Verdicts, paths, options, source)
 
 
 def _outcomes(document: Mapping[str, Any], source: ResultSource) -> Iterable[Outcome] | str:

@@ -18,9 +18,9 @@ import os
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -172,29 +172,40 @@ def setting_of(run: MeasuredRun) -> dict[str, list[str]]:
     return wanted
 
 
-def verify(paths: Sequence[Path], options: dict[str, Any]) -> ValidationReport:
+@dataclass(kw_only=True)
+class VerifiedWhatIf(ValidationReport):
+    """`verify whatif --json`."""
+
+    SCHEMA: ClassVar = "seekwise.validate.whatif/1"
+
+    agreement: dict[str, Any]
+    """`closed` and `open`: {metric: median_error, p90_error}, best_right, best_of."""
+
+
+def verify(paths: Sequence[Path], options: dict[str, Any]) -> VerifiedWhatIf:
     """Tables as files, or folders that are searched for them."""
     files, found = [], []
     for path in files_below(paths, [".csv"]):
         try:
             predictions = list(_of_table(path, options.get("tell")))
         except (OSError, UnicodeDecodeError, ValueError) as error:
-            files.append(replace(unreadable(path, str(error)), extra={"broken": True}))
+            files.append(unreadable(path, str(error)))
             continue
         except SeekwiseError as error:
-            files.append(replace(unreadable(path, error.message), extra={"broken": True}))
+            files.append(unreadable(path, error.message))
             continue
         found += predictions
         misses = [_miss(each) for each in predictions if each.error("rate") > RATE_WITHIN]
-        shares = marking(path).whole(len(predictions) - len(misses), len(predictions))
-        files.append(FileReport(str(path), len(predictions) - len(misses), len(predictions), misses, shares=shares))
+        passed, total = len(predictions) - len(misses), len(predictions)
+        shares = marking(path).whole(passed, total)
+        files.append(FileReport(file=str(path), passed=passed, total=total, misses=misses, shares=shares))
     summary = agreement(found)
-    met = bool(found) and _meets(summary) and not any(file.extra.get("broken") for file in files)
+    met = bool(found) and _meets(summary) and not any(file.broken for file in files)
     parts = {
         "other_scheduler": agreement([each for each in found if each.is_same_storage]),
         "other_storage": agreement([each for each in found if not each.is_same_storage]),
     }
-    return ValidationReport("whatif", files, {"agreement": {**summary, **parts}}, met, BAR)
+    return VerifiedWhatIf(files=files, bar=BAR, met=met, agreement={**summary, **parts})
 
 
 def _miss(each: Prediction) -> str:
@@ -286,10 +297,10 @@ def _meets(summary: dict[str, Any]) -> bool:
     return within and closed["best_right"] >= BEST_SHARE * closed["best_of"]
 
 
-def text(report: ValidationReport) -> str:
+def text(report: VerifiedWhatIf) -> str:
     """N of M per file with its misses, then how well all of it agrees, with and without dependencies."""
     lines = [frame_text(report), ""]
-    summary = report.extra["agreement"]
+    summary = report.agreement
     for part, title in (
         (summary, "all"),
         (summary["other_scheduler"], "other scheduler"),
