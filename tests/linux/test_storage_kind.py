@@ -55,5 +55,5 @@ def test_a_card_tells_driver_firmware_and_bus(builder):
     unit = stack.devices["sda"].details["controller"]
     assert unit["bus"] == "PCI Express, 4 lanes of 8, 8.0 GT/s"
     assert unit["driver_version"] == "07.714.04.00-rc1"
-    (row,) = [row for row in devices_document(stack)["devices"] if row["name"] == "sda"]
-    assert row["storage_kind"] == "controller"
+    (row,) = [row for row in devices_document(stack).devices if row.name == "sda"]
+    assert row.storage_kind == "controller"

@@ -95,8 +95,8 @@ def test_it_is_read_and_shown(machine):
     assert disk.iosched["lat_target_read"] == "1000000" and not set(LEARNED) & set(disk.iosched)
     lines = dict(settings_lines(disk))
     assert lines["scheduler"] == "adios   offered: none, mq-deadline, ufq" and "read_priority -7" in lines["tunables"]
-    (shown,) = (each for each in devices_document(stack)["devices"] if each["name"] == "sda")
-    assert shown["schedulers_offered"] == list(OFFERED)
+    (shown,) = (each for each in devices_document(stack).devices if each.name == "sda")
+    assert shown.schedulers_offered == OFFERED
     explained = _offered_here("adios", machine.root)
     assert explained.kind == "scheduler" and "lat_target_read 1000000" in explained.text
     assert "offered by sda" in _offered_here("ufq", machine.root).text and _offered_here("nope", machine.root) is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +50,7 @@ def command(path: str | None, as_json: bool, root: Path, boot: str | None) -> No
     stack = read_stack(root)
     resolved = resolve_path(stack, path) if path else None
     if as_json:
-        click.echo(json.dumps(devices_document(stack, resolved), indent=2))
+        _shown.echo_json(devices_document(stack, resolved))
         return
     show_stack(_output.console(highlight=False), stack, resolved)
     if stack.root == Path("/"):

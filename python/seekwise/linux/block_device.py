@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 
 @dataclass(frozen=True)
@@ -53,12 +54,19 @@ class BlockDevice:
 
 @dataclass(frozen=True)
 class Mount:
+    """One mounted filesystem."""
+
+    HIDDEN: ClassVar = ("major_minor", "mount_id", "parent_id")
+    SHOWN: ClassVar = ("read_only",)
+
     mount_point: Path
     source: str
     filesystem: str
     options: tuple[str, ...]
+    """Mount options in force, those of the mount first."""
     major_minor: str
     root_within: str = "/"
+    """The folder of the filesystem that is mounted: `/`, or another with bind mounts and subvolumes."""
     mount_id: int | None = None
     parent_id: int | None = None
 

@@ -7,11 +7,9 @@ may change their words.
 
 from __future__ import annotations
 
-import json
 from dataclasses import is_dataclass
 from functools import cache
 from importlib import import_module
-from importlib.resources import files
 from typing import Any
 
 from seekwise import suggestion
@@ -49,6 +47,7 @@ DOCUMENTS: tuple[str, ...] = (
     "lab.validate.vectors",
     "lab.validate.verdicts",
     "lab.validate.whatif",
+    "linux.document",
     "measure.probe.characterize",
     "report.advised",
     "report.documents",
@@ -63,8 +62,6 @@ DOCUMENTS: tuple[str, ...] = (
     "trace.document",
 )
 """Modules below `seekwise` with dataclasses that are printed as they stand (`seekwise.document`)."""
-WRITTEN = ("devices",)
-"""Schemas kept as JSON: names of files in this folder, `NAME.schema.json`."""
 
 
 @cache
@@ -77,7 +74,7 @@ def _documents() -> dict[str, Any]:
 
 def names() -> list[str]:
     """Every schema, as `seekwise.results/1`."""
-    return sorted([*_documents(), *(f"seekwise.{name}/1" for name in WRITTEN)])
+    return sorted(_documents())
 
 
 def load(name: str) -> dict[str, Any]:
@@ -94,9 +91,5 @@ def load(name: str) -> dict[str, Any]:
     if wanted not in known:
         short = [each.removeprefix("seekwise.").split("/")[0] for each in known]
         raise UsageError(f"no schema `{name}`", suggestion.hint(name, short, f"schemas: {', '.join(short)}"))
-    short = wanted.removeprefix("seekwise.").split("/")[0]
-    if short in WRITTEN:
-        return json.loads((files("seekwise.cli.schemas") / f"{short}.schema.json").read_text(encoding="utf-8"))
-    kind = _documents()[wanted]
-    schema = TypeAdapter(kind).json_schema(schema_generator=Described)
+    schema = TypeAdapter(_documents()[wanted]).json_schema(schema_generator=Described)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": wanted}
