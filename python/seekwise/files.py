@@ -363,8 +363,8 @@ def open_regular(path: Path) -> BinaryIO:
 TEXT_BYTES_MAX = 16 << 20
 
 
-def read_text(path: Path, most_bytes: int = TEXT_BYTES_MAX, encoding: str = "utf-8", errors: str = "strict") -> str:
-    """Text of a file that a user names; OSError, with words, for a pipe, a device, a folder and what is larger."""
+def read_text(path: Path, most_bytes: int = TEXT_BYTES_MAX, encoding: str = "utf-8-sig", errors: str = "strict") -> str:
+    """Text of a file that a user names, without a byte order mark; OSError, with words, for a pipe, a device, a folder and what is larger."""
     try:
         return read_regular(path, most_bytes).decode(encoding, errors)
     except UnicodeDecodeError:

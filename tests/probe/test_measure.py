@@ -6,11 +6,11 @@ import re
 
 import pytest
 
+from probe.probed_model import ProbedModel
 from seekwise import _core
 from seekwise.document import printed
 from seekwise.measure.probe import measure
 from seekwise.measure.probe.characterize import characterize, lines
-from seekwise.measure.probe.drives import ProbedModel
 
 HIDDEN = {
     "wd2500ys": {"rpm": 7187.0, "cache_segments": 11.0, "read_ahead_kib": 300.0},

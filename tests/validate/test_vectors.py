@@ -32,6 +32,18 @@ def test_every_single_queue_recording_reaches_its_share():
     assert document["total"] == sum(file["total"] for file in document["files"])
 
 
+def test_a_byte_order_mark_and_line_ends_of_other_systems_change_nothing(tmp_path):
+    for name in ("requests", "noop"):
+        (tmp_path / name).mkdir()
+    name = "2.6.24-hz250__burst_r120_a__fixed1.csv"
+    text = (VECTORS / "noop" / name).read_bytes()
+    (tmp_path / "noop" / name).write_bytes(b"\xef\xbb\xbf" + text.replace(b"\n", b"\r\n"))
+    status, document = verify(tmp_path / "noop" / name)
+    assert (
+        status == Exit.DONE and document["passed"] == document["total"] == verify(VECTORS / "noop" / name)[1]["total"]
+    )
+
+
 def test_explain_shows_who_waits_and_the_inner_state():
     file = VECTORS / "deadline" / "2.6.32.69__wstarve_a__fixed1.csv"
     _, document = verify(file, "--explain", 200)

@@ -1,22 +1,26 @@
 //! Rows on their way from the memory to the drives, and those that are to go.
 
-use crate::row::Transfer;
+use crate::row::Transfers;
 use crate::sparse::Sparse;
 use core::ops::Range;
 use seekwise_units::Nanos;
+use smallvec::SmallVec;
 use std::collections::{BTreeSet, VecDeque};
+
+/// Runs of pages in one row: mostly one.
+pub(crate) type PageRuns = SmallVec<[Range<u64>; 4]>;
 
 /// A row on its way to the drives.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RowWrite {
     /// Pages of the memory that it writes, in runs; none for a write past the memory.
-    pub(crate) pages: Vec<Range<u64>>,
+    pub(crate) pages: PageRuns,
     /// The command that waits for it, when the write goes through.
     pub(crate) command: Option<u32>,
     pub(crate) reading: bool,
     pub(crate) waits: u32,
     pub(crate) xor_bytes: u64,
-    pub(crate) writes: Vec<Transfer>,
+    pub(crate) writes: Transfers,
 }
 
 #[derive(Clone, Debug, Default)]

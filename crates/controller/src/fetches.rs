@@ -1,5 +1,7 @@
 //! Reads of drives that are under way.
 
+use smallvec::SmallVec;
+
 /// A read of drives into the memory, or past it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fetch {
@@ -9,7 +11,7 @@ pub(crate) struct Fetch {
     pub(crate) waits: u32,
     /// Kept in the memory afterwards.
     pub(crate) kept: bool,
-    pub(crate) readers: Vec<u32>,
+    pub(crate) readers: SmallVec<[u32; 4]>,
 }
 
 /// Fetches under way; places are used again.

@@ -6,6 +6,7 @@ use seekwise_device::{Drive, Model as DriveModel, ModelError};
 use seekwise_units::{Bytes, Nanos, Sectors};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// The files `models/controller-*.toml`, by id.
 const SHIPPED: &[(&str, &str)] = seekwise_models::CONTROLLERS;
@@ -107,11 +108,15 @@ pub struct Choices {
 }
 
 impl Model {
-    /// Every model that comes with the program.
-    pub fn all() -> impl Iterator<Item = Self> {
-        SHIPPED
-            .iter()
-            .map(|(_, text)| Self::parse(text).expect("shipped models are checked by a test"))
+    /// Every model that comes with the program, read once.
+    pub fn all() -> &'static [Self] {
+        static ALL: LazyLock<Vec<Model>> = LazyLock::new(|| {
+            let texts = SHIPPED.iter();
+            texts
+                .map(|(_, text)| Model::parse(text).expect("shipped models are checked by a test"))
+                .collect()
+        });
+        &ALL
     }
 
     /// A model that comes with the program, by id or another of its names.
@@ -121,9 +126,9 @@ impl Model {
         for model in Self::all() {
             let mut names = core::iter::once(&model.id).chain(&model.aliases);
             if names.any(|one| plain(one) == wanted) {
-                return Ok(model);
+                return Ok(model.clone());
             }
-            known.push(model.id);
+            known.push(model.id.as_str());
         }
         Err(ModelError(format!(
             "no controller model is called `{name}`; there are {}",

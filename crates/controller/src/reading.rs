@@ -12,6 +12,7 @@ use crate::member::DriveCommand;
 use crate::streams::ReadPattern;
 use seekwise_device::CommandKind;
 use seekwise_units::{Lba, Nanos, Sectors};
+use smallvec::SmallVec;
 
 impl Controller {
     pub(crate) fn begin_read(&mut self, now: Nanos, tag: u32) {
@@ -87,7 +88,7 @@ impl Controller {
         }
         let start = Lba(first * PAGE);
         let sectors = Sectors((pages * PAGE).min(self.mapping.capacity().0 - start.0));
-        let mut pieces = vec![];
+        let mut pieces = SmallVec::<[MemberPart; 4]>::new();
         self.mapping
             .pieces(start, sectors, |piece| pieces.push(piece));
         let fetch = &mut self.fetches.all[number as usize];

@@ -3,6 +3,7 @@
 use crate::mapping::Mapping;
 use seekwise_raid::layout::parity::Parity;
 use seekwise_units::{Lba, Sectors};
+use smallvec::SmallVec;
 
 /// A transfer on one drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,10 +13,13 @@ pub struct Transfer {
     pub sectors: Sectors,
 }
 
+/// A row's transfers in one direction: a few.
+pub type Transfers = SmallVec<[Transfer; 4]>;
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    pub reads: Vec<Transfer>,
-    pub writes: Vec<Transfer>,
+    pub reads: Transfers,
+    pub writes: Transfers,
     /// Bytes that pass the XOR engine.
     pub xor_bytes: u64,
 }
@@ -118,7 +122,7 @@ impl ParityRow {
         &self,
         mapping: &Mapping,
         extents: &[(Lba, Sectors)],
-        writes: &mut Vec<Transfer>,
+        writes: &mut Transfers,
     ) -> Vec<Vec<RowPart>> {
         let data = self.parity.data_members();
         let mut written = vec![vec![]; data as usize];
@@ -144,7 +148,7 @@ impl ParityRow {
         written: &[Vec<RowPart>],
         span: RowPart,
         cached: &mut impl FnMut(Lba, Sectors) -> bool,
-    ) -> Vec<Transfer> {
+    ) -> Transfers {
         (0..)
             .zip(written)
             .filter(|&(index, parts)| {
@@ -160,8 +164,8 @@ impl ParityRow {
         written: &[Vec<RowPart>],
         span: RowPart,
         cached: &mut impl FnMut(Lba, Sectors) -> bool,
-    ) -> Vec<Transfer> {
-        let mut reads = vec![];
+    ) -> Transfers {
+        let mut reads = Transfers::new();
         for (index, parts) in (0..).zip(written) {
             for &part in parts {
                 if !cached(self.in_unit(index, part), part.sectors()) {

@@ -2,12 +2,13 @@
 
 use crate::cache::PAGE;
 use crate::controller::{Controller, Event, Owner};
-use crate::destage::RowWrite;
+use crate::destage::{PageRuns, RowWrite};
 use crate::member::DriveCommand;
 use crate::row::{self, Transfer};
 use core::ops::Range;
 use seekwise_device::CommandKind;
 use seekwise_units::{Bytes, Lba, Nanos, Sectors};
+use smallvec::SmallVec;
 
 impl Controller {
     fn row_pages(&self) -> u64 {
@@ -143,7 +144,7 @@ impl Controller {
 
     fn destage_row(&mut self, now: Nanos, row: u64) {
         let per_row = self.row_pages();
-        let mut pages: Vec<Range<u64>> = vec![];
+        let mut pages = PageRuns::new();
         self.cache
             .begin_destage(row * per_row..(row + 1) * per_row, |page| {
                 match pages.last_mut() {
@@ -155,7 +156,7 @@ impl Controller {
             let pages = run.end - run.start;
             (Lba(run.start * PAGE), Sectors(pages * PAGE))
         };
-        let extents: Vec<(Lba, Sectors)> = pages.iter().map(extent).collect();
+        let extents: SmallVec<[(Lba, Sectors); 4]> = pages.iter().map(extent).collect();
         if !pages.is_empty() {
             self.begin_row(now, &extents, pages, None);
         }
@@ -169,7 +170,12 @@ impl Controller {
         self.host(tag).waits = ((end - 1) / per_row - at / per_row + 1) as u32;
         while at < end {
             let stop = end.min((at / per_row + 1) * per_row);
-            self.begin_row(now, &[(Lba(at), Sectors(stop - at))], vec![], Some(tag));
+            self.begin_row(
+                now,
+                &[(Lba(at), Sectors(stop - at))],
+                PageRuns::new(),
+                Some(tag),
+            );
             at = stop;
         }
     }
@@ -178,7 +184,7 @@ impl Controller {
         &mut self,
         now: Nanos,
         extents: &[(Lba, Sectors)],
-        pages: Vec<Range<u64>>,
+        pages: PageRuns,
         command: Option<u32>,
     ) {
         let cache = &self.cache;

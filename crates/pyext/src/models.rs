@@ -9,7 +9,8 @@ use seekwise_sim::cost::HostModel as Host;
 /// Ids of the controller models that come with the program.
 #[pyfunction]
 pub fn controller_models() -> Vec<String> {
-    Controller::all().map(|model| model.id).collect()
+    let all = Controller::all().iter();
+    all.map(|model| model.id.clone()).collect()
 }
 
 /// A controller model by any of its names, as JSON. Raises ValueError with one sentence.
@@ -48,7 +49,7 @@ pub fn check_parameter(kind: &str, model: &str, parameter: &str, value: f64) -> 
         "controller" => Controller::shipped(model)
             .and_then(|mut model| model.set(parameter, value))
             .map_err(|error| error.0),
-        "host" => Host::shipped(model).and_then(|mut model| model.set(parameter, value)),
+        "host" => Host::shipped(model).and_then(|model| model.clone().set(parameter, value)),
         _ => Err(format!("there are no models of kind {kind}")),
     };
     outcome.map_err(PyValueError::new_err)

@@ -11,6 +11,7 @@ pub mod outcome;
 pub mod processes;
 pub mod queue;
 pub mod rows;
+pub mod text_file;
 pub mod vectors;
 mod walk;
 

@@ -10,6 +10,7 @@ mod pages;
 pub use array_file::{ArrayConf, ArrayEvent, ArrayRow};
 
 use crate::outcome::Score;
+use crate::text_file;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -74,7 +75,7 @@ fn find(path: &Path, files: &mut Vec<PathBuf>) {
 
 /// In a folder only recordings of arrays are looked at; a file named outright is always.
 fn is_array_recording(path: &Path) -> bool {
-    std::fs::read_to_string(path).is_ok_and(|text| text.starts_with(array_file::HEADER))
+    text_file::read(path).is_ok_and(|text| text.starts_with(array_file::HEADER))
 }
 
 fn verify_file(path: &Path) -> MappingFile {
@@ -83,12 +84,12 @@ fn verify_file(path: &Path) -> MappingFile {
         misses: vec![reason],
         ..MappingFile::default()
     };
-    let text = match std::fs::read_to_string(path) {
+    let text = match text_file::read(path) {
         Ok(text) => text,
         Err(error) => return failed(1, format!("cannot be read: {error}")),
     };
     let points = text.lines().filter(|line| line.contains(",remap,")).count() as u64;
-    let conf = match std::fs::read_to_string(path.with_extension("conf")) {
+    let conf = match text_file::read(&path.with_extension("conf")) {
         Ok(conf) => conf,
         Err(error) => return failed(points, format!("its .conf cannot be read: {error}")),
     };

@@ -3,7 +3,7 @@
 use crate::outcome::{FileOutcome, Score, Tally};
 use crate::processes::Processes;
 use crate::queue::Priorities;
-use crate::{blk_mq, legacy, rows};
+use crate::{blk_mq, legacy, rows, text_file};
 use seekwise_sched::registry;
 use seekwise_sched::{Kernel, Setup};
 use serde::{Deserialize, Serialize};
@@ -155,7 +155,7 @@ fn verify_file(path: &Path, options: &Options) -> FileOutcome {
         file: path.display().to_string(),
         ..Default::default()
     };
-    let text = match fs::read_to_string(path) {
+    let text = match text_file::read(path) {
         Ok(text) => text,
         Err(error) => {
             // How many points it held nobody can tell; at least one is missed.
@@ -277,8 +277,7 @@ fn read_settings(full: &Path, stem: &str) -> Result<String, String> {
         .flatten()
         .find(|file| file.is_file());
     let found = found.ok_or_else(|| format!("there is no {conf} beside it"))?;
-    fs::read_to_string(&found)
-        .map_err(|error| format!("{} cannot be read: {error}", found.display()))
+    text_file::read(&found).map_err(|error| format!("{} cannot be read: {error}", found.display()))
 }
 
 /// The kernel as the file name has it.
@@ -298,8 +297,7 @@ pub fn beside(path: &Path, sort: &str, name: &str) -> Result<String, String> {
         .map(|folder| folder.join(sort).join(name))
         .find(|file| file.is_file())
         .ok_or_else(|| format!("there is no {sort}/{name} beside or above it"))?;
-    fs::read_to_string(&found)
-        .map_err(|error| format!("{} cannot be read: {error}", found.display()))
+    text_file::read(&found).map_err(|error| format!("{} cannot be read: {error}", found.display()))
 }
 
 fn read_processes(path: &Path, workload: &str) -> Result<Processes, String> {

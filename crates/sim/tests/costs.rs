@@ -36,7 +36,7 @@ fn every_shipped_host_is_whole() {
 
 #[test]
 fn a_number_can_be_another_one_within_reason() {
-    let mut model = HostModel::shipped("opteron_2212").unwrap();
+    let mut model = HostModel::shipped("opteron_2212").unwrap().clone();
     let usual = model.costs("cfq").unwrap();
     model.set("page_write", 9600.0).unwrap();
     model.set("scheduler_factor", 2.8).unwrap();

@@ -89,8 +89,8 @@ impl Table {
     #[inline(always)]
     pub fn allocate(&mut self, now: Nanos, bio: &Bio) -> u32 {
         self.used += 1;
-        let slot = self.free.pop().unwrap_or(self.entries.len() as u32);
-        let entry = TableEntry {
+        // Made where it will be: a copy of it would be as much work again.
+        let made = |slot| TableEntry {
             request: bio.request(RequestId(slot), now),
             token: bio.token,
             token_sectors: bio.sectors,
@@ -103,11 +103,12 @@ impl Table {
             older: NONE,
             newer: NONE,
         };
-        if (slot as usize) < self.entries.len() {
-            self.entries[slot as usize] = entry;
-        } else {
-            self.entries.push(entry);
+        if let Some(slot) = self.free.pop() {
+            self.entries[slot as usize] = made(slot);
+            return slot;
         }
+        let slot = self.entries.len() as u32;
+        self.entries.push(made(slot));
         slot
     }
 

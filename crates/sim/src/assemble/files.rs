@@ -289,7 +289,7 @@ impl<'a> OnFiles<'a> {
         let (host, scheduler) = (&self.spec.host, &self.spec.queue.scheduler);
         let of_md = MdCosts::of_kernel(self.kernel.version);
         let model = HostModel::named(host)?;
-        let by_step = model.as_ref().is_none_or(HostModel::by_step);
+        let by_step = model.as_ref().is_none_or(|model| model.by_step());
         if !self.single_queue || !by_step {
             let own = super::cost(host, scheduler, light)?;
             let costs = OperationCosts::of(host, &self.kernel, scheduler, own)?;

@@ -9,7 +9,9 @@ use seekwise_host::cpu::{scheduler_cost, CpuCost};
 use seekwise_units::{Nanos, PAGE_BYTES};
 use serde::Deserialize;
 use serde_json::{json, Value};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// What each number is the time of.
 const STEPS: [(&str, &str); 13] = [
@@ -235,13 +237,13 @@ impl Measured {
 
 impl HostModel {
     /// The model that a host names, with its parameters.
-    pub fn named(host: &HostSpec) -> Result<Option<Self>, String> {
+    pub fn named(host: &HostSpec) -> Result<Option<Cow<'static, Self>>, String> {
         let Some(name) = &host.model else {
             return Ok(None);
         };
-        let mut model = Self::shipped(name)?;
+        let mut model = Cow::Borrowed(Self::shipped(name)?);
         for (name, value) in &host.parameters {
-            model.set(name, *value)?;
+            model.to_mut().set(name, *value)?;
         }
         Ok(Some(model))
     }
@@ -289,20 +291,27 @@ impl HostModel {
         Ok(model)
     }
 
-    /// Every host that comes with the program.
-    pub fn all() -> impl Iterator<Item = Self> {
-        seekwise_models::HOSTS
-            .iter()
-            .map(|(_, text)| Self::parse(text).expect("shipped models are checked by a test"))
+    /// Every host that comes with the program, read once.
+    pub fn all() -> &'static [Self] {
+        static ALL: LazyLock<Vec<HostModel>> = LazyLock::new(|| {
+            let texts = seekwise_models::HOSTS.iter();
+            texts
+                .map(|(_, text)| {
+                    HostModel::parse(text).expect("shipped models are checked by a test")
+                })
+                .collect()
+        });
+        &ALL
     }
 
     /// The shipped host model with that id or alias, in any case of letters. The error lists the known ones.
-    pub fn shipped(name: &str) -> Result<Self, String> {
+    pub fn shipped(name: &str) -> Result<&'static Self, String> {
         let wanted = name.to_lowercase();
         Self::all()
+            .iter()
             .find(|model| model.id == wanted || model.aliases.contains(&wanted))
             .ok_or_else(|| {
-                let known: Vec<String> = Self::all().map(|model| model.id).collect();
+                let known: Vec<&str> = Self::all().iter().map(|model| model.id.as_str()).collect();
                 format!(
                     "there is no host model \"{name}\" (known: {})",
                     known.join(", ")
@@ -317,10 +326,8 @@ impl HostModel {
 
     /// Those whose costs are.
     pub fn ids() -> Vec<String> {
-        Self::all()
-            .filter(Self::by_step)
-            .map(|model| model.id)
-            .collect()
+        let by_step = Self::all().iter().filter(|model| model.by_step());
+        by_step.map(|model| model.id.clone()).collect()
     }
 
     /// As it was measured under the kernels of `series` (`6.1`); None when nothing was measured request by request.

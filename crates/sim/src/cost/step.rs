@@ -211,7 +211,7 @@ impl StepCosts {
 
     /// Those of a model that comes with the program, on which no scheduler costs anything.
     fn shipped(name: &str) -> Self {
-        let model = HostModel::shipped(name).and_then(|model| model.steps());
+        let model = HostModel::shipped(name).and_then(HostModel::steps);
         model.expect("shipped models are checked by a test")
     }
 }

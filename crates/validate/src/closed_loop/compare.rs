@@ -122,7 +122,10 @@ fn is_recording(path: &Path) -> bool {
     use std::io::{BufRead, BufReader};
     let mut line = String::new();
     std::fs::File::open(path).is_ok_and(|file| {
-        BufReader::new(file).read_line(&mut line).is_ok() && line.starts_with(recording::HEADER)
+        BufReader::new(file).read_line(&mut line).is_ok()
+            && line
+                .trim_start_matches('\u{feff}')
+                .starts_with(recording::HEADER)
     })
 }
 

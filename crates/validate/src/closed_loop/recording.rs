@@ -70,7 +70,10 @@ pub fn recording(path: &Path) -> Result<Recording, String> {
 }
 
 pub(super) fn read(path: &Path) -> Result<String, String> {
-    fs::read_to_string(path).map_err(|e| format!("{} cannot be read: {e}", path.display()))
+    let text =
+        fs::read_to_string(path).map_err(|e| format!("{} cannot be read: {e}", path.display()))?;
+    // As `seekwise_replay::text_file` does.
+    Ok(text.trim_start_matches('\u{feff}').to_owned())
 }
 
 pub(super) fn number<T: std::str::FromStr>(text: &str, what: &str) -> Result<T, String> {

@@ -69,8 +69,7 @@ def verify(paths: Sequence[Path], options: dict[str, Any], source: ResultSource 
 
 def _table(path: Path, source: ResultSource) -> FileReport:
     try:
-        # Spreadsheets put a byte order mark first.
-        text = read_text(path, 1 << 30).removeprefix("\ufeff")
+        text = read_text(path, 1 << 30)
     except (OSError, UnicodeDecodeError) as error:
         return unreadable(path, f"cannot be read: {error}")
     if text.partition("\n")[0].strip() == ssd_table.HEADER:

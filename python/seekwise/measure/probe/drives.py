@@ -1,4 +1,4 @@
-"""What the prober reads from: a block device of this machine, or a drive model in simulated time. Both read and tell the time, nothing else."""
+"""What the prober reads from: a block device of this machine. It reads and tells the time, nothing else."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol
 
-from seekwise import _core
 from seekwise.errors import MissingError, SeekwiseError
 
 SECTOR = 512
@@ -33,28 +32,6 @@ class Probed(Protocol):
 
     def wait(self, ns: int) -> None:
         """Lets time pass."""
-
-
-class ProbedModel:
-    """A drive model."""
-
-    rate_max = None
-
-    def __init__(self, model: str, **parameters: float) -> None:
-        self._drive = _core.ModelDrive(model, parameters)
-        self.capacity = self._drive.capacity_sectors()
-
-    def reads(self, starts: Iterable[int], sectors: int) -> Times:
-        """Times in simulated ns; no real time passes."""
-        return self._drive.reads(list(starts), sectors)
-
-    def reads_at_depth(self, starts: Sequence[int], sectors: int, depth: int) -> tuple[list[int], int]:
-        """Simulated ns, in order of completion; `depth` is capped at the queue depth of the model."""
-        return self._drive.reads_at_depth(list(starts), sectors, depth)
-
-    def wait(self, ns: int) -> None:
-        """Simulated: the platter turns on, no real time passes."""
-        self._drive.wait(ns)
 
 
 class ProbedDevice:

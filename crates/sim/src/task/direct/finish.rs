@@ -1,6 +1,6 @@
 //! Operations that are done: the flush that may follow, when the call returns, and what its thread does then.
 
-use super::{DirectThreads, InFlight, WaitsFor, ENTER, READY, RETRY};
+use super::{AwaitsFlush, DirectThreads, InFlight, WaitsFor, ENTER, READY, RETRY};
 use crate::engine::Engine;
 use crate::storage::Stack;
 use crate::task::ThreadLoad;
@@ -38,7 +38,7 @@ impl DirectThreads {
         engine: &mut Engine<S, O>,
         token: u32,
     ) -> bool {
-        let operation = &mut self.in_flight[token as usize];
+        let operation = &self.in_flight[token as usize];
         let thread = &mut self.threads[operation.thread as usize];
         let every = thread.plan.sync_every;
         thread.writes += u32::from(operation.direction == Direction::Write && every > 0);
@@ -46,8 +46,8 @@ impl DirectThreads {
             return false;
         }
         thread.writes = 0;
-        operation.written = (every > 1).then_some(engine.now);
-        self.flushes.ask(engine, token);
+        let written = (every > 1).then_some(engine.now);
+        self.flushes.ask(engine, AwaitsFlush { token, written });
         true
     }
 
@@ -58,8 +58,7 @@ impl DirectThreads {
         drives: u32,
     ) {
         for _ in 0..drives {
-            for token in self.flushes.drive_flushed(engine) {
-                let written = self.in_flight[token as usize].written;
+            for AwaitsFlush { token, written } in self.flushes.drive_flushed(engine) {
                 let flushed = written.map_or(Nanos::ZERO, |at| engine.now - at);
                 self.finish(engine, token, flushed);
             }

@@ -60,7 +60,13 @@ struct InFlight {
     unsubmitted: u64,
     sectors: u64,
     started: Nanos,
-    /// When its data were there, where it waits for a flush that is a call of its own.
+}
+
+/// An operation whose data are there and that waits for a flush.
+#[derive(Clone, Copy, Debug)]
+struct AwaitsFlush {
+    token: u32,
+    /// When its data were there, where the flush is a call of its own.
     written: Option<Nanos>,
 }
 
@@ -86,7 +92,7 @@ pub struct DirectThreads {
     picked: bool,
     /// Some thread asks for flushes, and operations that wait for one.
     syncs: bool,
-    flushes: Flushes<u32>,
+    flushes: Flushes<AwaitsFlush>,
 }
 
 impl DirectThread {
@@ -262,7 +268,6 @@ impl DirectThreads {
             unsubmitted: operation.sectors.0,
             sectors: operation.sectors.0,
             started,
-            written: None,
         };
         let token = self.in_flight.insert(record) as u32;
         self.submit(engine, index, token, operation.start, operation.sectors);
