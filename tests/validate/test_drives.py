@@ -79,6 +79,8 @@ def test_what_the_model_was_given_is_counted_apart(tmp_path: Path):
     text = f"[ssd.samsung_990_pro_2tb]\nlink_mb_s = {figure(7450, 'MB/s')}\nseq_read_mb_s = {figure(7450, 'MB/s')}\n"
     report = one_file(tmp_path, text)
     assert (report.passed, report.total, report.inputs) == (1, 1, 1)
+    alone = one_file(tmp_path, text.partition("seq_read")[0])
+    assert (alone.total, alone.inputs, alone.met) == (0, 1, False), "nothing that counts is nothing met"
 
 
 @pytest.mark.parametrize("text", ["not toml at all [", ""])

@@ -95,7 +95,7 @@ class ValidationReport:
 
 def all_passed(files: Sequence[FileReport]) -> bool:
     """Every point, and there is one."""
-    return bool(files) and all(file.passed == file.total for file in files)
+    return sum(file.total for file in files) > 0 and all(file.passed == file.total for file in files)
 
 
 def unreadable(file: str | Path, reason: str, total: int = 1) -> FileReport:
