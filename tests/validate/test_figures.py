@@ -13,8 +13,9 @@ import pytest
 
 from seekwise import _core
 from seekwise.document import printed
+from seekwise.errors import UsageError
 from seekwise.lab.validate import _basis as basis
-from seekwise.lab.validate import claims, drives, verdicts
+from seekwise.lab.validate import claims, drives, rates, verdicts
 from seekwise.lab.validate._basis import Basis, Count
 from seekwise.lab.validate.frame import FileReport, text
 
@@ -136,6 +137,19 @@ def test_a_figure_that_a_parameter_was_solved_from_is_fitted_wherever_it_stands(
         parameters = json.loads(_core.drive_model(row.model))["parameters"].values()
         key = row.figure.split(" ")[0]
         assert (row.basis == Basis.FITTED) == any(key in each.get("fits", ()) for each in parameters), row
+
+
+def test_nobody_marks_data_as_unread(tmp_path):
+    (tmp_path / "basis.toml").write_text('[[rule]]\nfile = "*"\nbasis = "unread"\nreason = "none"\n')
+    with pytest.raises(UsageError, match="marks no data"):
+        basis.marking(tmp_path / "claims.toml")
+
+
+def test_what_cannot_be_read_is_counted_apart(tmp_path):
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n3,4\n")
+    report = rates.verify([tmp_path / "x.csv"], {})
+    assert (report.basis.unread, report.basis.foretold, report.met) == (Count(0, 2), Count(), False)
+    assert "unread 0 of 2" in text(report)
 
 
 def test_the_shares_add_up_and_are_printed_with_the_bar():

@@ -132,10 +132,13 @@ def _shipped_rules(shipped: Path) -> tuple[BasisRule, ...]:
 def _rules(file: Path) -> tuple[BasisRule, ...]:
     try:
         found = tomllib.loads(read_text(file))["rule"]
-        return tuple(
+        rules = tuple(
             BasisRule(each["file"], tuple(each.get("rows", ["*"])), Basis(each["basis"]), str(each["reason"]))
             for each in found
         )
+        if any(rule.basis is Basis.UNREAD for rule in rules):
+            raise ValueError("`unread` is found, not marked")
+        return rules
     except (tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as error:
         raise UsageError(f"{file} marks no data: {error}", "a rule has `file`, `basis` and `reason`") from None
 

@@ -14,8 +14,8 @@ from typing import ClassVar
 
 from seekwise import _core
 from seekwise.lab.validate._basis import Count, marking
-from seekwise.lab.validate._rate_table import RateTable
-from seekwise.lab.validate.frame import FileReport, unreadable
+from seekwise.lab.validate._rate_table import RateTable, unreadable_table
+from seekwise.lab.validate.frame import FileReport
 
 BEGINS = "source,cores,devices,processes,"
 SHARE_POINTS = 0.90
@@ -39,7 +39,7 @@ def report(path: Path, text: str, seed: int) -> FileReport:
     try:
         outcome = json.loads(_core.verify_core_rates(text, seed))
     except ValueError as error:
-        return unreadable(path, str(error), total=max(len(text.splitlines()) - 1, 1))
+        return unreadable_table(path, text, str(error))
     orders = Count(outcome["orders_passed"], outcome["orders_total"])
     passed, total = outcome["passed"], outcome["total"]
     return CoreTable(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
-from seekwise.lab.validate.frame import FileReport
+from seekwise.lab.validate.frame import FileReport, unreadable
 
 
 @dataclass(kw_only=True)
@@ -17,3 +18,8 @@ class RateTable(FileReport):
 
     met: bool
     """Whether this table alone reaches it."""
+
+
+def unreadable_table(path: Path, text: str, reason: str) -> FileReport:
+    """A table that cannot be compared misses each of its rows."""
+    return unreadable(path, reason, total=len(text.splitlines()) - 1)

@@ -16,7 +16,7 @@ from statistics import median
 from typing import ClassVar
 
 from seekwise.lab.validate._basis import marking
-from seekwise.lab.validate._rate_table import RateTable
+from seekwise.lab.validate._rate_table import RateTable, unreadable_table
 from seekwise.lab.validate.frame import FileReport, unreadable
 from seekwise.simulate.setups.queries import Option, Query, ResultSource
 from seekwise.simulate.setups.setup import setup_of
@@ -49,7 +49,7 @@ def report(path: Path, text: str, source: ResultSource) -> FileReport:
     try:
         rows = list(csv.DictReader(io.StringIO(text), restkey="more", restval=""))
     except csv.Error as error:
-        return unreadable(path, f"is no table: {error}", total=max(len(text.splitlines()) - 1, 1))
+        return unreadable_table(path, text, f"is no table: {error}")
     if not rows:
         return unreadable(path, "has no rows")
     outcomes: list[tuple[str, bool]] = []

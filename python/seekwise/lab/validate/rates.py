@@ -22,7 +22,7 @@ from seekwise.lab.validate import _core_table as core_table
 from seekwise.lab.validate import _ssd_table as ssd_table
 from seekwise.lab.validate._basis import Count, marking
 from seekwise.lab.validate._core_table import CoreTable
-from seekwise.lab.validate._rate_table import RateTable
+from seekwise.lab.validate._rate_table import RateTable, unreadable_table
 from seekwise.lab.validate._ssd_table import SsdTable
 from seekwise.lab.validate.frame import FileReport, ValidationReport, files_below, unreadable
 from seekwise.papers.simulated import SimulatedResults
@@ -79,14 +79,14 @@ def _table(path: Path, source: ResultSource) -> FileReport:
     if text.startswith(MACHINE_BEGINS):
         return _machine_table(path, text)
     begins = " or ".join(f"`{each}…`" for each in (MACHINE_BEGINS, ssd_table.HEADER, core_table.BEGINS))
-    return unreadable(path, f"line 1 is no header that is known: {begins}", total=max(len(text.splitlines()) - 1, 1))
+    return unreadable_table(path, text, f"line 1 is no header that is known: {begins}")
 
 
 def _machine_table(path: Path, text: str) -> FileReport:
     try:
         outcome = json.loads(_core.verify_machine_rates(text, SEED))
     except ValueError as error:
-        return unreadable(path, str(error), total=max(len(text.splitlines()) - 1, 1))
+        return unreadable_table(path, text, str(error))
     passed, total = outcome["passed"], outcome["total"]
     return MachineTable(
         file=str(path),
