@@ -15,7 +15,7 @@ from seekwise import _core
 from seekwise.document import printed
 from seekwise.errors import UsageError
 from seekwise.lab.validate import _basis as basis
-from seekwise.lab.validate import claims, drives, rates, verdicts
+from seekwise.lab.validate import claims, drives, mapping, rates, verdicts
 from seekwise.lab.validate._basis import Basis, Count
 from seekwise.lab.validate.frame import FileReport, text
 
@@ -150,6 +150,8 @@ def test_what_cannot_be_read_is_counted_apart(tmp_path):
     report = rates.verify([tmp_path / "x.csv"], {})
     assert (report.basis.unread, report.basis.foretold, report.met) == (Count(0, 2), Count(), False)
     assert "unread 0 of 2" in text(report)
+    recording = mapping.verify([tmp_path / "x.csv"], {})
+    assert recording.files[0].broken and recording.basis.unread.total == recording.total == 1
 
 
 def test_the_shares_add_up_and_are_printed_with_the_bar():

@@ -14,7 +14,7 @@ use crate::text_file;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// A file's outcome. `ordered` is None where order is not counted (RAID 0, 1, 10).
+/// A file's outcome. `ordered` is empty where order is not counted (RAID 0, 1, 10).
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct MappingFile {
     pub file: String,
@@ -22,6 +22,8 @@ pub struct MappingFile {
     pub total: u64,
     pub ordered: Score,
     pub misses: Vec<String>,
+    /// It could not be compared: all its points are missed.
+    pub broken: bool,
 }
 
 #[derive(Clone, Debug, Default, Serialize)]
@@ -82,6 +84,7 @@ fn verify_file(path: &Path) -> MappingFile {
     let failed = |total: u64, reason: String| MappingFile {
         total: total.max(1),
         misses: vec![reason],
+        broken: true,
         ..MappingFile::default()
     };
     let text = match text_file::read(path) {

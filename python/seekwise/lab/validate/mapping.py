@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from seekwise import _core
 from seekwise.lab.validate._basis import Count, marking
-from seekwise.lab.validate.frame import FileReport, ValidationReport, unreadable
+from seekwise.lab.validate.frame import FileReport, ValidationReport, unread, unreadable
 
 # Required by the ladder: pages that differ, and order within a row.
 SHARE_PASSED = 0.99
@@ -46,17 +46,7 @@ class Mapping(ValidationReport):
 def verify(paths: Sequence[Path], options: dict[str, Any]) -> Mapping:
     """Recordings as files or folders (searched for CSV files of arrays with their `.conf`)."""
     outcome = json.loads(_core.verify_mapping([str(path) for path in paths if path.exists()]))
-    files: list[MappingFile | FileReport] = [
-        MappingFile(
-            file=f["file"],
-            passed=f["passed"],
-            total=f["total"],
-            misses=f["misses"],
-            shares=marking(Path(f["file"])).whole(f["passed"], f["total"]),
-            ordered=Count(**f["ordered"]),
-        )
-        for f in outcome["files"]
-    ]
+    files: list[MappingFile | FileReport] = [_file(entry) for entry in outcome["files"]]
     files += [unreadable(path, "no such file or folder") for path in paths if not path.exists()]
     passed, total = sum(f.passed for f in files), sum(f.total for f in files)
     ordered = Count(**outcome["ordered"])
@@ -64,3 +54,9 @@ def verify(paths: Sequence[Path], options: dict[str, Any]) -> Mapping:
     met = met and not any(file.passed == 0 for file in files)
     bar = f"{100 * SHARE_PASSED:.0f} % of the pages, {100 * SHARE_ORDERED:.0f} % of the rows in order"
     return Mapping(files=files, bar=bar, met=met, ordered=ordered)
+
+
+def _file(entry: dict[str, Any]) -> MappingFile:
+    name, passed, total = entry["file"], entry["passed"], entry["total"]
+    shares = unread(name, total) if entry["broken"] else marking(Path(name)).whole(passed, total)
+    return MappingFile(**{**entry, "ordered": Count(**entry["ordered"])}, shares=shares)
