@@ -36,7 +36,6 @@ WHY_NOT = {
 }  # fmt: skip
 SHOWN = {
     "The queue is long, loop2": "a throttled loop device: tests/trace/test_request_times.py",
-    "500 bundles": "500 synthetic hosts: benches/fleets.py",
     "threads →": "a drawing",
     "host ─►": "a drawing",
     "options = {": "a line of a study: the laboratory's own files have it",
