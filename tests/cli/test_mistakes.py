@@ -13,7 +13,7 @@ from report.sample_live import live_outcome
 from seekwise.cli import main as program
 from seekwise.store.database import Store
 
-FOREIGN = Path(__file__).parents[1] / "store/foreign"
+FOREIGN = Path(__file__).parents[1] / "importing/files"
 USAGE, FAILED, MISSING = 2, 1, 4
 
 MISTAKES: list[tuple[str, int, str, str]] = [

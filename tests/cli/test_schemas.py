@@ -45,7 +45,7 @@ runtime = "1s"
 [design]
 blocks = 3
 """
-FOREIGN = ROOT / "tests" / "store" / "foreign"
+FOREIGN = ROOT / "tests" / "importing" / "files"
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "trace"))
 import closed_loops as loops
 
 SMALL = ("--budget", "5s", "--seed", "3")
-FOREIGN = Path(__file__).parents[1] / "store/foreign"
+FOREIGN = Path(__file__).parents[1] / "importing/files"
 STUDIES = {
     "schedulers": ("run", "schedulers", "--backend", "simulated", "--target", "samsung_850_evo", *SMALL),
     "queue-depth": ("run", "queue-depth", "--backend", "simulated", "--target", "wd2500ys", *SMALL),

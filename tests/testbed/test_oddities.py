@@ -11,9 +11,9 @@ import json
 import pytest
 
 from seekwise import _core
+from seekwise.importing import fio_result
 from seekwise.lab.testbed import machine
 from seekwise.lab.testbed.cpio import CpioEntry
-from seekwise.measure.kernel import fio_result
 
 pytestmark = pytest.mark.timeout(1500)
 

@@ -23,7 +23,7 @@ FORMAT_NAMES = (
     "sysbench",
     "fio-logs",
 )
-"""Names of `measure.foreign.registry.FORMATS`, written out so that `--help` need not load them; a test compares the two."""
+"""Names of `importing.registry.FORMATS`, written out so that `--help` need not load them; a test compares the two."""
 
 DRIVES = (".parv", ".diskspecs")
 
@@ -90,13 +90,13 @@ def command(
     if drives := _of_disksim(files):
         _drives(drives, output or Path(), as_json)
         return
+    from seekwise import importing
     from seekwise.cli import _shown
-    from seekwise.measure import foreign
-    from seekwise.measure.foreign.result import parse_given
+    from seekwise.importing.result import parse_given
     from seekwise.report import of_run
     from seekwise.store.database import Store
 
-    run, records = foreign.read(files, name=name, labels=setting, given=parse_given(given), format_name=format_name)
+    run, records = importing.read(files, name=name, labels=setting, given=parse_given(given), format_name=format_name)
     with Store.open(db) as store:
         store.add_run(run)
         for record in records:

@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 
 from seekwise import _core
 from seekwise.errors import SeekwiseError, UsageError
+from seekwise.importing import fio_result
 from seekwise.lab.testbed import filesystem, image, kernels, machine, script
 from seekwise.lab.testbed.cpio import CpioEntry
 from seekwise.lab.testbed.image import Image
 from seekwise.lab.testbed.script import Storage
-from seekwise.measure.kernel import fio_result
 from seekwise.simulate import arrays, room
 from seekwise.simulate.options import drive_parameters
 from seekwise.simulate.protocol import Options, Say, origin
