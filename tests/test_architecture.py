@@ -124,7 +124,7 @@ def test_packages_import_only_those_above_them_in_the_map() -> None:
     assert upwards == set(), "imports against the order of ARCHITECTURE.md, 'The packages'"
 
 
-ROOMS_MOST = 13
+ROOMS_MOST = 14
 FLOORS_MOST = 7
 
 
@@ -207,7 +207,7 @@ SENTENCE = re.compile(
 )
 OF_OTHERS = (
     "linux/",
-    "measure/foreign/",
+    "importing/",
     "trace/readers/",
     "measure/kernel/environment.py",
     "measure/kernel/fio.py",

@@ -18,7 +18,7 @@ from seekwise.linux.setters.assignment import Setter
 from seekwise.settings import conflicts
 from seekwise.settings.asked import Asked
 
-FOREIGN = Path(__file__).parents[1] / "store/foreign"
+FOREIGN = Path(__file__).parents[1] / "importing/files"
 
 
 @pytest.fixture

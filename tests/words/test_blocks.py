@@ -36,7 +36,6 @@ WHY_NOT = {
 }  # fmt: skip
 SHOWN = {
     "The queue is long, loop2": "a throttled loop device: tests/trace/test_request_times.py",
-    "500 bundles": "500 synthetic hosts: benches/fleets.py",
     "threads →": "a drawing",
     "host ─►": "a drawing",
     "options = {": "a line of a study: the laboratory's own files have it",
@@ -117,7 +116,7 @@ def prepared(tmp_path_factory) -> Path:
     """A folder with what the pages name, and a results database whose last run is a study with an answer."""
     folder = tmp_path_factory.mktemp("pages")
     for name in ("fio-none.1.json", "fio-none.2.json", "fio-bfq.1.json", "fio-bfq.2.json"):
-        shutil.copy(ROOT / "tests/store/foreign" / name, folder)
+        shutil.copy(ROOT / "tests/importing/files" / name, folder)
     for each in (ROOT / "tests/reference/disksim").iterdir():
         shutil.copy(each, folder)
     for name in ("srv.swt", "load.swt"):

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from seekwise import _core
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.measure.kernel import fio_result
+from seekwise.importing import fio_result
 from seekwise.simulate import arrays, room
 from seekwise.simulate.options import drive_parameters
 from seekwise.simulate.protocol import Options, Say, origin

@@ -11,7 +11,7 @@ import json
 import pytest
 
 from seekwise import _core
-from seekwise.measure.kernel import fio_result
+from seekwise.importing import fio_result
 from seekwise_proof.testbed import machine
 from seekwise_proof.testbed.cpio import CpioEntry
 

@@ -41,7 +41,6 @@ DOCUMENTS: tuple[str, ...] = (
     "report.advised",
     "report.documents",
     "report.explain.explanation",
-    "report.fleet.fleet_answer",
     "report.paired",
     "settings.design.array_answer",
     "settings.drive_class",

@@ -16,7 +16,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from seekwise.measure.foreign.result import KIB, ForeignError, Format, Given, Result, Source, phase
+from seekwise.importing.result import KIB, ForeignError, Format, Given, Result, Source, phase
 from seekwise.store.operations import Operation
 
 NAME = re.compile(r"^(?P<prefix>.+)_(?P<kind>bw|iops|lat|clat|slat|clat_hist)(?:\.(?P<job>\d+))?\.log$")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from seekwise.measure.foreign.result import MIB, Format, Given, Result, Source, phase, tool_text
+from seekwise.importing.result import MIB, Format, Given, Result, Source, phase, tool_text
 from seekwise.store.operations import Operation
 from seekwise.workload.study.quantity import parse_bytes
 

@@ -6,22 +6,22 @@ from pathlib import Path
 
 import pytest
 
+from seekwise import importing
 from seekwise.cli import import_
 from seekwise.errors import SeekwiseError, UsageError
+from seekwise.importing import fio_logs, gvariant, registry
+from seekwise.importing.result import parse_given
 from seekwise.judge.observe import observations, values
 from seekwise.judge.records import judge_records
-from seekwise.measure import foreign
-from seekwise.measure.foreign import fio_logs, gvariant, registry
-from seekwise.measure.foreign.result import parse_given
 from seekwise.report.rows import trial_rows
 from seekwise.store import codec
 
-HERE = Path(__file__).parent / "foreign"
+HERE = Path(__file__).parent / "files"
 MIB = 2**20
 
 
 def read(*names, given=(), **more):
-    return foreign.read([HERE / name for name in names], given=parse_given(given), **more)
+    return importing.read([HERE / name for name in names], given=parse_given(given), **more)
 
 
 def phases(*names, given=()):
@@ -35,7 +35,7 @@ def notes(run):
 
 
 def test_every_fixture_is_read_by_the_format_that_is_meant_for_it():
-    from seekwise.measure.foreign.build import _format, _source
+    from seekwise.importing.build import _format, _source
 
     meant = {"fio-terse": "fio-terse", "fio": "fio-json"}
     for path in sorted(HERE.iterdir()):
@@ -86,7 +86,7 @@ def test_fio_json_of_jobs_that_were_not_grouped_has_no_p99(tmp_path):
     document = json.loads((HERE / "fio-none.1.json").read_text())
     document["jobs"] = document["jobs"] * 2
     (tmp_path / "two.json").write_text(json.dumps(document))
-    run, records = foreign.read([tmp_path / "two.json"])
+    run, records = importing.read([tmp_path / "two.json"])
     assert not records[0].phases[0].reported_percentiles_ns
     assert "percentiles cannot be merged" in notes(run)
 
@@ -136,7 +136,7 @@ def test_fio_logs_with_every_request_are_exact():
 
 
 def test_bins_of_fios_histogram_log_have_the_bounds_of_its_json():
-    from seekwise.measure.kernel.fio_result import bin_upper
+    from seekwise.importing.fio_result import bin_upper
 
     for index in (0, 5, 127, 128, 129, 200, 640, 1000, fio_logs.BINS - 1):
         bound = fio_logs.upper_bound_ns(index)
@@ -172,7 +172,7 @@ def test_the_version_of_tiotest_decides_where_it_is_given(given, divisor):
 def test_fewer_processors_than_threads_prove_the_fault_earlier(tmp_path):
     text = (HERE / "tiotest-head-4-threads.txt").read_text().replace("0.0 %  |  42.9 %", "9.0 %  | 242.9 %")
     (tmp_path / "t.txt").write_text(text)
-    run, _ = foreign.read([tmp_path / "t.txt"], given=parse_given(["processors=2"]))
+    run, _ = importing.read([tmp_path / "t.txt"], given=parse_given(["processors=2"]))
     assert "2 CPUs can use 200 % at most" in notes(run)
 
 
@@ -199,7 +199,7 @@ def overstated(tmp_path, latency="0.157"):
 
 
 def test_random_amounts_that_could_not_have_been_moved_in_the_time_are_repaired(tmp_path):
-    run, records = foreign.read([overstated(tmp_path)])
+    run, records = importing.read([overstated(tmp_path)])
     random = records[0].phases[1]
     assert random.ios == 4000
     assert random.rate_bytes_per_s == pytest.approx(4000 * 4096 / 0.16)
@@ -207,7 +207,7 @@ def test_random_amounts_that_could_not_have_been_moved_in_the_time_are_repaired(
 
 
 def test_random_amounts_that_are_possible_stay_and_the_doubt_is_said(tmp_path):
-    run, records = foreign.read([overstated(tmp_path, latency="0.002")])
+    run, records = importing.read([overstated(tmp_path, latency="0.002")])
     assert records[0].phases[1].bytes == 128 * MIB
     assert "--given tool-version=0.4.2" in notes(run)
 

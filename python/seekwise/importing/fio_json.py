@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from itertools import groupby
 
 from seekwise.errors import SeekwiseError
-from seekwise.measure.foreign.result import ForeignError, Format, Given, Result, Source
-from seekwise.measure.kernel import fio_result
+from seekwise.importing import fio_result
+from seekwise.importing.result import ForeignError, Format, Given, Result, Source
 from seekwise.store.record import Phase
 from seekwise.workload.study.quantity import parse_bytes
 

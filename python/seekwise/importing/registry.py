@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seekwise.measure.foreign import (
+from seekwise.importing import (
     fio_json,
     fio_logs,
     fio_terse,
@@ -12,7 +12,7 @@ from seekwise.measure.foreign import (
     tiobench,
     tiotest,
 )
-from seekwise.measure.foreign.result import Format
+from seekwise.importing.result import Format
 
 FORMATS: tuple[Format, ...] = (
     gnome_disks.FORMAT,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 
-from seekwise.measure.foreign.result import KIB, Format, Given, Result, Source, phase
+from seekwise.importing.result import KIB, Format, Given, Result, Source, phase
 from seekwise.store.operations import Operation
 from seekwise.store.record import Phase
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from seekwise import importing
 from seekwise.errors import SeekwiseError
-from seekwise.measure import foreign
-from seekwise.measure.foreign.result import parse_given
+from seekwise.importing.result import parse_given
 
-HERE = Path(__file__).parent / "foreign"
+HERE = Path(__file__).parent / "files"
 
 
 def text(name):
@@ -89,7 +89,7 @@ def test_a_malformed_file_is_one_clear_error(tmp_path, name, content, words):
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(SeekwiseError) as caught:
-        foreign.read([path], given=parse_given([]))
+        importing.read([path], given=parse_given([]))
     said = f"{caught.value.message} {caught.value.hint or ''}"
     assert words in said
     assert name.split(".")[0].split("_")[0] in caught.value.message, "the error must name the file"
@@ -106,7 +106,7 @@ def test_a_file_that_breaks_off_anywhere_is_read_or_refused_but_never_a_crash(tm
     path = tmp_path / name
     path.write_bytes(whole[: int(len(whole) * share)])
     try:
-        _, records = foreign.read([path], given=parse_given([]))
+        _, records = importing.read([path], given=parse_given([]))
     except SeekwiseError as error:
         assert name.split(".")[0] in error.message
     else:
@@ -120,4 +120,4 @@ def test_missing_folders_and_double_files_are_errors(tmp_path):
         ([HERE / "fio-none.1.json"] * 2, "named twice"),
     ):
         with pytest.raises(SeekwiseError, match=words):
-            foreign.read(files)
+            importing.read(files)

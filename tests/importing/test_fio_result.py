@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from seekwise.measure.kernel import fio_result
+from seekwise.importing import fio_result
 
 needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from seekwise.errors import UsageError
 from seekwise.files import read_regular
-from seekwise.measure.foreign import registry
-from seekwise.measure.foreign.result import ForeignError, Format, Given, Result, Source
+from seekwise.importing import registry
+from seekwise.importing.result import ForeignError, Format, Given, Result, Source
 from seekwise.store.database import IMPORTED, Run
 from seekwise.store.record import Record
 from seekwise.store.run_id import new_run_id

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from seekwise.measure.foreign.result import MIB, Format, Given, Result, Source, phase_of_throughput
+from seekwise.importing.result import MIB, Format, Given, Result, Source, phase_of_throughput
 from seekwise.store.operations import Operation
 from seekwise.store.record import Phase
 from seekwise.workload.study.quantity import parse_bytes

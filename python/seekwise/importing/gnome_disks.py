@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from seekwise.measure.foreign.gvariant import GVariantError, vardict
-from seekwise.measure.foreign.result import Format, Given, Result, Source, phase
+from seekwise.importing.gvariant import GVariantError, vardict
+from seekwise.importing.result import Format, Given, Result, Source, phase
 from seekwise.store.record import Phase
 
 PAGE_BYTES = 4096

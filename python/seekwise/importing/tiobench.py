@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import re
 
-from seekwise.measure.foreign.result import MIB, Format, Given, Result, Source, phase, tool_text
-from seekwise.measure.foreign.tiotest import counts_process_per_thread, version_of
+from seekwise.importing.result import MIB, Format, Given, Result, Source, phase, tool_text
+from seekwise.importing.tiotest import counts_process_per_thread, version_of
 from seekwise.store.operations import Operation
 
 TITLES: dict[str, Operation] = {

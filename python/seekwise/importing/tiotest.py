@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from seekwise.measure.foreign.result import MIB, Format, Given, Result, Source, phase, tool_text
+from seekwise.importing.result import MIB, Format, Given, Result, Source, phase, tool_text
 from seekwise.store.operations import Operation
 from seekwise.store.record import Phase
 
