@@ -168,7 +168,7 @@ def test_a_recording_is_anonymised_when_that_is_asked_for(called, tmp_path, monk
 
 
 def test_building_the_guests_runs_no_study(called, tmp_path, monkeypatch):
-    from seekwise.lab.testbed import image, kernels
+    from seekwise_proof.testbed import image, kernels
 
     built = []
 

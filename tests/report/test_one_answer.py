@@ -17,7 +17,6 @@ from click.testing import CliRunner
 from report.sample_live import live_outcome
 from seekwise.cli.main import cli
 from seekwise.errors import MissingError, UsageError
-from seekwise.lab.testbed import image, kernels, machine
 from seekwise.linux import page_cache
 from seekwise.measure.live import own, passive, simulated, stretch
 from seekwise.measure.live.session import RunListener
@@ -30,6 +29,7 @@ from seekwise.workload.live_plan import LivePlan
 from seekwise.workload.study import uses
 from seekwise.workload.study.plan import Plan, Touch
 from seekwise.workload.study.uses import Use
+from seekwise_proof.testbed import image, kernels, machine
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "trace"))
 import closed_loops as loops
