@@ -48,11 +48,11 @@ class FioPhase:
     submitter_system_s: float
     errors: tuple[int, ...]
     short_ios: int
-    syncs: Syncs | None
-    """Where jobs synced and fio timed it."""
     depth_share: dict[str, float]
     """{depth: percent of submissions that found this depth}: the levels that fio reports."""
     details: dict[str, object] = field(default_factory=dict)
+    syncs: Syncs | None = None
+    """Where jobs synced and fio timed it."""
 
     def as_phase(self, details: dict[str, object] | None = None, **more: object) -> Phase:
         """The record's phase; `more` are its fields that fio cannot know, `details` go beside fio's."""
