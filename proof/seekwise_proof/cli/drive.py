@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from seekwise.cli import _options
+from seekwise import commands
 from seekwise.control import nbd
 from seekwise.errors import RefusedError, SeekwiseError, UsageError
 from seekwise.files import read_text
@@ -88,7 +88,7 @@ class Assignment(click.ParamType):
     show_default="measured at the start",
     help="Transport time between client and drive; each answer is sent earlier by this.",
 )
-@_options.seed("Seed of the platter positions at the start and of random faults.", default=0)
+@commands.seed("Seed of the platter positions at the start and of random faults.", default=0)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document when ready, one at the end.")
 def command(
     model: str,

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from seekwise import _core
+from seekwise import core
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.trace.disksim import drive, requests
 from seekwise_proof.validate._basis import marking
@@ -107,7 +107,7 @@ def play(path: Path) -> tuple[drive.DiskSimDrive, ModelledTrace]:
     found = drive.load(parameters_of(path))
     trace = requests.read(path)
     try:
-        served = _core.replay_on_drive(found.toml(), trace.writes, trace.blocks, trace.counts, trace.gaps_ns)
+        served = core.replay_on_drive(found.toml(), trace.writes, trace.blocks, trace.counts, trace.gaps_ns)
     except ValueError as error:
         raise UsageError(f"{path}: {error}") from None
     return found, ModelledTrace(
