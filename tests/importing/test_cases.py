@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from seekwise import importing
+from seekwise.importing.result import parse_given
 from seekwise.judge.believable import implausible
 from seekwise.store.record import Phase, Record
 
@@ -114,3 +115,11 @@ def test_sizes_by_bssplit_are_no_request_size():
 def test_a_stall_is_said():
     notes, _ = read("30-stall-in-an-import/stall.json")
     assert "the longest request took 30.6 s, and the mean (32.7 ms) is above p99 (24 ms)" in notes[0]
+
+
+def test_a_row_of_a_windowed_log_stands_for_its_window():
+    names = [f"05-windowed-logs/raid_{kind}.1.log" for kind in ("bw", "iops", "lat")]
+    _, (record,) = read(*names, given=parse_given(["operation=rand_write", "block=4k"]))
+    (phase,) = record.phases
+    assert (phase.bytes, phase.ios, phase.elapsed_s) == (5100 * 1024, 1275, 5.5)
+    assert phase.latency_mean_ns == pytest.approx((1250 * 1e6 + 25 * 4e9) / 1275)
