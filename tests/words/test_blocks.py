@@ -29,7 +29,7 @@ WHY_NOT = {
     r"MD-RUN": "names two measured runs: tests/insights",
     r"^seekwise tune model:(?!.*--for database$)|^seekwise tune model:generic": "minutes: tests/simulate; a shorter line is run",
     r"^seekwise run (article-2008|ssd-raid10-chunk|tiobench-comparison)": "minutes: `make figures` runs it",
-    r"^(head|node)\$|^from dask": "needs a cluster: tests/measure",
+    r"^(head|node)\$": "needs a cluster: tests/measure",
     r"^seekwise apply last .*--print": "needs a run that measured this machine: tests/settings",
     r"/dev/md0": "needs that array: tests/linux",
     rf"^({'|'.join(TOOLS)})\b": "no command of the program; what it names exists",

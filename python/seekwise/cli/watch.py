@@ -6,15 +6,18 @@ Reads the file of records alone, so it disturbs nothing, and ends when the run d
 from __future__ import annotations
 
 import time
-from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from seekwise.cli import _options, _output, _shown
+from seekwise.cli import _display, _options, _output, _shown
 from seekwise.cli._progress import WatchedRun, progress, read
 from seekwise.store.database import Store
 from seekwise.workload.study.quantity import time_text
+
+if TYPE_CHECKING:
+    from rich.live import Live
 
 WAIT_S = 2.0
 SILENT_S = 600.0
@@ -35,11 +38,14 @@ def command(name: str, once: bool, db: Path | None, as_json: bool) -> None:
         if as_json:
             _shown.echo_json(progress(store, run_id))
             return
-        console = _output.console()
-        if once or not console.is_terminal:
+        with _display.moving(quiet=once, stderr=False) as (_, live):
+            if live is not None:
+                _on_screen(store, run_id, live)
+        if live is None:
             _in_lines(store, run_id, once=once)
             return
-        _on_screen(store, run_id, console)
+        _output.console().print(_picture(progress(store, run_id)))
+        click.echo(f"\nnext: seekwise report {run_id}")
 
 
 def _in_lines(store: Store, run_id: str, *, once: bool) -> None:
@@ -72,22 +78,16 @@ def _line(now: WatchedRun) -> str:
     return ", ".join(parts)
 
 
-def _on_screen(store: Store, run_id: str, console) -> None:
-    from rich.live import Live
-
-    records = -1
-    now = progress(store, run_id)
-    with Live(_picture(now), console=console, refresh_per_second=4) if not now.ended else nullcontext() as live:
-        while live is not None and not now.ended:
+def _on_screen(store: Store, run_id: str, live: Live) -> None:
+    records, now = -1, None
+    while now is None or not now.ended:
+        count = store.count(run_id)[0]
+        # Judging takes a moment: only when there is something new.
+        now = progress(store, run_id, None if count != records else now)
+        records = count
+        live.update(_picture(now), refresh=True)
+        if not now.ended:
             time.sleep(WAIT_S)
-            count = store.count(run_id)[0]
-            # Judging takes a moment: only when there is something new.
-            now = progress(store, run_id, None if count != records else now)
-            records = count
-            live.update(_picture(now))
-    if live is None:
-        console.print(_picture(now))
-    click.echo(f"\nnext: seekwise report {run_id}")
 
 
 def _picture(now: WatchedRun):
