@@ -42,9 +42,7 @@ def test_a_text_format_is_known_by_its_content_and_gives_the_three_requests(tmp_
     assert not notes.truncated
 
 
-@pytest.mark.parametrize(
-    "name", ["MSR Cambridge", "fio latency log", "blkparse", "perf or trace-cmd"]
-)
+@pytest.mark.parametrize("name", ["MSR Cambridge", "fio latency log", "blkparse", "perf or trace-cmd"])
 def test_response_times_are_those_of_the_source(tmp_path, name):
     _, rows = read(written(tmp_path, samples.TEXTS[name]))
     taken = {int(row["sector"]): int(row["complete_ns"] - row["arrival_ns"]) for row in rows}
