@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 LEFT_OUT = re.compile(r"(^|/)(tests|examples|benches)/|(^|/)tests\.rs$")
 TOPS = {"python": "product", "crates": "product", "proof": "proof", "papers": "papers"}
-RUST_TESTS = re.compile(r"^#\[cfg\(test\)\]\s*$", re.MULTILINE)
+RUST_TESTS = re.compile(r"^#\[cfg\(test\)\]\s*mod \w+ \{$", re.MULTILINE)
 NOT_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 
 

@@ -22,12 +22,6 @@ def verify_vectors(paths: list[str], options_json: str) -> str:
     misses: [...], error?, look?}]}`. `options_json`: `{"explain": LINE}` gives a `look` at that line of each file.
     """
 
-def verify_closed_loop(paths: list[str]) -> str:
-    """Simulates recorded runs from what was submitted alone and compares them with the recordings, as JSON.
-
-    `files`: order and total time of each, end of each process; `groups`: by scheduler and kernel; `errors`; `met`.
-    """
-
 def verify_machine_rates(text: str, seed: int) -> str:
     """A recorded whole-machine table, simulated row by row: `{passed, total, pairs_passed, pairs_total, median_error, misses}` as JSON text.
 

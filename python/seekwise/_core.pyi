@@ -62,14 +62,6 @@ def check_parameter(kind: str, model: str, parameter: str, value: float) -> None
 def measure_drives(requests_json: str) -> str:
     """Closed-loop measurements of drive models, JSON list in, JSON list out; fields in `crates/pyext/src/drives.rs`. No clock is involved."""
 
-def replay_on_drive(
-    model: str, writes: list[bool], starts: list[int], sectors: list[int], gaps_ns: list[int]
-) -> list[int]:
-    """Plays a closed trace on a drive model given as TOML; service times in ns.
-
-    Each command arrives its gap after the one before is done. Raises ValueError with one sentence.
-    """
-
 class ModelDrive:
     """A drive model in simulated time that answers one call after the other; the prober of `seekwise characterize` works on it in tests."""
 

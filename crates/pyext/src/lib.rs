@@ -31,7 +31,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(models::host_model, module)?)?;
     module.add_function(wrap_pyfunction!(models::check_parameter, module)?)?;
     module.add_function(wrap_pyfunction!(drives::measure_drives, module)?)?;
-    module.add_function(wrap_pyfunction!(drives::replay_on_drive, module)?)?;
     module.add_class::<probe::ModelDrive>()?;
     Ok(())
 }

@@ -15,7 +15,6 @@ fn _proof(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(mapping::verify_mapping, module)?)?;
     module.add_function(wrap_pyfunction!(rates::verify_machine_rates, module)?)?;
     module.add_function(wrap_pyfunction!(rates::verify_core_rates, module)?)?;
-    module.add_function(wrap_pyfunction!(vectors::verify_closed_loop, module)?)?;
     module.add_function(wrap_pyfunction!(vectors::verify_vectors, module)?)?;
     module.add_function(wrap_pyfunction!(virtual_drives::serve_drives, module)?)?;
     Ok(())
