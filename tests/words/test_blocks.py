@@ -117,8 +117,6 @@ def prepared(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
     for name in ("fio-none.1.json", "fio-none.2.json", "fio-bfq.1.json", "fio-bfq.2.json"):
         shutil.copy(ROOT / "tests/importing/files" / name, folder)
-    for each in (ROOT / "tests/reference/disksim").iterdir():
-        shutil.copy(each, folder)
     for name in ("srv.swt", "load.swt"):
         shutil.copy(ROOT / "tests/vectors/whatif/sqlite@wd2500ys.single@bfq.swt", folder / name)
     shutil.copy(ROOT / "studies/nvme-schedulers.toml", folder / "mine.toml")

@@ -4,10 +4,10 @@
 //! Parity P is the XOR of a stripe's data; Q is the Reed-Solomon syndrome over GF(256) with polynomial 0x11d and generator 2
 //! (H. P. Anvin, "The mathematics of RAID-6", 2004).
 
-use crate::geometry::{Geometry, Level};
-use crate::layout::parity::Parity;
-use crate::layout::raid0::Raid0;
-use crate::layout::raid10::Raid10;
+use seekwise_raid::geometry::{Geometry, Level};
+use seekwise_raid::layout::parity::Parity;
+use seekwise_raid::layout::raid0::Raid0;
+use seekwise_raid::layout::raid10::Raid10;
 use seekwise_units::{Lba, Sectors, SECTOR_BYTES};
 
 type Sector = [u8; SECTOR_BYTES as usize];
