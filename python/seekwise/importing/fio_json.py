@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 
 from seekwise.errors import SeekwiseError
 from seekwise.importing import fio_documents, fio_result
-from seekwise.importing.fio_documents import FioRun
+from seekwise.importing.fio_documents import FioDocument
 from seekwise.importing.result import ForeignError, Format, Given, Result, Source, ms
 from seekwise.store.record import Phase
 from seekwise.workload.study.quantity import parse_bytes
@@ -66,7 +66,7 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
     return results
 
 
-def _of_run(source: Source, run: FioRun, number: int, notes: Sequence[str], given: Given) -> list[Result]:
+def _of_run(source: Source, run: FioDocument, number: int, notes: Sequence[str], given: Given) -> list[Result]:
     results = []
     if not any(name in job for job in run.jobs for name in fio_documents.SIDES):
         raise KeyError("read")
@@ -109,7 +109,7 @@ def _name(jobs: list[dict]) -> str:
 
 
 def _result(
-    run: FioRun, jobs: list[dict], number: int, notes: Sequence[str], given: Given, beside: list[str]
+    run: FioDocument, jobs: list[dict], number: int, notes: Sequence[str], given: Given, beside: list[str]
 ) -> Result | None:
     found = fio_result.phase(jobs)
     if found.ios == 0:

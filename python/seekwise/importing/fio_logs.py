@@ -103,15 +103,6 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
         logs=sorted(by_kind),
         every_request=every_request,
     )
-    notes = ["fio's logs have no CPU time"]
-    if timed and not weighted and not bins:
-        notes.append(
-            "the mean latency counts every window alike: the log of IOPS, imported with it, says how many requests each had"
-        )
-    if not bins:
-        notes.append(
-            "p99 is absent: these logs hold averages (write_hist_log, or no log_avg_msec, keeps the distribution)"
-        )
     return [
         Result(
             phases=(made,),
@@ -120,9 +111,22 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
             block_bytes=given.block_bytes or _block(everything),
             iodepth=given.iodepth,
             options={"logs": [str(source.path) for source in sources]},
-            notes=tuple(notes),
+            notes=_notes(has_bins=bool(bins), alike=bool(timed) and not weighted),
         )
     ]
+
+
+def _notes(*, has_bins: bool, alike: bool) -> tuple[str, ...]:
+    said = ["fio's logs have no CPU time"]
+    if alike and not has_bins:
+        said.append(
+            "the mean latency counts every window alike: the log of IOPS, imported with it, says how many requests each had"
+        )
+    if not has_bins:
+        said.append(
+            "p99 is absent: these logs hold averages (write_hist_log, or no log_avg_msec, keeps the distribution)"
+        )
+    return tuple(said)
 
 
 def _by_kind(sources: list[Source]) -> dict[str, list[Source]]:
