@@ -63,15 +63,10 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
     jobs = max(len(each) for each in by_kind.values())
     name = _group(sources[0])
     everything = [row for each in rows.values() for job in each.values() for row in job]
-    bins = Counter[int]()
+    bins, directions, last_ms = _histograms(by_kind.get("clat_hist", []), scale)
     seen_s = max((row.time_ms for row in everything), default=0.0) / 1e3
-    hist_directions: set[int] = set()
-    for source in by_kind.get("clat_hist", ()):
-        found, directions, last_ms = _histogram(source, scale)
-        bins.update(found)
-        hist_directions |= directions
-        seen_s = max(seen_s, last_ms / 1e3)
-    directions = {row.direction for row in everything} | hist_directions
+    seen_s = max(seen_s, last_ms / 1e3)
+    directions |= {row.direction for row in everything}
     if seen_s <= 0:
         raise ForeignError(f"{name}: the logs cover no time", hint="a run must last at least one millisecond")
     timed = [row for job in latency.values() for row in job]
@@ -157,6 +152,17 @@ def _rows(source: Source) -> list[LogLine]:
     if not rows:
         raise source.error("is empty")
     return rows
+
+
+def _histograms(sources: list[Source], scale: float) -> tuple[Counter[int], set[int], float]:
+    """As `_histogram`, of all jobs."""
+    bins, directions, last_ms = Counter[int](), set[int](), 0.0
+    for source in sources:
+        found, of_job, end_ms = _histogram(source, scale)
+        bins.update(found)
+        directions |= of_job
+        last_ms = max(last_ms, end_ms)
+    return bins, directions, last_ms
 
 
 def _histogram(source: Source, scale: float) -> tuple[Counter[int], set[int], float]:
