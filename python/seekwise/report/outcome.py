@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from seekwise.judge import believable, early, printed, tables
+from seekwise.judge import believable, printed, tables
 from seekwise.judge.control import judge_control
 from seekwise.judge.observation import Verdict, repetitions_text
 from seekwise.judge.observe import observations
@@ -93,7 +93,6 @@ def _notes(plan: Plan, records: list[Record], said: Sequence[str]) -> list[str]:
         invalid_note(records),
         *believable.implausible(records),
         *condition_notes(records),
-        *early.race_notes(plan, records),
         *said,
     )
     return [note for note in found if note]
@@ -171,7 +170,7 @@ def control_text(records: Sequence[Record], plan: Plan) -> str:
     if control is None:
         return ""
     pair = (plan.reference, control.label)
-    report = judge_control(observations(records), control=pair, sequential=plan.until == "decided")
+    report = judge_control(observations(records), control=pair)
     return f"{report.text}." if report.comparisons else ""
 
 
