@@ -28,6 +28,7 @@ LOAD_OPTIONS = (
 """Options that tell loads apart, besides pattern, request size, depth and threads; fio's HOWTO says what each does."""
 OF_MIXED = ("rwmixread", "rwmixwrite")
 SYNCS = ("fsync", "fdatasync", "sync_file_range")
+LIMITS = ("rate", "rate_iops", "thinktime")
 FLUSHES = ("end_fsync", "fsync_on_close")
 SYNC_ENGINES = frozenset({"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"})
 BLOCK_BYTES = 4096
@@ -145,9 +146,18 @@ def _result(
         invalid_reason=f"fio reports error {errors[0]['error']} in job {_name(jobs)}" if errors else None,
         job=_name(jobs),
         document=number,
-        keeps_depth=found.syncs is None and not any(options.get(name, "0") not in ("0", "") for name in (*SYNCS, *FLUSHES)),
+        keeps_depth=_keeps_depth(options, found),
         spans_s=(run.ended_s - run.runtime_s, run.ended_s) if run.ended_s else None,
     )  # fmt: skip
+
+
+def _keeps_depth(options: dict, found: fio_result.FioPhase) -> bool:
+    """Not where requests wait for syncs, where a flush at the end is part of the time, or where the page cache takes them one at a time."""
+    on = {name for name in (*SYNCS, *FLUSHES) if options.get(name, "0") not in ("0", "")}
+    buffered = options.get("direct", "0") in ("0", "") and options.get("buffered", "1") != "0"
+    cached = buffered and (bool(found.write_bytes) or options.get("iodepth", "1") != "1")
+    limited = any(name in options for name in LIMITS)
+    return found.syncs is None and not on and (limited or not cached)
 
 
 def _iso(stamp: float | None) -> str:
