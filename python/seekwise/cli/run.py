@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
 import click
 
@@ -32,7 +31,6 @@ from seekwise.workload.study.study import Study
     help="Who makes the load on real hardware, instead of the study's choice.",
 )
 @_options.carried_out
-@_options.until
 @click.option("--trace", is_flag=True, help="Record the head position; the report draws it (simulated runs).")
 @click.option(
     "--vary",
@@ -59,7 +57,6 @@ def command(
     budget: float | None,
     seed: int | None,
     destroy: tuple[str, ...],
-    until: Literal["decided", "best"] | None,
     trace: bool,
     vary: tuple[str, ...],
     workers: int | None,
@@ -78,7 +75,7 @@ def command(
     place = spread.parse(on, workers)
     if resume is not None:
         named = any(each is not None for each in (study, budget, seed, target, system, backend, program, name))
-        if named or until or vary or dry_run or setup:
+        if named or vary or dry_run or setup:
             raise UsageError(
                 "`--resume` goes on as the run was planned, so it takes no study, target, seed, budget, name, `--vary` or `--dry-run`"
             )
@@ -95,15 +92,15 @@ def command(
     if dry_run and (vary or place is not None):
         raise UsageError("`--dry-run` shows one plan of this process, so it takes no `--vary`, `--workers` or `--on`")
     if dry_run:
-        _dry_run.show(chosen, Options(target, destroy), seed=seed, budget_s=budget, until=until, as_json=as_json)
+        _dry_run.show(chosen, Options(target, destroy), seed=seed, budget_s=budget, as_json=as_json)
         return
     spread.check(chosen.backend, place)
     if vary and place is not None:
         raise UsageError("`--vary` runs in this process, so it takes no `--workers` and no `--on`")
     if vary:
-        _vary_study(chosen, vary, Options(target, destroy), budget, until, seed, as_json)
+        _vary_study(chosen, vary, Options(target, destroy), budget, seed, as_json)
         return
-    made, carrier = _job.planned(chosen, Options(target, destroy, trace), seed=seed, budget_s=budget, until=until)
+    made, carrier = _job.planned(chosen, Options(target, destroy, trace), seed=seed, budget_s=budget)
     carrier = spread.over(carrier, made.backend, place)
     _job.carried_out(made, carrier, text, target=target, db=db, as_json=as_json, report_folder=None, name=name)
 
@@ -168,7 +165,6 @@ def _vary_study(
     words: tuple[str, ...],
     options: Options,
     budget: float | None,
-    until: str | None,
     seed: int | None,
     as_json: bool,
 ) -> None:
@@ -179,9 +175,9 @@ def _vary_study(
             f"`--vary` changes a model, and the `{study.backend}` backend has none of them",
             hint="add `--backend simulated`",
         )
-    if budget is not None or until is not None:
+    if budget is not None:
         raise UsageError(
-            "`--vary` runs the study at each value and gives no verdicts, so it takes no `--budget` and no `--until`",
+            "`--vary` runs the study at each value and gives no verdicts, so it takes no `--budget`",
             hint="leave them out; `--system NAME` makes the study smaller",
         )
     _vary.carry_out(study, words, backends.get("simulated", options), seed=seed, as_json=as_json)

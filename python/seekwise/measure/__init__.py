@@ -1,4 +1,4 @@
-"""Carries out plans: trials in replicates and live switching on this machine, resuming, stopping early.
+"""Carries out plans: trials in replicates and live switching on this machine, resuming.
 
 execute.py   a study's plan, repetition by repetition, a committed record per trial
 whatif.py    a recorded load on other storage
