@@ -61,7 +61,7 @@ COMMAND = "fio … --output-format=json+ --output=NAME.json"
 
 
 @dataclass
-class Side:
+class PrintedSide:
     amount_bytes: float
     iops: float
     elapsed_s: float
@@ -71,15 +71,15 @@ class Side:
 
 
 @dataclass
-class Job:
+class PrintedJob:
     name: str
     group: int
     threads: int
     error: int
     key: tuple[int, int, str, str]
     """Run within the file, group, name, process: printed again with `--status-interval`."""
-    sides: dict[str, Side] = field(default_factory=dict)
-    sync: Side | None = None
+    sides: dict[str, PrintedSide] = field(default_factory=dict)
+    sync: PrintedSide | None = None
     cpu: tuple[float, float] = (0.0, 0.0)
     issued: tuple[int, int] | None = None
 
@@ -96,7 +96,7 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
             "is normal output of fio 2, which is not read", hint=f"with fio 3 write what can be read: {COMMAND}"
         )
     last = {job.key: job for job in _jobs(source)}
-    together: dict[tuple[int, int, str], list[Job]] = {}
+    together: dict[tuple[int, int, str], list[PrintedJob]] = {}
     for job in last.values():
         if any(name != "trim" for name in job.sides):
             together.setdefault(job.key[:3], []).append(job)
@@ -106,15 +106,15 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
     return results
 
 
-def _jobs(source: Source) -> list[Job]:
-    jobs: list[Job] = []
-    side: Side | None = None
-    levels: tuple[Side, str, float] | None = None
+def _jobs(source: Source) -> list[PrintedJob]:
+    jobs: list[PrintedJob] = []
+    side: PrintedSide | None = None
+    levels: tuple[PrintedSide, str, float] | None = None
     run = 0
     for number, line in enumerate(source.lines, 1):
         if match := JOB.match(line):
             key = (run, int(match["group"]), match["name"], match["pid"] or "")
-            jobs.append(Job(match["name"], int(match["group"]), int(match["jobs"]), int(match["error"]), key))
+            jobs.append(PrintedJob(match["name"], int(match["group"]), int(match["jobs"]), int(match["error"]), key))
             side = levels = None
             if match["name"] == SUM_OF_CLIENTS:
                 jobs.pop()
@@ -125,7 +125,7 @@ def _jobs(source: Source) -> list[Job]:
         elif match := SIDE.match(line):
             side = jobs[-1].sides[match["side"]] = _side(source, match, number)
         elif line.strip().startswith("fsync/fdatasync/sync_file_range"):
-            side = jobs[-1].sync = Side(0.0, 0.0, 0.0)
+            side = jobs[-1].sync = PrintedSide(0.0, 0.0, 0.0)
         elif side is not None and (match := PERCENTILES.match(line)):
             levels = (side, match["kind"].replace("fsync", "sync"), NS[match["unit"]])
             side.percentiles[levels[1]] = {}
@@ -144,13 +144,13 @@ def _jobs(source: Source) -> list[Job]:
     return jobs
 
 
-def _side(source: Source, match: re.Match, number: int) -> Side:
+def _side(source: Source, match: re.Match, number: int) -> PrintedSide:
     elapsed_s = int(match["time"]) / 1e3
     unit = BYTES.get(match["unit"])
     if unit is None or elapsed_s <= 0:
         raise source.error(f"line {number}: {match[0].strip()[:60]!r} is no amount over a time")
     times = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}[match["times"]]
-    return Side(
+    return PrintedSide(
         source.number(match["amount"], f"line {number}: amount") * unit,
         source.number(match["iops"], f"line {number}: IOPS") * times,
         elapsed_s,
@@ -163,7 +163,7 @@ def _scaled(source: Source, text: str, number: int) -> float:
     return source.number(text.strip().rstrip("kMG"), f"line {number}: a latency") * times
 
 
-def _result(source: Source, jobs: list[Job], opening: re.Match | None, given: Given) -> Result:
+def _result(source: Source, jobs: list[PrintedJob], opening: re.Match | None, given: Given) -> Result:
     """Of jobs that ran together: each thread is printed on its own without `group_reporting`."""
     pattern = opening["rw"] if opening else ""
     # A job that writes reads only to verify.
@@ -215,7 +215,7 @@ def _result(source: Source, jobs: list[Job], opening: re.Match | None, given: Gi
     )
 
 
-def _ios(job: Job, name: str, side: Side) -> int:
+def _ios(job: PrintedJob, name: str, side: PrintedSide) -> int:
     """As counted; of several directions reported as one, by the printed rate."""
     if job.issued and name in ("read", "write"):
         return job.issued[name == "write"]
@@ -224,7 +224,7 @@ def _ios(job: Job, name: str, side: Side) -> int:
     return round(side.iops * side.elapsed_s)
 
 
-def _operation(source: Source, job: Job, pattern: str, names: set[str], given: Given) -> Operation:
+def _operation(source: Source, job: PrintedJob, pattern: str, names: set[str], given: Given) -> Operation:
     if given.operation:
         return given.operation
     direction = next(iter(names)) if len(names) == 1 else "mixed"
@@ -251,7 +251,7 @@ def _block(opening: re.Match | None, names: set[str]) -> int | None:
     return parse_bytes(low) if text and low == high else None
 
 
-def _synced(jobs: list[Job], made: Phase) -> tuple[Phase, ...]:
+def _synced(jobs: list[PrintedJob], made: Phase) -> tuple[Phase, ...]:
     """Of one thread: how many syncs each one did is not printed, so several cannot be added up."""
     sync = jobs[0].sync if len(jobs) == 1 else None
     if sync is None or "sync" not in sync.mean_ns:
@@ -270,7 +270,7 @@ def _synced(jobs: list[Job], made: Phase) -> tuple[Phase, ...]:
     )
 
 
-def _of_syncs(jobs: list[Job]) -> str:
+def _of_syncs(jobs: list[PrintedJob]) -> str:
     said = []
     for job in jobs:
         if job.sync is not None and "sync" in job.sync.mean_ns:
