@@ -264,7 +264,7 @@ def test_a_run_on_a_virtual_drive_is_answered_alike_everywhere(db):
 
 
 def test_an_array_to_build_is_named_alike_in_words_and_in_json():
-    words = ("design", "generic_1tb_sata", "--for", "random-read-1", "--drives", "4", "--trials", "64")
+    words = ("design", "generic_1tb_sata", "--for", "random-read-1", "--drives", "4")
     texts = [CliRunner().invoke(cli, [*words, *more], catch_exceptions=False).stdout for more in ((), ("--json",))]
     document = json.loads(texts[1])
     headline = plain(texts[0].split("\n\n")[0])
