@@ -7,7 +7,6 @@ DOCUMENTS = (
     "seekwise_proof.validate.ladder",
     "seekwise_proof.validate.mapping",
     "seekwise_proof.validate.rates",
-    "seekwise_proof.validate.traces",
     "seekwise_proof.validate.vectors",
     "seekwise_proof.validate.whatif",
 )

@@ -29,7 +29,7 @@ WHY_NOT = {
     r"MD-RUN": "names two measured runs: tests/insights",
     r"^seekwise tune model:(?!.*--for database$)|^seekwise tune model:generic": "minutes: tests/simulate; a shorter line is run",
     r"^seekwise run (article-2008|ssd-raid10-chunk|tiobench-comparison)": "minutes: `make figures` runs it",
-    r"^(head|node)\$|^from dask": "needs a cluster: tests/measure",
+    r"^(head|node)\$": "needs a cluster: tests/measure",
     r"^seekwise apply last .*--print": "needs a run that measured this machine: tests/settings",
     r"/dev/md0": "needs that array: tests/linux",
     rf"^({'|'.join(TOOLS)})\b": "no command of the program; what it names exists",
@@ -117,8 +117,6 @@ def prepared(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
     for name in ("fio-none.1.json", "fio-none.2.json", "fio-bfq.1.json", "fio-bfq.2.json"):
         shutil.copy(ROOT / "tests/importing/files" / name, folder)
-    for each in (ROOT / "tests/reference/disksim").iterdir():
-        shutil.copy(each, folder)
     for name in ("srv.swt", "load.swt"):
         shutil.copy(ROOT / "tests/vectors/whatif/sqlite@wd2500ys.single@bfq.swt", folder / name)
     shutil.copy(ROOT / "studies/nvme-schedulers.toml", folder / "mine.toml")

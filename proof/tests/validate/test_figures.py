@@ -73,8 +73,6 @@ def shipped_rows():
     yield from ((drives.DEFAULT, row) for row in drives.names(drives.DEFAULT))
     for path in (ROOT / "tests/vectors").rglob("*.csv"):
         yield path, ""
-    for path in (ROOT / "tests/reference/disksim").glob("*.trace.gz"):
-        yield path, ""
     for line in (ROOT / "tests/seeds/ssd_raid10_chunk.csv").read_text().splitlines()[1:]:
         pattern, array, chunk, size, _, tool = line.split(",")
         yield ROOT / "tests/seeds/ssd_raid10_chunk.csv", ", ".join((pattern, array, chunk, size, tool))

@@ -147,5 +147,5 @@ def spread(function: Callable) -> Callable:
         "--workers",
         type=click.IntRange(1, 4096),
         metavar="N",
-        help="Spread simulated trials over N local worker processes.",
+        help="Spread simulated trials over N processes of this machine.",
     )(function)

@@ -229,11 +229,6 @@ def cli(quiet: bool) -> None:
 
 command_tree.set_root(cli)
 
-NO_COMMAND: tuple[type[click.ClickException], ...] = tuple(
-    found for found in [getattr(click.exceptions, "NoArgsIsHelpError", None)] if found is not None
-)
-"""What click raises for a group without a command; before 8.2 it printed the help itself."""
-
 
 def main() -> None:
     """Runs a command and ends the process with its exit status."""
@@ -260,7 +255,7 @@ def main() -> None:
         status = Exit.INTERRUPTED
     except KeyboardInterrupt:
         status = Exit.INTERRUPTED
-    except NO_COMMAND as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         # A group alone: its help, as it is laid out.
         click.echo(error.format_message(), err=True)
         status = Exit.USAGE

@@ -28,7 +28,6 @@ DOCUMENTS: tuple[str, ...] = (
     "cli.config",
     "cli.devices",
     "cli.doctor",
-    "cli.import_",
     "cli.record",
     "cli.report",
     "cli.results",
