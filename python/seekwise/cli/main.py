@@ -170,19 +170,14 @@ def docstring(name: str) -> str:
 
 
 def something_left() -> bool:
-    """Whether there may be something to restore: any entry in a journal; what cannot be looked at counts as one."""
-    from seekwise.control.state import SYSTEM_STATE, state_folder
+    """Whether there may be something to restore: any entry in the journal."""
+    from seekwise.control.state import state_folder
 
-    for state in {state_folder(), SYSTEM_STATE}:
-        try:
-            # Also drafts of entries, `.ID.entry.PID`, whose writers were killed.
-            if any(ENTRY in name for name in os.listdir(state / JOURNAL)):
-                return True
-        except FileNotFoundError:
-            continue
-        except OSError:
-            return True
-    return False
+    try:
+        # Also drafts of entries, `.ID.entry.PID`, whose writers were killed.
+        return any(ENTRY in name for name in os.listdir(state_folder() / JOURNAL))
+    except OSError:
+        return False
 
 
 def kernel_left() -> bool:
