@@ -28,7 +28,6 @@ find "$root/usr/lib/seekwise" -depth -type d \( -name tests -o -name __pycache__
 find "$root/usr/lib/seekwise" -type f \( -name '*.pyx' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.h' -o -name '*.a' \) -delete
 find "$root/usr/lib/seekwise" -type f -name '*.so*' -exec chmod 644 {} +
 # Not stripped: `strip` ruins libraries whose paths auditwheel has patched (OpenBLAS no longer loads).
-chmod 755 "$root/usr/lib/seekwise/seekwise/lab/testbed/guest/init"
 find "$root/usr/lib/seekwise" -type f -name '*.py' -exec chmod 644 {} +
 
 cat > "$root/usr/bin/seekwise" <<'SCRIPT'

@@ -1,7 +1,7 @@
 """Makes the figures of README and pages again: `python tools/figures.py [NAME…]`, or `make figures`.
 
 Runs the checks named (all without a name), keeps what they print in docs/figures.json, with the model's version, and writes every block between
-`<!-- figures: BLOCK -->` and `<!-- end of figures -->` anew. `--pages` writes the blocks alone. tests/validate/test_figures.py fails when a
+`<!-- figures: BLOCK -->` and `<!-- end of figures -->` anew. `--pages` writes the blocks alone. proof/tests/validate/test_figures.py fails when a
 figure has changed, when a page differs from docs/figures.json, or when that was made with another model than the present one.
 """
 
@@ -92,9 +92,9 @@ def measure(name: str) -> Figure:
 
 def article() -> Figure:
     """Simulated rates [MB/s] of the 2008 article's systems: {system operation scheduler: by threads}, the means of five seeds."""
-    from seekwise.papers.simulated import SimulatedResults
     from seekwise.simulate.setups.queries import Query
     from seekwise.store.operations import PURE_OPERATIONS
+    from seekwise_papers.simulated import SimulatedResults
 
     source, threads = SimulatedResults(), (1, 2, 4, 8)
     names = [(s, o, e) for s in ARTICLE for o in PURE_OPERATIONS for e in ("deadline", "cfq")]

@@ -60,7 +60,9 @@ def collect(folder: Path) -> None:
     from seekwise.cli.main import cli
 
     os.environ.update(SEEKWISE_DB=str(folder / "collect.db"), SEEKWISE_STATE=str(folder / "state"))
-    studies = sorted((ROOT / "studies").rglob("*.toml"))
+    studies = sorted(
+        path for folder in ("", "ladder", "published") for path in (ROOT / "studies" / folder).glob("*.toml")
+    )
     commands = [
         ["run", str(path), "--backend", "simulated", "--budget", "1m", "--seed", seed]
         for path in studies

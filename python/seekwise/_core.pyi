@@ -112,7 +112,7 @@ def verify_core_rates(text: str, seed: int) -> str:
 def serve_drives(options_json: str, notify: Callable[[str | None], bool]) -> str:
     """Serves virtual drives over NBD until `notify` gives false or raises; gives the report as JSON.
 
-    Options: `crates/drive/src/options.rs`. `notify` gets notices as JSON (`ready`, `event`), and None every 50 ms or so.
+    Options: `proof/crates/drive/src/options.rs`. `notify` gets notices as JSON (`ready`, `event`), and None every 50 ms or so.
     A refusal raises ValueError whose text is JSON: `why` (usage, refused, failed) and `sentence`.
     """
 

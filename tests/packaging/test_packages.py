@@ -103,7 +103,7 @@ def judges(run: Chroot, *program: str) -> None:
     """What only the whole package does: simulate, judge, draw, import, validate."""
     assert ".html" in run(*program, "demo")
     for name in ("fio-none.1.json", "fio-none.2.json", "fio-bfq.1.json", "fio-bfq.2.json"):
-        shutil.copy(ROOT / "tests" / "store" / "foreign" / name, run.folder / "tmp" / name)
+        shutil.copy(ROOT / "tests" / "importing" / "files" / name, run.folder / "tmp" / name)
     shown = run(*program, "import", *(f"/tmp/fio-{name}.json" for name in ("none.1", "none.2", "bfq.1", "bfq.2")))
     assert "4 records" in shown
     checked = json.loads(run("sh", "-c", f"{' '.join(program)} verify drives --json || test $? = 5"))
@@ -151,7 +151,7 @@ def test_tasks_of_the_page_are_done_by_a_new_user_in_three_commands_each(fresh, 
     shutil.copy(package, run.folder / "tmp" / package.name)
     run("apt-get", "update", "-q")
     run("apt-get", "install", "-y", "-q", "--no-install-recommends", f"/tmp/{package.name}", timeout=900)
-    for each in (ROOT / "tests" / "store" / "foreign").glob("fio-*.json"):
+    for each in (ROOT / "tests" / "importing" / "files").glob("fio-*.json"):
         shutil.copy(each, run.folder / "root" / each.name)
     tasks = re.findall(r"^## \d.*?(?=^## |\Z)", TASKS.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     assert len(tasks) == 14

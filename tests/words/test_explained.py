@@ -9,10 +9,10 @@ import pytest
 
 from seekwise import environment
 from seekwise.errors import UsageError
+from seekwise.importing import registry
 from seekwise.judge import observation as study_words
 from seekwise.judge.decision import verdicts as live_words
 from seekwise.judge.observe import METRICS
-from seekwise.measure.foreign import registry
 from seekwise.report.content import METRIC_TITLES
 from seekwise.report.explain import explain, program
 from seekwise.workload.study import uses

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
 
-/// One measurement of one model; see `python/seekwise/lab/validate/drives.py` for what each is used for.
+/// One measurement of one model; see `proof/seekwise_proof/validate/drives.py` for what each is used for.
 #[derive(Deserialize)]
 struct Request {
     model: String,

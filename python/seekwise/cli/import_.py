@@ -1,4 +1,4 @@
-"""`seekwise import FILE…`: results of other tools and hosts become records like our own, DiskSim's drives become drive models."""
+"""`seekwise import FILE…`: results of other tools become records like our own, DiskSim's drives become drive models."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import ClassVar
 
 import click
 
-from seekwise.cli import _fleet, _options
+from seekwise.cli import _options
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.files import make_folders, write_product
-from seekwise.workload.study.quantity import counted
 
 FORMAT_NAMES = (
     "gnome-disks",
@@ -24,12 +23,9 @@ FORMAT_NAMES = (
     "sysbench",
     "fio-logs",
 )
-"""Names of `measure.foreign.registry.FORMATS`, written out so that `--help` need not load them; a test compares the two."""
+"""Names of `importing.registry.FORMATS`, written out so that `--help` need not load them; a test compares the two."""
 
 DRIVES = (".parv", ".diskspecs")
-BUNDLE = ".bundle"
-ZSTANDARD = b"\x28\xb5\x2f\xfd"
-"""How a compressed file begins (RFC 8878, section 3.1.1)."""
 
 
 @dataclass(frozen=True)
@@ -82,9 +78,7 @@ def command(
     db: Path | None,
     as_json: bool,
 ) -> None:
-    """Import results of other tools, or bundles of hosts.
-
-    FILE.bundle, which `seekwise export --bundle` makes on a host, keeps its runs; several hosts' are pooled.
+    """Import results of other tools.
 
     Reads fio (JSON, terse, logs), tiotest and tiobench, gnome-disks, Phoronix Test Suite and sysbench fileio.
 
@@ -93,32 +87,16 @@ def command(
 
     A .parv or .diskspecs file of DiskSim becomes the model file ID.toml; the layout and seek files that it names must lie beside it.
     """
-    for path in files:
-        if path.is_dir() and (found := sorted(path.glob(f"*{BUNDLE}"))):
-            raise UsageError(
-                f"{path} is a folder, with {counted(len(found), 'bundle')} in it",
-                hint=f"name the files: seekwise import {path}/*{BUNDLE}",
-            )
-    bundles = [path for path in files if path.suffix == BUNDLE or _begins_as_bundle(path)]
-    if bundles:
-        if len(bundles) < len(files):
-            raise UsageError("bundles and other files cannot be imported together", "import them one after the other")
-        if name != "imported" or setting or given or format_name or output:
-            raise UsageError(
-                "a bundle says itself what it holds, so it goes with no other option than `--db` and `--json`"
-            )
-        _fleet.import_bundles(bundles, db, as_json)
-        return
     if drives := _of_disksim(files):
         _drives(drives, output or Path(), as_json)
         return
+    from seekwise import importing
     from seekwise.cli import _shown
-    from seekwise.measure import foreign
-    from seekwise.measure.foreign.result import parse_given
+    from seekwise.importing.result import parse_given
     from seekwise.report import of_run
     from seekwise.store.database import Store
 
-    run, records = foreign.read(files, name=name, labels=setting, given=parse_given(given), format_name=format_name)
+    run, records = importing.read(files, name=name, labels=setting, given=parse_given(given), format_name=format_name)
     with Store.open(db) as store:
         store.add_run(run)
         for record in records:
@@ -143,17 +121,6 @@ def _of_disksim(files: Sequence[Path]) -> list[Path]:
         hint = "import them one after the other"
         raise UsageError("fio's JSON and DiskSim's drives cannot be imported together", hint)
     return drives
-
-
-def _begins_as_bundle(path: Path) -> bool:
-    """Whether a file of another name is compressed as bundles are, which no other format here is."""
-    if not path.is_file():
-        return False  # a pipe would be waited for
-    try:
-        with path.open("rb") as file:
-            return file.read(len(ZSTANDARD)) == ZSTANDARD
-    except OSError:
-        return False  # the reader of the file says what is wrong with it
 
 
 def _drives(files: list[Path], folder: Path, as_json: bool) -> None:

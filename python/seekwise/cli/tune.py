@@ -76,9 +76,9 @@ def answer(request: Request) -> None:
         return
     if request.target.startswith(LAB):
         from seekwise.cli import _tune_model
-        from seekwise.lab.testbed import tune as guests
+        from seekwise.simulate import backends
 
-        _tune_model.answer(request, guests)
+        _tune_model.answer(request, backends.entrance_of_testbed())
         return
     if request.kernel is not None:
         raise UsageError(
