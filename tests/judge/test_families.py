@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
-
 from seekwise.judge.families import benjamini_hochberg, holm, two_stage
 
 

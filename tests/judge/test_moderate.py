@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
-
 from seekwise.judge.moderate import NO_PRIOR, Prior, fit_prior, t_two_sided
 
 

@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
-
 from seekwise.judge.decision.bounded import bounded
 from seekwise.judge.decision.pair_errors import (
     RatioSums,
@@ -17,6 +16,7 @@ from seekwise.judge.decision.pair_errors import (
     of_sums,
     own_quantile_error,
 )
+
 from seekwise_proof.calibration import units
 
 BIN_LOG = math.log(2) / 64

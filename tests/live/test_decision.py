@@ -5,12 +5,12 @@ import random
 
 import numpy as np
 import pytest
+from seekwise.judge.decision.statistics import NEIGHBOURS_MOST, pair, spent_at, together
 
 from seekwise.document import printed
 from seekwise.judge.decision import choose, document, verdicts
 from seekwise.judge.decision.periods import JobPeriod, Merged, dense, histogram, jain, quantile_ns, upper_bound_ns
 from seekwise.judge.decision.records import _number
-from seekwise.judge.decision.statistics import NEIGHBOURS_MOST, pair, spent_at, together
 from seekwise.judge.decision.table import UseFigure, Values, carried_over, rounds_of, values_of
 
 

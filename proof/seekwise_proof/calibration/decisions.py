@@ -162,7 +162,7 @@ def run(scenario: Scenario, rng: np.random.Generator) -> Decided:
                 conditions=Conditions(f"{each.kind} {each.role}"),
             )  # fmt: skip
         )
-    return made(judge(entries), IN_FORCE, SETTINGS)
+    return made(judge(entries, IN_FORCE, with_pairs=False), IN_FORCE, SETTINGS)
 
 
 def decision(found: Decided) -> tuple[str, ...]:

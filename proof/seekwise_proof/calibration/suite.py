@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+from seekwise.judge.families import benjamini_hochberg
 
 from seekwise.judge.decision.observed import entries_of
 from seekwise.judge.decision.verdicts import judge
-from seekwise.judge.families import benjamini_hochberg
 from seekwise.judge.grid import ValueGrid
 from seekwise.judge.observation import Verdict
 from seekwise.judge.racing import TRIALS_SHARE_MAX, race_scores

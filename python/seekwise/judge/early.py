@@ -14,8 +14,7 @@ from seekwise.judge.observe import observations
 from seekwise.judge.planning import Forecast, forecast, noise_sd
 from seekwise.judge.racing import race
 from seekwise.judge.records import competing
-from seekwise.judge.rule import LOOKS
-from seekwise.judge.stopping import Stopping, StoppingProgress
+from seekwise.judge.stopping import LOOKS, Stopping, StoppingProgress
 from seekwise.store.database import Store
 from seekwise.store.record import Record
 from seekwise.workload.study.plan import Plan, Trial

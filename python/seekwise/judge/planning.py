@@ -17,8 +17,9 @@ from scipy import special
 
 from seekwise.judge.grid import fit, grids
 from seekwise.judge.observation import Observation
-from seekwise.judge.rule import ALPHA, LEVEL, LOOKS, ROUNDS_MIN
+from seekwise.judge.rule import ROUNDS_MIN
 
+ALPHA, LEVEL, LOOKS = 0.05, 0.03, (3, 5, 8)
 NOISE_SD_DEFAULT = 0.03
 """Standard deviation of ln value when nothing is known: what the literature's studies of disks and SSDs centre on
 (Maricq et al., OSDI 2018, report coefficients of variation from below 1 % to above 10 %)."""

@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from seekwise.judge.decision.statistics import NOISE_FLOOR_LOG
 from seekwise.judge.grid import fit, grids
 from seekwise.judge.observation import Observation
 from seekwise.judge.rule import more_is_better
 
 Array = NDArray[np.float64]
 
+NOISE_FLOOR_LOG = 1e-4
 TRIALS_SHARE_MAX = 1 / 3
 REGRET_SHARE = 0.02
 """Candidates within 2 % of each other need no further race."""

@@ -27,9 +27,6 @@ INTERVAL_TAIL = 0.05
 ROUNDS_MIN = 3
 """Two rounds know their own noise to a factor of ten; nothing is said from them."""
 
-CONTROL_SUFFIX = " (control)"
-"""The second label of an A/A pair: `mq-deadline (control)` is `mq-deadline` under another name."""
-
 MORE_IS_BETTER: Mapping[str, bool] = MappingProxyType(
     {"rate": True, "access_time": False, "access_time_median": False, "cpu_efficiency": True, "p99": False}
 )

@@ -19,7 +19,10 @@ from typing import Literal
 from seekwise.judge.decision.observed import judge_observations, verdicts
 from seekwise.judge.observation import Observation, Verdict
 from seekwise.judge.racing import Race, race
-from seekwise.judge.rule import ALPHA, LOOKS
+
+ALPHA = 0.05
+LOOKS = (3, 5, 8)
+"""Numbers of repetitions at which a run may be judged and stopped."""
 
 Question = Literal["every_pair", "best"]
 
@@ -119,7 +122,7 @@ class Stopping:
             seen = {each: set(repetitions[: decided_at.get(each, look)]) for each in combinations}
             rows = [o for o in relevant if o.repetition in seen[o.combination]]
             judged: dict[str, list[Verdict]] = {combination: [] for combination in combinations}
-            for v in verdicts(judge_observations(rows, alpha=self.alpha, sequential=True)):
+            for v in verdicts(judge_observations(rows)):
                 judged[v.combination].append(v)
             for combination, found in judged.items():
                 if combination in decided_at:
@@ -132,7 +135,7 @@ class Stopping:
             if combination in decided_at:
                 progress.append(CombinationProgress(combination, True))
                 continue
-            needs = [v.repetitions_more or 1 for v in latest.get(combination, []) if v.word == "undecided"]
+            needs = [1 for v in latest.get(combination, []) if v.word == "undecided"]
             more = max(needs, default=LOOKS[0] - len(repetitions))
             left = min(max(more, 1), max(self.repetitions_max - len(repetitions), 0))
             settings = {o.setting for o in observations if o.combination == combination}

@@ -206,7 +206,7 @@ def _best_text(rows: Sequence[Distance], weighed: Weighed, metric: str) -> str:
         best = [row.look.label for row in rows if row.factor is not None and row.low <= 1]
         if len(best) == len(rows):
             best = []
-    return "open" if not best else "all alike" if len(best) == len(rows) else ", ".join(best)
+    return "" if not best else "all alike" if len(best) == len(rows) else ", ".join(best)
 
 
 def _words(factor: float | None, low: float, high: float, limit: float, metric: str, *, is_best: bool) -> str:
@@ -219,7 +219,8 @@ def _words(factor: float | None, low: float, high: float, limit: float, metric: 
     if high <= limit:
         return f"within {100 * THRESHOLD_SHARE[metric]:.0f} %"
     if low <= 1:
-        return f"open, at most {amount(high, metric)}" if high < NO_BOUND_FACTOR else "open, no useful bound"
+        bound = f": at most {amount(high, metric)}" if high < NO_BOUND_FACTOR else ""
+        return f"not measured long enough{bound}"
     return amount(factor, metric)
 
 

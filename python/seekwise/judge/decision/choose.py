@@ -1,13 +1,13 @@
 """What to set: the setting from which most is to be expected, and what one loses by it or by staying, for each purpose.
 
 The *utility* of a setting is the mean of its ln gain over the setting in force, over the parts of a purpose. A part is a use and a purpose, its figures
-averaged; no figure weighs more than a factor of ten. Half of what the other purpose loses by it on average is subtracted, so a price counts and does not
-rule. All of it is computed draw by draw (`posterior.py`), so sums know how sure they are.
+averaged; no figure weighs more than a factor of ten. What the other purpose loses by it on average is subtracted. All of it is computed draw by draw (`posterior.py`), so sums know how sure they are.
 
     regret    of a setting: how much more the best one would bring, expected, and its 95 % bound
     harm      it brings less than nothing, or loses more in one use of the purpose than it gains in any, or halves something of the other purpose
 
-A setting is advised where it brings 5 % (a change is trouble), with 90 % probability anything, and harms with at most 10 %. Of several the one that
+A setting is advised where it is expected to bring 5 % (a change is trouble), brings anything with 80 % probability, and harms with at most 20 %: on
+machines with known truth that loses 1 % on average and advises nothing that harms (`verify judgement`). Of several the one that
 brings most. Otherwise what is in force stays, and what staying may cost is said.
 
 Uses of the group `limits` decide nothing.
@@ -32,12 +32,12 @@ STARVED_FACTOR = 10.0
 CAP_LOG = math.log(STARVED_FACTOR)
 WORTH_LOG = math.log1p(0.05)
 """The least expected gain that is worth a change."""
-P_GAIN = 0.90
-P_HARM_MOST = 0.10
-P_PROBABLE = 0.80
+P_GAIN = 0.80
+P_HARM_MOST = 0.20
+P_PROBABLE = 0.70
 """A setting that is not advised is named where it is probably better."""
-PRICE_WEIGHT = 0.5
-"""Of what the other purpose loses."""
+PRICE_WEIGHT = 1.0
+"""Of what the other purpose loses on average over its uses."""
 HARM_LOG = math.log1p(0.10)
 """A loss below this is no harm."""
 HALVED_LOG = math.log(2)

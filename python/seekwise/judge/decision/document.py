@@ -56,7 +56,13 @@ def purposes(by_purpose: Mapping[Purpose, Choice], asked: Choice | None) -> list
 
 def _purpose(name: Literal["responsive", "throughput", "asked"], choice: Choice) -> PurposeDecision:
     return PurposeDecision(
-        name, choice.setting, choice.changes, choice.expected_gain, choice.expected_regret, choice.regret_high, choice.p_harm
+        name,
+        choice.setting,
+        choice.changes,
+        choice.expected_gain,
+        choice.expected_regret,
+        choice.regret_high,
+        choice.p_harm,
     )
 
 

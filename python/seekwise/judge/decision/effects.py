@@ -99,14 +99,18 @@ def _fit(data: Observed, used: NDArray[np.bool_]) -> _Fit:
     """Reweighted least squares on rounds and settings."""
     k, rounds = len(data.settings), int(data.round.max()) + 1
     weight = used.astype(float)
-    place = np.array([np.median(data.y[used & (data.setting == j)]) if (used & (data.setting == j)).any() else 0.0 for j in range(k)])
+    place = np.array(
+        [np.median(data.y[used & (data.setting == j)]) if (used & (data.setting == j)).any() else 0.0 for j in range(k)]
+    )
     luck, shrink = np.zeros(rounds), 0.0
     left = np.zeros(len(data.y))
     precision = np.ones(k)
     for _ in range(FIT_STEPS):
         w = weight * precision[data.setting]
         by_round = np.bincount(data.round, w, rounds)
-        luck = np.bincount(data.round, w * (data.y - left - place[data.setting]), rounds) / np.maximum(by_round + shrink, 1e-12)
+        luck = np.bincount(data.round, w * (data.y - left - place[data.setting]), rounds) / np.maximum(
+            by_round + shrink, 1e-12
+        )
         luck -= np.average(luck, weights=by_round) if by_round.sum() > 0 else 0.0
         by_setting = np.bincount(data.setting, w, k)
         place = np.bincount(data.setting, w * (data.y - left - luck[data.round]), k) / np.maximum(by_setting, 1e-12)
@@ -186,7 +190,16 @@ def estimate(data: Observed) -> Effects:
     depth = np.bincount(data.setting[stalled], gone[stalled], k) / np.maximum(stalls, 1)
     between = _between_stretches(data, used, fit)
     return Effects(
-        place - np.nanmean(place), own, df, n, between, stalls, periods, np.where(stalls > 0, depth, 0.0), entry, entry_df
+        place - np.nanmean(place),
+        own,
+        df,
+        n,
+        between,
+        stalls,
+        periods,
+        np.where(stalls > 0, depth, 0.0),
+        entry,
+        entry_df,
     )
 
 
@@ -199,7 +212,9 @@ def _stalls(data: Observed) -> NDArray[np.bool_]:
     return below < -max(STALL_LOG, STALL_SIGMAS * spread)
 
 
-def _variances(data: Observed, used: NDArray[np.bool_], influence: Array, n: NDArray[np.intp]) -> tuple[Array, Array, float, float]:
+def _variances(
+    data: Observed, used: NDArray[np.bool_], influence: Array, n: NDArray[np.intp]
+) -> tuple[Array, Array, float, float]:
     """(variance of one value by setting, its degrees of freedom, the entry's mean variance, its degrees of freedom)."""
     k = len(data.settings)
     have = n > 0
@@ -251,7 +266,9 @@ def shared(entries: Sequence[Effects], kinds: Sequence[str], added_log: Sequence
     for kind in dict.fromkeys(kinds):
         mine = [each for each, name in zip(entries, kinds, strict=True) if name == kind and each.entry_df > 0]
         priors[kind] = _prior([each.entry_variance for each in mine], [each.entry_df for each in mine])
-    return [_with_error(each, *priors[kind], added) for each, kind, added in zip(entries, kinds, added_log, strict=True)]
+    return [
+        _with_error(each, *priors[kind], added) for each, kind, added in zip(entries, kinds, added_log, strict=True)
+    ]
 
 
 def _with_error(each: Effects, d0: float, s0: float, added: float) -> Effects:
@@ -263,7 +280,16 @@ def _with_error(each: Effects, d0: float, s0: float, added: float) -> Effects:
     variance = (lent * entry + each.df * each.variance) / (lent + each.df)
     error = np.where(each.rounds > 0, variance / np.maximum(each.rounds, 1), np.nan) + each.error + added**2
     return Effects(
-        each.mean, variance, lent + each.df, each.rounds, error, each.stalls, each.periods, each.stall_depth, entry, entry_df
+        each.mean,
+        variance,
+        lent + each.df,
+        each.rounds,
+        error,
+        each.stalls,
+        each.periods,
+        each.stall_depth,
+        entry,
+        entry_df,
     )
 
 

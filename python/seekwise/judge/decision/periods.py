@@ -190,7 +190,11 @@ class Merged:
 
     def observed(self, sign: float, again: str = "") -> Observed:
         """One value per setting and round, in the order of time. `again`: a name under which second values of a setting stand apart."""
-        rows = sorted((self._at[name, number][0], j, number) for j, name in enumerate(self.settings) for number in self.rounds(name))
+        rows = sorted(
+            (self._at[name, number][0], j, number)
+            for j, name in enumerate(self.settings)
+            for number in self.rounds(name)
+        )
         logs = {j: self._logs(name) for j, name in enumerate(self.settings)}
         numbers = {number: i for i, number in enumerate(dict.fromkeys(number % AGAIN for _, _, number in rows))}
         index = {name: i for i, name in enumerate(self.settings)}

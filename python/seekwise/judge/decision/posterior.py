@@ -104,7 +104,16 @@ class _Places:
         factor = df[:, None] / np.maximum(2 * special.gammaincinv(df[:, None] / 2, q[None, :]), 1e-3)
         variance = own[:, None] * factor + rest[:, None]
         if len(index) == 0:
-            return cls(figure, (), index, np.zeros(1), np.zeros((1, 0, COMPONENTS, NOISE_POINTS)), variance, np.zeros((0, COMPONENTS)), np.zeros((0, COMPONENTS)))
+            return cls(
+                figure,
+                (),
+                index,
+                np.zeros(1),
+                np.zeros((1, 0, COMPONENTS, NOISE_POINTS)),
+                variance,
+                np.zeros((0, COMPONENTS)),
+                np.zeros((0, COMPONENTS)),
+            )
         margin = 2 * float(np.sqrt(variance.max()))
         levels = np.linspace(mean.min() - margin, mean.max() + margin, LEVELS)
         # Places themselves are levels too: in a table with one narrow group a grid would pass it by.
@@ -118,7 +127,9 @@ class _Places:
         z2 = (mean[None, :, None, None] - levels[:, None, None, None] - centre[None, :, :, None]) ** 2 / total[None]
         likelihood = np.exp(-0.5 * np.minimum(z2, 1400)) / np.sqrt(total)[None]
         likelihood[:, ~known, len(SCALES_LOG) :] = 0.0
-        return cls(figure, tuple(figure.settings[i] for i in index), index, levels, likelihood, variance, centre, scale2)
+        return cls(
+            figure, tuple(figure.settings[i] for i in index), index, levels, likelihood, variance, centre, scale2
+        )
 
     @property
     def step(self) -> Array:
@@ -187,11 +198,11 @@ def _weights(places: Sequence[_Places], prior: Prior) -> dict[str, Array]:
     """{setting: shares of the scales}, learned over all entries."""
     names = list(dict.fromkeys(name for each in places for name in each.settings))
     base = np.concatenate([np.array(prior.shares) * (1 - sum(GENERAL_SHARES)), GENERAL_SHARES])
-    found = {name: base for name in names}
+    found = dict.fromkeys(names, base)
     if prior.weight <= 0:
         return found
     for _ in range(EM_STEPS):
-        sums = {name: prior.weight * base for name in names}
+        sums = dict.fromkeys(names, prior.weight * base)
         for each in places:
             if not each.settings:
                 continue
@@ -215,7 +226,9 @@ def _in_general(figures: Sequence[Figure]) -> list[tuple[Array, Array]]:
             continue
         middle = float(np.median(mean[good]))
         for j in np.flatnonzero(good):
-            rows.setdefault((each.purpose, each.settings[j]), []).append((each.use, float(mean[j]) - middle, float(error[j])))
+            rows.setdefault((each.purpose, each.settings[j]), []).append(
+                (each.use, float(mean[j]) - middle, float(error[j]))
+            )
     return [_of_others(each, rows) for each in figures]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -148,7 +148,9 @@ def decided(records: Sequence[Record], plan: LivePlan) -> Decided:
     found, base = entries(records, plan), plan.in_force.label
     prior = FLAT if plan.extra.get("no_prior") else USUAL
     judged = judge(found, base, prior, with_pairs=False)
-    return made(judged, base, [each for each in plan.labels if without_control(each) == each], control(found, base, prior))
+    return made(
+        judged, base, [each for each in plan.labels if without_control(each) == each], control(found, base, prior)
+    )
 
 
 def made(
@@ -173,3 +175,9 @@ def made(
         choices.by_purpose(known, in_force, candidates, is_vetoed=vetoed),
         tuple(unsteady),
     )
+
+
+def is_enough(found: Decided, plan: LivePlan) -> bool:
+    """Whether each answer that was asked for is expected to lose next to nothing."""
+    asked = [found.stated] if plan.group is not None else [found.choice, *found.by_purpose.values()]
+    return all(choices.regret_log(each) < choices.REGRET_ENOUGH_LOG for each in asked)

@@ -146,6 +146,17 @@ class Judged(UseFigure):
         found = self.gain(setting, other)
         return None if found is None else Difference.of(found, self.threshold)
 
+    def behind_best(self, setting: str) -> tuple[float, float, float] | None:
+        """(factor by which the best setting is better, 90 % interval), 1 for the best itself; None where it was not measured."""
+        if (
+            setting not in self.figures.settings
+            or not np.isfinite(self.draws[:, self.figures.settings.index(setting)]).all()
+        ):
+            return None
+        lost = np.nanmax(self.draws, axis=1) - self.draws[:, self.figures.settings.index(setting)]
+        low, middle, high = np.exp(np.minimum(np.quantile(lost, (INTERVAL_TAIL, 0.5, 1 - INTERVAL_TAIL)), 700.0))
+        return float(middle), float(low), float(high)
+
     @property
     def named(self) -> tuple[CandidateVerdict, ...]:
         """Settings that are better or worse than what is in force."""
@@ -274,9 +285,7 @@ def log_of_share(loss: float, more_is_better: bool) -> float:
     return -math.log1p(-loss) if more_is_better else math.log1p(loss)
 
 
-def _judged(
-    entry: UseFigure, effects: Effects | None, draws: Array, base: str | None, *, with_pairs: bool
-) -> Judged:
+def _judged(entry: UseFigure, effects: Effects | None, draws: Array, base: str | None, *, with_pairs: bool) -> Judged:
     names = entry.figures.settings
     against = base if base in names else names[0] if names else ""
     found = Judged(
