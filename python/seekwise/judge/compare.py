@@ -25,9 +25,10 @@ from seekwise.judge.observation import Observation, Verdict
 from seekwise.judge.observe import combination_of, observations, values
 from seekwise.judge.quantiles import QuantileRatio, quantile_ratios
 from seekwise.judge.records import is_exact
-from seekwise.judge.rule import CONTROL_SUFFIX, more_is_better
+from seekwise.judge.rule import more_is_better
 from seekwise.store.percentiles import merged
 from seekwise.store.record import Record
+from seekwise.workload.live_plan import CONTROL_SUFFIX
 
 GAP_SHARE = 0.05
 """Combinations whose best and worst setting are closer than this do not count for "the same best setting"."""

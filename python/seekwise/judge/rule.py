@@ -16,7 +16,7 @@ RULE_VERSION = "7"
 
 P_BETTER = 0.95
 """A difference is named where it has this probability: said falsely of settings that are alike once in a hundred statements (`verify judgement`)."""
-P_DIFFERS = 0.975
+P_DIFFERS = 0.99
 """The same for a winner in a table of pairs, which is read as a whole, and for the A/A check."""
 P_SAME = 0.90
 """Two settings are called alike where they lie within a bound with this probability."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from seekwise.control.lines import ShellLines
 from seekwise.errors import UsageError
-from seekwise.judge.rule import CONTROL_SUFFIX, THRESHOLD_SHARE
+from seekwise.judge.rule import THRESHOLD_SHARE
 from seekwise.judge.study_outcome import StudyOutcome, combination_name, recommended
 from seekwise.judge.study_outcome import lines as lines_of
 from seekwise.judge.workloads import OperationMix, Weighed, WeighedSetting, weigh
@@ -16,6 +16,7 @@ from seekwise.report.insights import choices
 from seekwise.report.outcome import advice, cautions, times
 from seekwise.store.database import IMPORTED
 from seekwise.store.record import Record
+from seekwise.workload.live_plan import CONTROL_SUFFIX
 from seekwise.workload.study.plan import Plan, Setting
 
 NOT_COVERED_MUCH = 0.2

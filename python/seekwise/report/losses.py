@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from seekwise.errors import UsageError
 from seekwise.judge.decision.verdicts import Judged
-from seekwise.judge.rule import CONTROL_SUFFIX, THRESHOLD_SHARE, more_is_better
+from seekwise.judge.rule import THRESHOLD_SHARE, more_is_better
 from seekwise.judge.workloads import OperationMix, Weighed, WeighedSetting, weigh
 from seekwise.report.charts.figures import panel_title
 from seekwise.report.charts.live_svg import Distance, distances
@@ -26,6 +26,7 @@ from seekwise.report.metric_words import NO_BOUND_FACTOR
 from seekwise.store import operations
 from seekwise.store.operations import OPERATIONS, Operation
 from seekwise.store.record import Record
+from seekwise.workload.live_plan import CONTROL_SUFFIX
 
 LINES_MOST = 16
 """Lines on the first screen, one per candidate; with more, all candidates of a row share one picture."""

@@ -16,7 +16,8 @@ from seekwise.judge.decision.table import Conditions, UseFigure, Values
 from seekwise.judge.decision.verdicts import Judged, judge
 from seekwise.judge.grid import ValueGrid, grids
 from seekwise.judge.observation import Observation, Verdict
-from seekwise.judge.rule import CONTROL_SUFFIX, more_is_better, threshold_loss
+from seekwise.judge.rule import more_is_better, threshold_loss
+from seekwise.workload.live_plan import CONTROL_SUFFIX
 from seekwise.workload.study.uses import Purpose
 
 METRICS: dict[str, tuple[Purpose, str, float]] = {
@@ -26,7 +27,7 @@ METRICS: dict[str, tuple[Purpose, str, float]] = {
 }
 """{metric: (purpose, unit, what a value is multiplied by)}."""
 
-ADDED_LOG = 0.01
+ADDED_LOG = 0.005
 """What trials of a setting share beyond the scatter of their repetitions."""
 
 Unsteady = Mapping[tuple[str, str], str]

@@ -213,22 +213,8 @@ class Merged:
         )
 
     def _logs(self, setting: str) -> dict[int, float]:
-        """{round: ln value}. A quantile of few operations jumps from round to round, so each round tells by how many of its operations lie beyond the
-        quantile of all (its influence on it; Woodruff 1952, J. American Statistical Association 47(260), for the slope)."""
-        rounds = self.rounds(setting)
-        if self.quantile is None or not rounds:
-            return {number: self.log_value(setting, [number]) for number in rounds}
-        counts = np.array([self._counts(setting, number) for number in rounds])
-        whole, total = counts.sum(axis=0), counts.sum()
-        centre = math.log(quantile_ns(whole, self.quantile) / 1e6)
-        share = 1 - self.quantile
-        error = max(math.sqrt(share * (1 - share) / total), 0.5 / total)
-        near, far = (quantile_ns(whole, min(max(1 - at, 0.0), 1.0)) for at in (share + error, share - error))
-        slope = max(math.log(far / near), BIN_LOG) / (2 * error)
-        at = int(np.searchsorted(np.cumsum(whole), self.quantile * total))
-        beyond = counts[:, at + 1 :].sum(axis=1)
-        excess = beyond - beyond.sum() / total * counts.sum(axis=1)
-        return {number: centre + slope * float(excess[i]) * len(rounds) / total for i, number in enumerate(rounds)}
+        """{round: ln value}; a quantile is each round's own, so that bursts stay in the rounds that they strike."""
+        return {number: self.log_value(setting, [number]) for number in self.rounds(setting)}
 
     def _least(self) -> float:
         """What moved nothing, or ended no unit, did less than half of one in all of its time; that is all that is known."""

@@ -6,7 +6,7 @@ Most settings do about the same and a few do something else altogether, so θ is
 towards nothing, a large one stays large (Stephens 2017, Biostatistics 18(2)). g ± s is what the setting does in general, by the other uses of the same
 purpose. The weights belong to a setting and are learned over all figures of the run, from a prior that counts for a few entries: this is what
 protects many comparisons at once (Gelman, Hill and Yajima 2012, J. Research on Educational Effectiveness 5(2)). How well a place is known follows a
-t distribution, played by seven points of equal probability.
+t distribution, played by a few points.
 
 Closed form but for the level, which is summed over a grid; then `DRAWS` draws with a fixed seed, so that sums, maxima and ratios of anything are
 read off directly. Figures of one use and purpose share their luck, as the same periods brought them.
@@ -33,12 +33,16 @@ GENERAL_SHARES = (0.12, 0.12, 0.06)
 GENERAL_USES_LEAST = 2
 """Other uses that tell what a setting does in general."""
 EM_STEPS = 5
-NOISE_POINTS = 7
+NOISE_BORDERS = np.array([0.0, 0.01, 0.05, 0.17, 0.45, 0.77, 1.0])
+"""Shares of the distribution of the true variance, each played by its middle: narrow ones where it is far larger than seen, as that is where a t
+distribution has its tails."""
+NOISE_SHARES = np.diff(NOISE_BORDERS)
+NOISE_POINTS = len(NOISE_SHARES)
 LEVELS = 61
 DRAWS = 2000
 SEED = 20261127
 COMPONENTS = len(SCALES_LOG) + len(GENERAL_SCALES_LOG)
-STALL_PRIOR_PERIODS = 2.0
+STALL_PRIOR_PERIODS = 20.0
 """What the stalls of all settings together count for, in periods, when the rate of one is estimated."""
 
 
@@ -99,7 +103,7 @@ class _Places:
         mean, df = effects.mean[index], np.maximum(effects.df[index], 1.0)
         own = effects.variance[index] / np.maximum(effects.rounds[index], 1)
         rest = effects.error[index] - own
-        q = (np.arange(NOISE_POINTS) + 0.5) / NOISE_POINTS
+        q = (NOISE_BORDERS[1:] + NOISE_BORDERS[:-1]) / 2
         # σ² given s² is s² df / χ²(df).
         factor = df[:, None] / np.maximum(2 * special.gammaincinv(df[:, None] / 2, q[None, :]), 1e-3)
         variance = own[:, None] * factor + rest[:, None]
@@ -138,7 +142,7 @@ class _Places:
 
     def level_shares(self, weights: Array) -> tuple[Array, Array]:
         """(posterior of the levels, [level, setting, scale] likelihood). `weights`: [setting, scale]."""
-        by_scale = self.likelihood.mean(axis=3)
+        by_scale = self.likelihood @ NOISE_SHARES
         log = np.log(np.maximum((by_scale * weights).sum(axis=2), 1e-300)).sum(axis=1)
         shares = np.exp(log - log.max()) * self.step
         return shares / shares.sum(), by_scale
@@ -160,7 +164,7 @@ class _Places:
         random = np.random.default_rng([SEED, zlib.crc32(self.figure.luck.encode())])
         level = np.searchsorted(np.cumsum(shares), random.random(count) * (1 - 1e-12))
         level = np.minimum(level, len(shares) - 1)
-        component = self.likelihood * w[None, :, :, None]
+        component = self.likelihood * w[None, :, :, None] * NOISE_SHARES
         cumulated = np.cumsum(component.reshape(len(self.levels), k, -1), axis=2)
         cumulated /= np.maximum(cumulated[:, :, -1:], 1e-300)
         for j, at in enumerate(self.index):

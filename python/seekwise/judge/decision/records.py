@@ -13,9 +13,8 @@ from seekwise.judge.decision.periods import AGAIN, BINS, BINS_PER_OCTAVE, JobPer
 from seekwise.judge.decision.priors import FLAT, USUAL
 from seekwise.judge.decision.table import Conditions, UseFigure
 from seekwise.judge.decision.verdicts import Difference, Judged, control, judge
-from seekwise.judge.rule import CONTROL_SUFFIX
 from seekwise.store.record import Phase, Record
-from seekwise.workload.live_plan import LivePlan
+from seekwise.workload.live_plan import CONTROL_SUFFIX, LivePlan
 from seekwise.workload.study.uses import Purpose
 
 ADDED_LOG = 0.02

@@ -72,7 +72,7 @@ class TwoRuns:
         """Of one of the two runs."""
         return self.runs[self.settings.index(setting)].figures.log_value(self.setting, rounds)
 
-    def observed(self, sign: float) -> Observed:
+    def observed(self, sign: float, again: str = "") -> Observed:
         """All values as if of one round: there is none that both were in."""
         parts = []
         for run in self.runs:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seekwise.judge.decision.effects import Observed
+from seekwise.workload.live_plan import CONTROL_SUFFIX
 from seekwise.workload.study.uses import Purpose
 
 Array = NDArray[np.float64]
@@ -34,8 +35,9 @@ class Figures(Protocol):
         """Logarithm of the metric over these rounds taken together."""
         ...
 
-    def observed(self, sign: float) -> Observed:
-        """Every value on the log scale, times `sign`, as the estimates take them."""
+    def observed(self, sign: float, again: str = "") -> Observed:
+        """Every value on the log scale, times `sign`, as the estimates take them. `again`: the label under which what is in force ran a second
+        time, which then stands apart; otherwise its values are those of the setting in force."""
         ...
 
 
@@ -47,7 +49,7 @@ class Conditions:
     """Entries of one table and family have noise of the same kind and lend each other what they know of it; empty: none."""
     exact: bool = False
     """A deterministic simulation: a single repetition decides."""
-    added_log: float = 0.01
+    added_log: float = 0.005
     """Standard deviation of a setting's place from run to run that the rounds of one run do not show."""
     unsteady: Mapping[str, str] = field(default_factory=dict)
     """{setting: reason} of what did not reach steady state: it may lose, but not win."""
@@ -102,7 +104,7 @@ class UseFigure:
 
 @dataclass(frozen=True)
 class Values:
-    """Plain values, one per period. `rows`: (setting, round, ln value, setting of the period before or None)."""
+    """Plain values, one per period. `rows`: (setting, or the label of its A/A check, round, ln value, setting of the period before or None)."""
 
     settings: tuple[str, ...]
     rows: tuple[tuple[str, int, float, str | None], ...]
@@ -117,12 +119,15 @@ class Values:
         known = [log for name, number, log, _ in self.rows if name == setting and number in asked]
         return sum(known) / len(known) if known else math.nan
 
-    def observed(self, sign: float) -> Observed:
+    def observed(self, sign: float, again: str = "") -> Observed:
         """Periods in the order of `rows`."""
-        index = {name: i for i, name in enumerate(self.settings)}
+        names = (*self.settings, again) if again else self.settings
+        index = {name: i for i, name in enumerate(names)}
+        for name in self.settings:
+            index.setdefault(name + CONTROL_SUFFIX, index[name])
         numbers = {number: i for i, number in enumerate(dict.fromkeys(number for _, number, _, _ in self.rows))}
         return Observed(
-            self.settings,
+            names,
             np.array([index[name] for name, _, _, _ in self.rows], np.intp),
             np.array([numbers[number] for _, number, _, _ in self.rows], np.intp),
             np.array([sign * log for _, _, log, _ in self.rows], float),
@@ -133,7 +138,7 @@ class Values:
 
 def values_of(periods: Sequence[tuple[str, float]]) -> Values:
     """Figures of (setting, value) in the order of time. What has no logarithm is left out."""
-    names = tuple(dict.fromkeys(setting for setting, _ in periods))
+    names = tuple(dict.fromkeys(setting.removesuffix(CONTROL_SUFFIX) for setting, _ in periods))
     numbers = rounds_of([setting for setting, _ in periods])
     before = [None, *(setting for setting, _ in periods[:-1])]
     return Values(

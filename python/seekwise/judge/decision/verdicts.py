@@ -23,21 +23,13 @@ from numpy.typing import NDArray
 
 from seekwise.judge.decision import posterior
 from seekwise.judge.decision.effects import Effects, Observed, estimate, shared
-from seekwise.judge.decision.periods import Merged
+from seekwise.judge.decision.periods import AGAIN, Merged
 from seekwise.judge.decision.posterior import Prior
 from seekwise.judge.decision.priors import USUAL
 from seekwise.judge.decision.table import UseFigure
 from seekwise.judge.observation import Verdict
-from seekwise.judge.rule import (
-    CONTROL_SUFFIX,
-    INTERVAL_TAIL,
-    P_BETTER,
-    P_DIFFERS,
-    P_SAME,
-    ROUNDS_MIN,
-    RULE_VERSION,
-    SAME_BOUNDS,
-)
+from seekwise.judge.rule import INTERVAL_TAIL, P_BETTER, P_DIFFERS, P_SAME, ROUNDS_MIN, RULE_VERSION, SAME_BOUNDS
+from seekwise.workload.live_plan import CONTROL_SUFFIX
 
 Array = NDArray[np.float64]
 Word = Literal["better", "same", "worse", "unknown"]
@@ -199,8 +191,8 @@ def control(entries: Sequence[UseFigure], base: str, prior: Prior = USUAL) -> li
     Nothing but time lies between the two, so a difference says that this storage is not steady enough to compare anything.
     """
     again = base + CONTROL_SUFFIX
-    mine = [each for each in entries if isinstance(each.figures, Merged) and base in each.figures.settings]
-    data = [each.figures.observed(each.sign, again) for each in mine if isinstance(each.figures, Merged)]
+    mine = [each for each in entries if base in each.figures.settings]
+    data = [each.figures.observed(each.sign, again) for each in mine]
     known = [(each, one) for each, one in zip(mine, data, strict=True) if one.counts()[-1] >= ROUNDS_MIN]
     if not known:
         return []
@@ -291,7 +283,7 @@ def _judged(entry: UseFigure, effects: Effects | None, draws: Array, base: str |
     found = Judged(
         **vars(entry) | {"kind": entry.kind or entry.metric},
         base=against,
-        rounds=max((len(entry.figures.rounds(name)) for name in names), default=0),
+        rounds=max((_rounds(entry, name) for name in names), default=0),
         quantile=entry.figures.tail if entry.kind == "tail" and isinstance(entry.figures, Merged) else None,
         draws=draws,
     )
@@ -304,7 +296,7 @@ def _standing(judged: Judged, effects: Effects | None, index: int, name: str) ->
     rounds = judged.figures.rounds(name)
     value = judged.figures.log_value(name, rounds) if rounds else math.nan
     known = judged.difference(name)
-    enough = judged.conditions.exact or len(rounds) >= ROUNDS_MIN
+    enough = judged.conditions.exact or _rounds(judged, name) >= ROUNDS_MIN
     word: Word = "same" if name == judged.base else known.word if known is not None and enough else "unknown"
     if word == "better" and name in judged.conditions.unsteady:
         word = "unknown"
@@ -318,7 +310,7 @@ def _standing(judged: Judged, effects: Effects | None, index: int, name: str) ->
         high=ratios[2],
         p_better=None if known is None else round(known.p_better, 3),
         p_worse=None if known is None else round(known.p_worse, 3),
-        rounds=len(rounds),
+        rounds=_rounds(judged, name),
         bound=known.bound if known is not None and word == "same" and math.isfinite(known.bound) else None,
         stalls=int(effects.stalls[index]) if effects is not None else 0,
         periods=int(effects.periods[index]) if effects is not None else len(rounds),
@@ -330,6 +322,11 @@ def _ratios(known: Difference, more_is_better: bool) -> tuple[float, float, floa
     if more_is_better:
         return math.exp(known.mean), math.exp(known.low), math.exp(known.high)
     return math.exp(-known.mean), math.exp(-known.high), math.exp(-known.low)
+
+
+def _rounds(entry: UseFigure, setting: str) -> int:
+    """Rounds with a value; what is in force may have two in one."""
+    return len({number % AGAIN for number in entry.figures.rounds(setting)})
 
 
 def _pair(judged: Judged, a: str, b: str) -> Verdict:

@@ -34,7 +34,7 @@ OPERATIONS_MIN = 40
 """In the counted part of a period, of every job that is judged."""
 UNITS_MIN = 10
 """The same of units of programs."""
-LONG_COUNTED_S = 1.0
+LONG_COUNTED_S = 0.5
 """A period holds as many long units as take this time under the fastest candidate, the same number for all."""
 UNITS_MOST = 9
 ROUNDS_FIRST = 4
