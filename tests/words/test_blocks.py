@@ -21,15 +21,15 @@ from seekwise.workload.study.study import Study
 TOOLS = ("make", "cargo", "pip", "pipx", "python", "modprobe", "mdadm", "dask", "echo")
 WHY_NOT = {
     r"^sudo ": "measures or sets as root: tests/live, tests/settings, tests/packaging",
-    r"^seekwise (tune (?!model:|lab:)|record|characterize|apply (?!.*--print)|revert)": "measures or sets: tests/live, tests/settings",
+    r"^seekwise (tune (?!model:)|record|apply (?!.*--print)|revert)": "measures or sets: tests/live, tests/settings",
     r"^seekwise drive ": "serves until it is stopped: proof/tests/drive",
-    r"^seekwise (lab|tune lab:)|LAB-RUN|verify vectors recorded": "boots guests of the VM testbed: proof/tests/testbed",
+    r"^seekwise lab|LAB-RUN|verify vectors recorded": "boots guests of the VM testbed: proof/tests/testbed",
     r"^seekwise verify (claims|verdicts|vectors|ladder|rates|whatif|judgement)": "minutes: proof/tests/validate, `make figures`",
     r"^seekwise bench": "its figures are this machine's: tests/sim",
     r"MD-RUN": "names two measured runs: tests/insights",
     r"^seekwise tune model:(?!.*--for database$)|^seekwise tune model:generic": "minutes: tests/simulate; a shorter line is run",
     r"^seekwise run (article-2008|ssd-raid10-chunk|tiobench-comparison)": "minutes: `make figures` runs it",
-    r"^(head|node)\$|^from dask": "needs a cluster: tests/measure",
+    r"^(head|node)\$": "needs a cluster: tests/measure",
     r"^seekwise apply last .*--print": "needs a run that measured this machine: tests/settings",
     r"/dev/md0": "needs that array: tests/linux",
     rf"^({'|'.join(TOOLS)})\b": "no command of the program; what it names exists",
@@ -42,7 +42,7 @@ SHOWN = {
 }  # fmt: skip
 """Blocks that are no command, by how they begin."""
 OF_THIS_MACHINE = re.compile(r"seekwise (devices|status|doctor|advise --device|capture)\b")
-SLOW = re.compile(r"seekwise (run (?!queue-depth|read-ahead)|demo|design|whatif|tune)")
+SLOW = re.compile(r"seekwise (run (?!queue-depth|read-ahead)|design|whatif|tune)")
 FIGURES = re.compile(r"<!-- figures: ([a-z0-9-]+) -->")
 
 
@@ -117,8 +117,6 @@ def prepared(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
     for name in ("fio-none.1.json", "fio-none.2.json", "fio-bfq.1.json", "fio-bfq.2.json"):
         shutil.copy(ROOT / "tests/importing/files" / name, folder)
-    for each in (ROOT / "tests/reference/disksim").iterdir():
-        shutil.copy(each, folder)
     for name in ("srv.swt", "load.swt"):
         shutil.copy(ROOT / "tests/vectors/whatif/sqlite@wd2500ys.single@bfq.swt", folder / name)
     shutil.copy(ROOT / "studies/nvme-schedulers.toml", folder / "mine.toml")

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 import click
 
-from seekwise import _core
+from seekwise_proof import _proof
 from seekwise_proof.validate._basis import Count, marking
 from seekwise_proof.validate.frame import FileReport, ValidationReport, unread, worth
 
@@ -32,11 +32,6 @@ OPTIONS = (
         type=click.IntRange(min=1),
         metavar="ROW",
         help="Show the waiting requests and the scheduler's inner state before line ROW of each file (the header is line 1).",
-    ),
-    click.Option(
-        ["whole", "--whole"],
-        is_flag=True,
-        help="Also simulate each file from what was submitted alone: order, total time and end of each process.",
     ),
 )
 
@@ -86,23 +81,19 @@ class Vectors(ValidationReport):
     """Points at which the scheduler had a choice."""
     unasked: int
     groups: list[SchedulerAgreement]
-    runs: dict[str, Any] | None
-    """With --whole: closed-loop replay."""
 
 
 def verify(paths: Sequence[Path], options: Mapping[str, Any]) -> Vectors:
     """Replays every recording; `options["explain"]` asks for a look at a line."""
     chosen = {"explain": options["explain"]} if options.get("explain") is not None else {}
-    outcome = json.loads(_core.verify_vectors([str(path) for path in paths], json.dumps(chosen)))
-    runs = json.loads(_core.verify_closed_loop([str(path) for path in paths])) if options.get("whole") else None
+    outcome = json.loads(_proof.verify_vectors([str(path) for path in paths], json.dumps(chosen)))
     return Vectors(
         files=[_file(entry) for entry in outcome["files"]],
         bar=BAR,
-        met=outcome["met"] and (runs is None or runs["met"]),
+        met=outcome["met"],
         contested=Count(**outcome["contested"]),
         unasked=outcome["unasked"],
         groups=[SchedulerAgreement(**{**each, "contested": Count(**each["contested"])}) for each in outcome["groups"]],
-        runs=runs,
     )
 
 
@@ -145,32 +136,7 @@ def text(report: Vectors) -> str:
     if report.unasked:
         lines.append(f"{report.unasked} points are right without the model being asked: nothing ran the queue there.")
     lines.extend(worth(report))
-    if report.runs:
-        lines.extend(_runs(report.runs))
     return "\n".join(lines)
-
-
-def _runs(runs: Mapping[str, Any]) -> list[str]:
-    """Whole runs: a line per file that is off, then a row per scheduler and kernel."""
-    lines = ["", "Closed-loop replay, from what was submitted alone:"]
-    for file in runs["files"]:
-        if file["met"]:
-            continue
-        if error := file.get("error"):
-            lines.append(f"  {file['file']}: {error}")
-            continue
-        order = "" if file["order_same"] else f", order differs from issue {file['first_difference'] + 1} on"
-        end = file["worst_end"]
-        worst = f", p{end['process']} ends {100 * end['off']:+.1f} %" if end else ""
-        lines.append(f"  {file['file']}: total time {100 * file['total_off']:+.2f} %{worst}{order}")
-    for row in runs["groups"]:
-        lines.append(
-            f"  {row['scheduler']} {row['kernel']}: same order in {row['order_same']} of {row['stable']} "
-            f"stable files, total time off by {100 * row['total_off_median']:.2f} % (median), "
-            f"all ends within 5 % in {row['ends_within']} of {row['files']}"
-            f" (required: {100 * row['ends_required']:.0f} %){'' if row['met'] else ': missed'}"
-        )
-    return lines
 
 
 def _miss(miss: Mapping[str, Any]) -> list[str]:

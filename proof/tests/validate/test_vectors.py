@@ -54,16 +54,6 @@ def test_explain_shows_who_waits_and_the_inner_state():
     assert "the model would dispatch" in shown
 
 
-def test_whole_runs_are_simulated_only_when_asked_for():
-    file = VECTORS / "noop" / "2.6.24-hz250__burst_r120_a__fixed1.csv"
-    assert verify(file)[1]["runs"] is None
-    _, document = verify(file, "--whole")
-    group = document["runs"]["groups"][0]
-    assert document["runs"]["met"] and group["order_same"] == group["stable"] == 1
-    shown = CliRunner().invoke(command, ["vectors", "--whole", str(file)], standalone_mode=False).stdout
-    assert "Closed-loop replay" in shown
-
-
 @pytest.mark.parametrize("damage", ["cut in a row", "cut at a row", "no header", "unknown name", "no requests"])
 def test_a_damaged_recording_counts_all_its_points_as_missed(tmp_path, damage):
     name = "4.4.178__rand4_a__fixed1.csv"

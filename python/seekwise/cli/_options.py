@@ -128,11 +128,6 @@ class NotEmpty(click.ParamType):
 target = click.option(
     "--target", type=NotEmpty(), metavar="PATH|DEVICE", help="Folder or block device instead of the study's."
 )
-until = click.option(
-    "--until",
-    type=click.Choice(["decided", "best"]),
-    help="Stop early: when every comparison is decided, or when the best setting is found (losers drop out).",
-)
 
 
 def spread(function: Callable) -> Callable:
@@ -147,5 +142,5 @@ def spread(function: Callable) -> Callable:
         "--workers",
         type=click.IntRange(1, 4096),
         metavar="N",
-        help="Spread simulated trials over N local worker processes.",
+        help="Spread simulated trials over N processes of this machine.",
     )(function)

@@ -282,9 +282,10 @@ def main() -> None:
 def _told(message: str, hint: str | None, status: int) -> int:
     """One error and one hint on standard error. What somebody is called in it cannot make it more lines."""
     try:
-        click.echo(f"error: {_output.safe_line(message)}", err=True)
+        _output.to_person(f"error: {_output.safe_line(message)}")
         if hint:
-            click.echo(f"\nhint: {hint}", err=True)
+            click.echo(err=True)
+            _output.to_person(f"hint: {hint}")
         _output.finish()
     except (OSError, SeekwiseError):
         pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -29,8 +30,10 @@ class Source:
 
     @cached_property
     def text(self) -> str:
-        """Decoded as UTF-8, once."""
-        return self.data.decode("utf-8", errors="replace").replace("\r\n", "\n")
+        """Decoded once, as UTF-8 unless a byte order mark says UTF-16 (PowerShell's `>`)."""
+        wide = self.data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        text = self.data.decode("utf-16" if wide else "utf-8-sig", errors="replace")
+        return text.replace("\r\n", "\n")
 
     @cached_property
     def lines(self) -> list[str]:
@@ -73,6 +76,16 @@ class Result:
     """What the file itself calls the configuration, e.g. tiobench's identifier; `--setting` overrides it."""
     more: dict[str, str | int | float | bool] = field(default_factory=dict)
     """Further factors that tell loads apart, e.g. {"file_bytes": …}."""
+    leads: str = ""
+    """The figure that people ask this load for, where no column has it."""
+    job: str = ""
+    """What the file calls this load, where it holds several: fio's job name."""
+    document: int = 0
+    """Place of the run within its file, where runs were appended."""
+    keeps_depth: bool = True
+    """Whether requests follow each other without a pause. Not where a job waits for syncs or flushes at its end: then rate × latency is no depth."""
+    spans_s: tuple[float, float] | None = None
+    """When it began and ended, in seconds since 1970."""
     options: dict[str, object] = field(default_factory=dict)
     """Options of the tool, as far as the file has them."""
     seed: int = 0
@@ -100,6 +113,11 @@ class Given:
     def keys(self) -> list[str]:
         """The keys that were given, as they are typed after `--given`."""
         return [key for key, row in KEYS.items() if getattr(self, row.field) is not None]
+
+
+def ms(ns: float) -> str:
+    """Three digits with the unit that suits: `0.773 ms`, `30.6 s`."""
+    return f"{ns / 1e9:.3g} s" if ns >= 1e9 else f"{ns / 1e6:.3g} ms"
 
 
 def tool_text(name: str, version: str | None) -> str:

@@ -1,8 +1,8 @@
 //! The simulator against recordings of real machines.
 //!
-//! `rates`, `recorded`: rates of whole machines, which `machine` builds. `cores`: many cores over fast drives. `closed_loop`: order and times of recorded runs, from what was submitted alone.
+//! `bench`: the simulator's own speed. `rates`, `recorded`: rates of whole machines, which `machine` builds. `cores`: many cores over fast drives.
 
-pub mod closed_loop;
+pub mod bench;
 pub mod cores;
 pub mod machine;
 pub mod rates;

@@ -12,32 +12,27 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from seekwise import extensions, suggestion
+from seekwise import suggestion
 from seekwise.errors import UsageError
 
 DOCUMENTS: tuple[str, ...] = (
     "cli._captures",
     "cli._dry_run",
     "cli._job",
-    "cli._progress",
     "cli._request_times",
-    "cli._vary",
     "cli._whatif",
     "cli.advise",
     "cli.apply",
     "cli.config",
     "cli.devices",
     "cli.doctor",
-    "cli.import_",
     "cli.record",
     "cli.report",
     "cli.results",
     "cli.revert",
     "cli.schemas.tools",
-    "cli.system",
     "judge.raid_kind",
     "linux.document",
-    "measure.probe.characterize",
     "report.advised",
     "report.documents",
     "report.explain.explanation",
@@ -52,16 +47,10 @@ DOCUMENTS: tuple[str, ...] = (
 """Modules below `seekwise` with dataclasses that are printed as they stand (`seekwise.document`)."""
 
 
-def modules_with_documents() -> list[str]:
-    """Own modules and those of other distributions."""
-    others = [entry.load().DOCUMENTS for entry in extensions.entries(extensions.DOCUMENTS).values()]
-    return [*(f"seekwise.{name}" for name in DOCUMENTS), *(name for modules in others for name in modules)]
-
-
 @cache
 def _documents() -> dict[str, Any]:
     """{schema: dataclass}"""
-    modules = [import_module(name) for name in modules_with_documents()]
+    modules = [import_module(f"seekwise.{name}") for name in DOCUMENTS]
     kinds = [kind for module in modules for kind in vars(module).values() if is_dataclass(kind)]
     return {kind.SCHEMA: kind for kind in kinds if hasattr(kind, "SCHEMA")}
 
