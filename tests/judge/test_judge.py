@@ -64,7 +64,7 @@ def test_quiet_equality_is_a_tie() -> None:
 
 
 def test_shown_but_below_the_threshold_is_small_and_has_no_winner() -> None:
-    v = only(judge(study([{"a": 0.018, "b": 0.0}], noise=0.0005, repetitions=8)))
+    v = only(judge(study([{"a": 0.015, "b": 0.0}], noise=0.0005, repetitions=12)))
     assert (v.word, v.winner) == ("small", None)
 
 
