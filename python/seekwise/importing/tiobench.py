@@ -24,6 +24,8 @@ TITLES: dict[str, Operation] = {
     "random writes": "rand_write",
 }
 NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+|#+)"
+NUMBERS_OF_A_ROW = 5
+"""A line with fewer is no row that somebody shortened."""
 ROW = re.compile(
     rf"^\s*(?P<front>\S.*?)\s+(?P<threads>\d+)\s+(?P<rate>{NUMBER})\s+(?P<cpu>[\d.]+|#+)%\s+(?P<mean>{NUMBER})"
     rf"\s+(?P<max>{NUMBER})\s+(?P<over2>{NUMBER})\s+(?P<over10>{NUMBER})\s+(?P<efficiency>{NUMBER}|\S+)\s*$"
@@ -58,6 +60,8 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
             continue
         match = ROW.match(line)
         if match is None:
+            if len(re.findall(rf"(?<!\S){NUMBER}%?(?!\S)", line)) < NUMBERS_OF_A_ROW:
+                continue  # prose beside the table: "about 20% faster than before"
             raise source.error(f"line {number} is no row of tiobench: {line.strip()[:60]!r}")
         empty = empty[:-1] if empty and TITLES[empty[-1].lower()] == operation else empty
         front = FRONT.match(match["front"])
