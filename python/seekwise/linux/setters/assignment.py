@@ -14,7 +14,11 @@ KIND_NAMES = {
     "hdparm": "hdparm.conf",
     "sysfs.conf": "sysfs.conf",
     "tmpfiles": "tmpfiles.d",
+    "mdadm": "mdadm.conf",
     "tuned": "TuneD profile",
+    "saptune": "saptune note",
+    "tlp": "TLP",
+    "laptop-mode": "laptop-mode",
     "script": "script or unit",
 }
 
@@ -65,15 +69,50 @@ class Setter:
         """Whether `current` is what this line would leave."""
         if current is None:
             return False
-        if self.at_least and self.value.isdigit() and current.isdigit():
-            return int(current) >= int(self.value)
+        least, found = number(self.value), number(current)
+        if self.at_least and least is not None and found is not None:
+            return found >= least
         return same_value(self.value, current)
+
+
+@dataclass(frozen=True)
+class Ineffective:
+    """A line that names a setting and does not act, with the reason and what would act."""
+
+    kind: str
+    file: str
+    line: int | None
+    device: str | None
+    """None where it concerns every device."""
+    attribute: str
+    value: str
+    reason: str
+    instead: str
+
+    @property
+    def text(self) -> str:
+        """`boot line /etc/default/grub:2: elevator=bfq does not act: …; …`."""
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{KIND_NAMES[self.kind]} {place} does not act: {self.reason}"
+
+
+LONGEST_NUMBER = 20
+"""Digits of 64 bits."""
+
+
+def number(text: str) -> int | None:
+    """A whole number in plain digits that the kernel could take; None for anything else."""
+    text = text.strip()
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= LONGEST_NUMBER else None
 
 
 def same_value(first: str, second: str) -> bool:
     """Whether the kernel would take both texts for the same: `0x20` and `32` are."""
-    if first.strip() == second.strip():
+    first, second = first.strip(), second.strip()
+    if first == second:
         return True
+    if max(len(first), len(second)) > LONGEST_NUMBER:
+        return False
     try:
         return int(first, 0) == int(second, 0)
     except ValueError:
