@@ -109,7 +109,7 @@ def test_status_does_not_claim_to_know_the_default_of_a_patched_kernel(machine):
     assert (
         values["queue/scheduler"].set_by
         == values["queue/wbt_lat_usec"].set_by
-        == "the default, or set by hand: no file sets it"
+        == "the default, or set by hand"
     )
 
 

@@ -12,6 +12,7 @@
 | `sysfs_conf` | `/etc/sysfs.conf`, `/etc/sysfs.d` (sysfsutils) |
 | `tmpfiles` | `w` lines of tmpfiles.d(5) |
 | `tuned` | the active TuneD profile with everything that it includes |
+| `saptune` | `[block]` sections of SUSE's saptune notes |
 | `tlp` | `DISK_IOSCHED` of TLP |
 | `scripts` | rc.local, init scripts, unit files and cron tables that write to devices' files; `shell` goes through their text |
 
@@ -31,6 +32,7 @@ from seekwise.linux.setters import (
     effect,
     hdparm,
     mdadm,
+    saptune,
     scripts,
     sysfs_conf,
     tlp,
@@ -40,7 +42,7 @@ from seekwise.linux.setters import (
 )
 from seekwise.linux.setters.assignment import Ineffective, Setter
 from seekwise.linux.setters.package import owner
-from seekwise.linux.setters.reading import Reading
+from seekwise.linux.setters.reading import PLACES, Reading
 from seekwise.linux.tree import Tree
 
 __all__ = ["SOURCES", "Ineffective", "Setter", "Survey", "find_setters", "owner", "survey"]
@@ -53,6 +55,7 @@ SOURCES = {
     "sysfs.conf": sysfs_conf,
     "tmpfiles": tmpfiles,
     "tuned": tuned,
+    "saptune": saptune,
     "tlp": tlp,
     "script": scripts,
 }
@@ -70,14 +73,27 @@ class Survey:
     """{kind: files that were read}."""
     not_evaluated: tuple[str, ...]
 
+    @property
+    def read(self) -> str:
+        """Which places were read, in words: one file by its name, several by their number."""
+        found = [
+            f"{len(files)} {PLACES[kind][1]}" if len(files) > 1 else f"{files[0]}" for kind, files in self.places.items() if files
+        ]  # fmt: skip
+        return ", ".join(found) or "nothing"
+
+    @property
+    def absent(self) -> str:
+        """Which places are not there."""
+        return ", ".join(PLACES[kind][0] for kind in SOURCES if not self.places.get(kind))
+
 
 def survey(tree: Tree, stack: Stack) -> Survey:
     """Who sets what on the devices of `stack`, within the bounds of `reading`."""
     reading = Reading(tree, stack)
     found = [setter for kind, source in SOURCES.items() for setter in reading.source(kind, source.read)]
     acting, idle = effect.divide(tuple(sorted(found, key=lambda setter: setter.rank)), stack)
-    dead = effect.read_by_a_rule(reading.ineffective, acting)
-    return Survey(acting, (*dead, *idle), reading.files, tuple(reading.left_out))
+    dead = effect.through_rules(reading.ineffective, acting)
+    return Survey(acting, (*dead, *idle), reading.files, reading.left_out)
 
 
 def find_setters(tree: Tree, stack: Stack) -> tuple[Setter, ...]:

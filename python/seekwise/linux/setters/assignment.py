@@ -69,6 +69,8 @@ class Setter:
         """Whether `current` is what this line would leave."""
         if current is None:
             return False
+        if self.value == UNKNOWN_VALUE:
+            return True
         least, found = number(self.value), number(current)
         if self.at_least and least is not None and found is not None:
             return found >= least
@@ -88,14 +90,24 @@ class Ineffective:
     value: str
     reason: str
     instead: str
+    through: str = ""
+    """A line that reads this one and acts for it: a udev rule that sets the scheduler of the boot line."""
+
+    @property
+    def place(self) -> str:
+        """`FILE:LINE`, or the file alone where the line is unknown."""
+        return f"{self.file}:{self.line}" if self.line else self.file
 
     @property
     def text(self) -> str:
-        """`boot line /etc/default/grub:2: elevator=bfq does not act: …; …`."""
-        place = f"{self.file}:{self.line}" if self.line else self.file
-        return f"{KIND_NAMES[self.kind]} {place} does not act: {self.reason}"
+        """`boot line /etc/default/grub:2 does not act: since Linux 5.0 the kernel ignores elevator=`."""
+        if self.through:
+            return f"{KIND_NAMES[self.kind]} {self.place} acts through {self.through} alone: {self.reason}"
+        return f"{KIND_NAMES[self.kind]} {self.place} does not act: {self.reason}"
 
 
+UNKNOWN_VALUE = "?"
+"""A script computes the value: it may be any."""
 LONGEST_NUMBER = 20
 """Digits of 64 bits."""
 

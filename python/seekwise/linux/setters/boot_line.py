@@ -29,7 +29,7 @@ def read(reading: Reading) -> Iterator[Setter]:
                 yield Setter(
                     "boot", file, number, device.name, "queue/scheduler", elevator, (assignment.BOOT, 0, "", 0)
                 )
-        if not any(single_queue(stack, device) for device in stack.devices.values()):
+        if not single_queue(stack):
             since = (
                 "since Linux 5.0"
                 if kernel_version(stack.kernel) >= (5, 0)
@@ -63,7 +63,7 @@ def single_queue(stack: Stack, device: BlockDevice | None = None) -> bool:
         return True
     devices = [device] if device is not None else list(stack.devices.values())
     offered = {name for each in devices for name in each.schedulers_offered} - {"none"}
-    return not offered or bool(offered & SINGLE_QUEUE)
+    return bool(offered & SINGLE_QUEUE) or (device is None and not offered)
 
 
 def noncq(command_line: str, device: BlockDevice) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from seekwise import schedulers
 from seekwise.linux.block_device import BlockDevice, Stack
@@ -64,7 +65,12 @@ def _module(name: str) -> str:
     return {"bfq": "bfq", "kyber": "kyber-iosched", "mq-deadline": "mq-deadline"}.get(name, name)
 
 
-def read_by_a_rule(dead: Iterable[Ineffective], setters: tuple[Setter, ...]) -> list[Ineffective]:
-    """Without boot parameters that a udev rule reads and sets (RHEL 8's 40-elevator.rules): the kernel ignores them, the rule does not."""
-    rules = {setter.value for setter in setters if setter.kind == "udev" and setter.attribute == "queue/scheduler"}
-    return [each for each in dead if not (each.kind == "boot" and each.value in rules)]
+def through_rules(dead: Iterable[Ineffective], setters: tuple[Setter, ...]) -> list[Ineffective]:
+    """Names the udev rule that reads a boot parameter which the kernel ignores, and sets it (RHEL 8's 40-elevator.rules)."""
+    rules = {
+        setter.value: setter for setter in setters if setter.kind == "udev" and setter.attribute == "queue/scheduler"
+    }
+    return [
+        replace(each, through=rules[each.value].text) if each.kind == "boot" and each.value in rules else each
+        for each in dead
+    ]

@@ -22,13 +22,28 @@ STEPS = 2_000_000
 BYTES = 32 << 20
 """Text of configuration that is looked at; a desktop's rules, units and scripts have 3 MB."""
 FILES = 20_000
-FOUND = 50_000
-"""Assignments: 50 for each of 1,000 devices."""
+FOUND = 20_000
+"""Assignments: 20 for each of 1,000 devices."""
 EXPANDED = 16_384
 """Characters of a value after substitution: udev's own longest line (UDEV_LINE_SIZE in systemd 252)."""
 NOTES = 20
 GLANCED = 65_536
 """Characters of a file that is only looked at."""
+
+
+PLACES = {
+    "boot": ("boot line", "files of the boot loader"),
+    "mdadm": ("mdadm.conf", "files of mdadm"),
+    "udev": ("udev rules", "files of udev rules"),
+    "hdparm": ("hdparm.conf", "files of hdparm"),
+    "sysfs.conf": ("sysfs.conf", "files of sysfsutils"),
+    "tmpfiles": ("tmpfiles.d", "files of tmpfiles.d"),
+    "tuned": ("TuneD", "TuneD profiles"),
+    "saptune": ("saptune", "files of saptune"),
+    "tlp": ("TLP", "files of TLP"),
+    "script": ("scripts and units", "scripts, units and cron tables"),
+}
+"""What each kind of source is called, alone and in numbers."""
 
 
 class NotEvaluated(Exception):
@@ -47,16 +62,17 @@ class Reading:
     stack: Stack
     files: dict[str, list[str]] = field(default_factory=dict)
     """{kind: files that were read}."""
-    left_out: list[str] = field(default_factory=list)
-    """`FILE:LINE: reason` of what was not evaluated."""
     ineffective: list[Ineffective] = field(default_factory=list)
     kind: str = ""
+    _left_out: dict[tuple[str, str], list[int | None]] = field(default_factory=dict)
+    _more_left_out: int = 0
     _steps: int = STEPS
     _bytes: int = BYTES
     _files: int = FILES
     _found: int = FOUND
     _texts: dict[str, str | None] = field(default_factory=dict)
     _glanced: dict[str, str] = field(default_factory=dict)
+    _patterns: dict[tuple[str, str], pattern.Pattern] = field(default_factory=dict)
     _nodes: dict[str, sysfs.Node] | None = None
     _folders: dict[str, tuple[str, str]] | None = None
     _by_node: dict[str, str] | None = None
@@ -78,16 +94,30 @@ class Reading:
                     raise Exhausted(f"more than {FOUND:,} assignments")
                 yield setter
         except Exhausted as reason:
-            self.leave_out(f"{kind}: the rest of it", str(reason))
+            self.leave_out(f"the rest of {PLACES[kind][0]}", None, str(reason))
+        except NotEvaluated as reason:
+            self.leave_out(self.files.get(kind, [PLACES[kind][0]])[-1], None, str(reason))
         finally:
             self._steps = max(0, self._steps) + left - left // 2
 
-    def leave_out(self, place: str, reason: str) -> None:
-        """Notes what was not evaluated; beyond twenty of them one line says so."""
-        if len(self.left_out) < NOTES:
-            self.left_out.append(f"{place}: {reason}")
-        elif len(self.left_out) == NOTES:
-            self.left_out.append("and more")
+    def leave_out(self, file: str, line: int | None, reason: str) -> None:
+        """Notes what was not evaluated; a reason once for each file, and only so many."""
+        if (file, reason) not in self._left_out and len(self._left_out) < NOTES:
+            self._left_out[file, reason] = [line, 0]
+        key = (file, reason) if (file, reason) in self._left_out else None
+        if key is None:
+            self._more_left_out += 1
+        elif self._left_out[key][0] != line:
+            self._left_out[key][1] = 1
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """`FILE:LINE: reason` of what was not evaluated."""
+        found = []
+        for (file, reason), (line, more) in self._left_out.items():
+            place = f"{file}:{line}" if line else file
+            found.append(f"{place}{' and later lines' if more else ''}: {reason}")
+        return (*found, *(["and more of other files"] if self._more_left_out else []))
 
     def text(self, file: str) -> str:
         """A configuration file's text, noted as a place that was read; empty where there is none."""
@@ -130,14 +160,25 @@ class Reading:
             self._texts[path] = text if text is None else text[: pattern.LONGEST_TEXT + 1]
         return self._texts[path]
 
+    def pattern(self, text: str, rule: str = "shell") -> pattern.Pattern:
+        """A pattern ready to be matched. Raises NotEvaluated for one that is too long."""
+        one = self._patterns.get((text, rule))
+        if one is None:
+            if len(text) > pattern.LONGEST_PATTERN:
+                raise NotEvaluated(f"a pattern of more than {pattern.LONGEST_PATTERN:,} characters")
+            # What compiling a pattern takes.
+            self.spend(4 + 8 * len(text))
+            one = self._patterns[text, rule] = pattern.Pattern(text, rule)
+        return one
+
     def matches(self, text: str, value: str, *, ignore_case: bool = False) -> bool:
         """Whether one of the patterns in `text`, separated by `|`, takes the value. Raises NotEvaluated for what is too long."""
-        if len(text) > pattern.LONGEST_PATTERN or len(value) > pattern.LONGEST_TEXT:
-            raise NotEvaluated(f"a pattern or a value of more than {pattern.LONGEST_PATTERN:,} characters")
+        if len(value) > pattern.LONGEST_TEXT:
+            raise NotEvaluated(f"a value of more than {pattern.LONGEST_TEXT:,} characters")
         if ignore_case:
             text, value = text.lower(), value.lower()
         for each in text.split("|"):
-            one = pattern.compiled(each)
+            one = self.pattern(each)
             self.spend(one.cost(value))
             if one.matches(value):
                 return True
@@ -189,9 +230,7 @@ class Reading:
         for top in ("/sys/block/", "/sys/class/block/", "/dev/"):
             if path.startswith(top):
                 name, slash, rest = path[len(top) :].partition("/")
-                if len(name) > pattern.LONGEST_PATTERN:
-                    raise NotEvaluated(f"a pattern of more than {pattern.LONGEST_PATTERN:,} characters")
-                one = pattern.compiled(name, rule)
+                one = self.pattern(name, rule)
                 for device in self.stack.devices:
                     self.spend(one.cost(device))
                     if one.matches(device):

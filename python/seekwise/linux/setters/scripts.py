@@ -84,7 +84,7 @@ def _script(reading: Reading, file: str) -> Iterator[Write]:
         return
     if text.startswith("#!") and not re.search(r"\b(?:ba|da|a|z|k)?sh\b|openrc-run|runscript", text.partition("\n")[0]):
         if "/sys/block" in text:
-            reading.leave_out(file, "a program that is no shell script and names /sys/block")
+            reading.leave_out(file, None, "a program that is no shell script and names /sys/block")
         return
     if text:
         state = State(variables={"1": ["start"], "@": ["start"]})
@@ -103,7 +103,7 @@ def _line(reading: Reading, file: str, number: int, command: str, variables: dic
     except Exhausted:
         raise
     except NotEvaluated as reason:
-        reading.leave_out(f"{file}:{number}", str(reason))
+        reading.leave_out(file, number, str(reason))
 
 
 def _init_scripts(reading: Reading) -> list[str]:

@@ -17,9 +17,12 @@ from seekwise.linux.setters.writable import attribute_of
 
 ANYTHING = "\0"
 """Text that is not known, within a value."""
+NOTHING = "\1"
+"""A variable's value in a branch that no value leads to: what is written there is not."""
 VALUES = 256
 LONGEST = 4096
 DEPTH = 6
+LONGEST_SCRIPT = 1 << 17
 SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh", "rc"})
 PREFIXES = frozenset(
     {
@@ -64,6 +67,8 @@ class State:
     variables: dict[str, list[str]] = field(default_factory=dict)
     functions: dict[str, list[Lexeme]] = field(default_factory=dict)
     folder: str = ""
+    environment: dict[str, str] = field(default_factory=dict)
+    """Variables that scripts inherit which are started."""
     doubts: int = 0
     """Conditions around the present command."""
 
@@ -80,17 +85,21 @@ class Shell:
         """Everything that a script writes. What exceeds the bounds is left out and noted."""
         if self._depth > DEPTH:
             raise NotEvaluated(f"scripts within each other beyond {DEPTH} levels")
-        self._reading.spend(1 + len(text) // 8)
+        if len(text) > LONGEST_SCRIPT:
+            raise NotEvaluated(f"a script of more than {LONGEST_SCRIPT >> 10} KiB")
+        self._reading.spend(20 + len(text))
         yield from self._run(Lexer(text, line).all(), state or State())
 
-    def command(self, text: str) -> Iterator[Write]:
-        """What a program writes that is started without a shell, as udev does."""
-        self._reading.spend(1 + len(text) // 8)
+    def command(self, text: str, variables: dict[str, str] | None = None) -> Iterator[Write]:
+        """What a program writes that is started without a shell, as udev does: with the device's properties in its environment."""
+        self._reading.spend(20 + len(text) // 2)
         words = [each for each in Lexer(text).all() if not each.operator]
         # Operators are words here: without a shell nobody heeds them.
         if words and any(each.operator in (">", ">>") for each in Lexer(text).all()):
             return
-        state = State()
+        state = State(
+            variables={name: [value] for name, value in (variables or {}).items()}, environment=dict(variables or {})
+        )
         yield from self._command([self._words([each], state) for each in words], state, [], 1)
 
     # Running
@@ -102,7 +111,7 @@ class Shell:
         """Doubt of the next command alone: after `&&` or `||`."""
         output: list[str] = []
         while at < len(lexemes):
-            self._reading.spend(1)
+            self._reading.spend(4)
             here = lexemes[at]
             word = here.keyword
             if here.operator:
@@ -143,7 +152,7 @@ class Shell:
                     at = self._for(lexemes, at, state)
                 elif word == "case":
                     name, at = self._case(lexemes, at)
-                    blocks.append((word, (name, list(state.variables.get(name, [])))))
+                    blocks.append((word, (name, list(state.variables.get(name.removesuffix("##*/"), [ANYTHING])))))
                     at = self._branch(lexemes, at, blocks[-1][1], state)
                 elif word in ("fi", "done", "esac") and blocks:
                     kind, kept = blocks.pop()
@@ -171,7 +180,7 @@ class Shell:
             except Exhausted:
                 raise
             except NotEvaluated as reason:
-                self._reading.leave_out(f"{self._file}:{here.line}", str(reason))
+                self._reading.leave_out(self._file, here.line, str(reason))
             state.doubts -= once
             at = max(end, at + 1)
 
@@ -207,7 +216,7 @@ class Shell:
         if at < len(lexemes):
             variables = [part for part in lexemes[at].parts if part.kind == "variable"]
             rest = [part for part in lexemes[at].parts if part.kind != "variable" and part.value]
-            name = variables[0].value if len(variables) == 1 and not rest and variables[0].value.isidentifier() else ""
+            name = variables[0].value if len(variables) == 1 and not rest and re.fullmatch(r"\w{1,64}|\w{1,64}##\*/", variables[0].value) else ""
         while at < len(lexemes) and lexemes[at].keyword != "in":
             at += 1
         return name, at + 1
@@ -229,20 +238,24 @@ class Shell:
         name, values = kept  # type: ignore[misc]
         if name and patterns:
             joined = "|".join(patterns)
-            state.variables[name] = [
-                value for value in values if ANYTHING in value or self._reading.matches(joined, value)
-            ] or ["\1"]  # fmt: skip
+
+            def looked_at(value: str) -> str:
+                return value.rpartition("/")[2] if name.endswith("##*/") else value
+
+            state.variables[name.removesuffix("##*/")] = [
+                value for value in values if ANYTHING in value or self._reading.matches(joined, looked_at(value))
+            ] or [NOTHING]  # fmt: skip
         else:
             state.doubts += 1
-            state.variables["\1doubt"] = ["1"]
+            state.variables[f"{NOTHING}doubt"] = ["1"]
         return at + 1
 
     @staticmethod
     def _restore(kept: object, state: State) -> None:
         name, values = kept  # type: ignore[misc]
         if name:
-            state.variables[name] = list(values)
-        elif state.variables.pop("\1doubt", None):
+            state.variables[name.removesuffix("##*/")] = list(values)
+        elif state.variables.pop(f"{NOTHING}doubt", None):
             state.doubts -= 1
 
     def _function(self, lexemes: list[Lexeme], at: int, state: State) -> int:
@@ -349,6 +362,10 @@ class Shell:
             yield from self._file_run(arguments[0][0], [], state, same=True)
         elif words[0][0].startswith("/"):
             yield from self._file_run(words[0][0], arguments, state)
+        elif any(each[0] == "tee" for each in arguments):
+            # Some other program that gives rights: `run-as-root tee FILE`.
+            at = next(index for index, each in enumerate(arguments) if each[0] == "tee")
+            yield from self._command(arguments[at:], state, stdin, line, printed)
 
     def _printed(self, name: str, arguments: list[list[str]]) -> list[str]:
         while arguments and re.fullmatch(r"-[neE]{1,3}", arguments[0][0]):
@@ -362,7 +379,7 @@ class Shell:
     def _call(self, body: list[Lexeme], arguments: list[list[str]], state: State) -> Iterator[Write]:
         if self._depth > DEPTH:
             raise NotEvaluated(f"functions within each other beyond {DEPTH} levels")
-        inner = State(dict(state.variables), state.functions, state.folder, state.doubts)
+        inner = State(dict(state.variables), state.functions, state.folder, state.environment, state.doubts)
         _position(inner, arguments)
         self._depth += 1
         try:
@@ -374,7 +391,9 @@ class Shell:
         for index, argument in enumerate(arguments):
             option = argument[0]
             if option.startswith("-") and option.endswith("c") and not option.startswith("--"):
-                inner = State(dict(state.variables), dict(state.functions), state.folder, state.doubts)
+                inner = State(
+                    dict(state.variables), dict(state.functions), state.folder, state.environment, state.doubts
+                )
                 _position(inner, arguments[index + 3 :])
                 for text in arguments[index + 1] if index + 1 < len(arguments) else ():
                     yield from Shell(self._reading, self._file, depth=self._depth + 1).script(text, inner, line)
@@ -399,12 +418,13 @@ class Shell:
         first = text.partition("\n")[0]
         if text.startswith("#!") and not re.search(r"\b(?:ba|da|a|z|k)?sh\b", first):
             if NAMES_A_QUEUE.search(text):
-                self._reading.leave_out(path, f"a program ({first[2:60].strip()}) that names queue files")
+                self._reading.leave_out(path, None, f"a program ({first[2:60].strip()}) that names queue files")
             return
         if same:
             inner = state
         else:
-            inner = State(doubts=1)
+            inner = State(variables={name: [value] for name, value in state.environment.items()}, doubts=1)
+            inner.environment = state.environment
             _position(inner, arguments)
         yield from Shell(self._reading, path, depth=self._depth + 1).script(text, inner)
 
@@ -425,11 +445,22 @@ class Shell:
                 printed += values[:VALUES]
             case "find":
                 yield from self._find(arguments, state, line, printed)
+            case "grep" | "egrep" if len(values) == 1 and stdin:
+                printed += self._matching_lines(arguments, stdin)
             case _ if name in FILTERS:
                 printed += stdin or [ANYTHING]
             case _:
                 printed.append(ANYTHING)
         printed[:] = _few(printed)
+
+    @staticmethod
+    def _matching_lines(arguments: list[list[str]], lines: list[str]) -> list[str]:
+        """`grep WORD`, `grep ^WORD`; other expressions may take any line."""
+        (text, *_) = [each[0] for each in arguments if not each[0].startswith("-")]
+        word = text.removeprefix("^")
+        if any(each[0].startswith("-") for each in arguments) or not re.fullmatch(r"[\w-]{1,60}", word):
+            return lines
+        return [line for line in lines if ANYTHING in line or (line.startswith(word) if text != word else word in line)]
 
     def _listed(self, path: str) -> list[str]:
         path = path.rstrip("/")
@@ -532,8 +563,8 @@ class Shell:
     # Writing
 
     def _write(self, path: str, value: str, state: State, line: int) -> Iterator[Write]:
-        self._reading.spend(4)
-        if not value or len(path) > LONGEST or len(value) > LONGEST or "\1" in path:
+        self._reading.spend(12)
+        if not value or len(path) > LONGEST or len(value) > LONGEST or NOTHING in path:
             return
         if not path.startswith(("/", ANYTHING)) and state.folder:
             path = f"{state.folder}/{path}"
@@ -562,7 +593,7 @@ class Shell:
         for lexeme in lexemes:
             pieces = [self._part(part, state) for part in lexeme.parts]
             values = _joined(pieces)
-            self._reading.spend(len(values) + sum(map(len, values)) // 64)
+            self._reading.spend(6 + len(values) + sum(map(len, values)) // 64)
             loose = any(part.kind != "text" and not part.is_quoted for part in lexeme.parts)
             is_glob = any(
                 part.kind == "text" and not part.is_quoted and re.search(r"[*?\[]", part.value) for part in lexeme.parts
@@ -612,12 +643,12 @@ class Shell:
         """The output of a command substitution."""
         if self._depth >= DEPTH or len(text) > LONGEST:
             return [ANYTHING]
-        self._reading.spend(2 + len(text) // 8)
+        self._reading.spend(20 + len(text) // 2)
         inner = Shell(self._reading, self._file, depth=self._depth + 1)
         output: list[str] = []
         lexemes = Lexer(text).all()
         at = 0
-        inside = State(dict(state.variables), state.functions, state.folder, 1)
+        inside = State(dict(state.variables), state.functions, state.folder, state.environment, 1)
         while at < len(lexemes):
             end = at
             while end < len(lexemes) and (

@@ -34,4 +34,4 @@ def read(reading: Reading) -> Iterator[Setter]:
             except Exhausted:
                 raise
             except NotEvaluated as reason:
-                reading.leave_out(f"{file}:{number}", str(reason))
+                reading.leave_out(file, number, str(reason))

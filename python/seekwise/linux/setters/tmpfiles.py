@@ -28,7 +28,7 @@ def read(reading: Reading) -> Iterator[Setter]:
         for number, line in enumerate(text.splitlines(), 1):
             reading.spend(1 + min(len(line), LONGEST_LINE) // 4)
             if len(line) > LONGEST_LINE:
-                reading.leave_out(f"{file}:{number}", f"a line of more than {LONGEST_LINE:,} characters")
+                reading.leave_out(file, number, f"a line of more than {LONGEST_LINE:,} characters")
                 continue
             try:
                 words = shlex.split(line, comments=True) if "/sys/" in line else []
@@ -44,4 +44,4 @@ def read(reading: Reading) -> Iterator[Setter]:
             except Exhausted:
                 raise
             except NotEvaluated as reason:
-                reading.leave_out(f"{file}:{number}", str(reason))
+                reading.leave_out(file, number, str(reason))

@@ -23,6 +23,7 @@ from seekwise.linux.setters.assignment import Setter
 from seekwise.linux.setters.reading import Exhausted, NotEvaluated, Reading
 from seekwise.linux.setters.shell import Shell, State
 from seekwise.linux.tree import Tree
+from seekwise.linux.udev import read_udev
 
 FOLDERS = ("/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned")
 INCLUDES_MAX = 50
@@ -193,7 +194,7 @@ def _expanded(text: str, found: Profiles, place: str = "TuneD profile") -> str |
             length += match.start() - at + len(piece)
             at = match.end()
             if length > LONGEST_VALUE:
-                found.reading.leave_out(place, f"variables that grow beyond {LONGEST_VALUE:,} characters")
+                found.reading.leave_out(place, None, f"variables that grow beyond {LONGEST_VALUE:,} characters")
                 return None
         following = "".join([*pieces, text[at:]])
         if following == text:
@@ -224,9 +225,10 @@ def matches(devices: str, name: str, reading: Reading | None = None) -> bool:
     negative = [rule[1:] for rule in rules if rule.startswith("!")]
 
     def takes(rule: str) -> bool:
-        one = pattern.compiled(rule, "python")
-        if reading is not None:
-            reading.spend(one.cost(name))
+        if reading is None:
+            return pattern.compiled(rule, "python").matches(name)
+        one = reading.pattern(rule, "python")
+        reading.spend(one.cost(name))
         return one.matches(name)
 
     return any(map(takes, positive)) and not any(map(takes, negative))
@@ -277,13 +279,37 @@ def _is_open(unit: TunedUnit) -> bool:
     return unit.udev_regex is not None or unit.conditional
 
 
+PROPERTY = re.compile(r"\^?([A-Z_]{1,60})=([\w./:-]{1,200})\$?")
+
+
+def _fits(regex: str, name: str, reading: Reading) -> bool | None:
+    """`(ID_SERIAL=A)|(ID_SERIAL=B)`, as it is written for disks; None for an expression that says more, which is not evaluated."""
+    pieces = [
+        PROPERTY.fullmatch(each.strip().removeprefix("(").removesuffix(")"))
+        for each in regex[:LONGEST_VALUE].split("|")
+    ]
+    if not all(pieces):
+        return None
+    entry = read_udev(reading.tree, name, reading.stack.devices[name].major_minor)
+    reading.spend(10 * len(pieces))
+    return any(piece[2] in entry.properties.get(piece[1], "") for piece in pieces if piece)
+
+
 def _units_for(units: list[TunedUnit], name: str, reading: Reading | None) -> Iterator[tuple[TunedUnit, bool]]:
     """Units that may take the device, up to the first that does for certain."""
     certain = True
     for unit in units:
         if unit.type != "disk":
             continue
-        if _is_open(unit):
+        if (
+            unit.udev_regex is not None
+            and reading is not None
+            and (fits := _fits(unit.udev_regex, name, reading)) is not None
+        ):
+            if fits:
+                yield unit, certain and not unit.conditional
+                return
+        elif _is_open(unit):
             certain = False
             yield unit, False
         elif matches(unit.devices, name, reading):
@@ -296,7 +322,9 @@ def read(reading: Reading) -> Iterator[Setter]:
     units, complete = merged_units(reading, active_profiles(reading.tree))
     running = runs(reading.tree)
     if not complete:
-        reading.leave_out("TuneD profile", "it includes a profile that is not here, or that only TuneD can choose")
+        reading.leave_out(
+            "TuneD profile", None, "it includes a profile that is not here, or that only TuneD can choose"
+        )
     for device in reading.stack.devices.values():
         if not disk_plugin_takes(device):
             continue
@@ -326,13 +354,15 @@ def _sysfs(reading: Reading, unit: TunedUnit, index: int, *, running: bool) -> I
         except Exhausted:
             raise
         except NotEvaluated as reason:
-            reading.leave_out(f"{file}:{line}", str(reason))
+            reading.leave_out(file, line, str(reason))
 
 
 def _script(reading: Reading, path: str, index: int) -> Iterator[Setter]:
     """The script plugin calls each script with `start`."""
     text = reading.text(path) if path.startswith("/") else ""
     state = State(variables={"1": ["start"], "@": ["start"]}, doubts=1)
+    # /usr/lib/tuned/functions calls the function that its argument names.
+    text = f"{text}\nstart\n" if "process $@" in text or 'process "$@"' in text else text
     for write in Shell(reading, path).script(text, state) if text else ():
         rank = (assignment.TUNED, 1 + index, path, write.line)
         yield Setter("tuned", write.file, write.line, write.device, write.attribute, write.value, rank, certain=False)

@@ -47,6 +47,8 @@ SUBSTITUTION = re.compile(
     r"[%$][%$]|%[A-Za-z](?:\{[^}]{0,255}\})?"
     r"|\$(?:attr|env|devnode|tempnode|devpath|driver|id|kernel|links|major|minor|name|number|parent|result|root|sysfs|sys)(?:\{[^}]{0,255}\})?"
 )
+WITHOUT_SHELL = re.compile(r">\s{0,4}/sys/")
+MOST_IDLE = 1000
 UNKNOWN = re.compile(r"[$%]")
 
 
@@ -151,12 +153,13 @@ def _of_file(rules: list[Rule], file: str, index: int, seen: UdevDevice, action:
         rank = (assignment.UDEV, 0 if seen.subsystem != "block" else 1, index, rule.line)
         try:
             for device, attribute, value, sure in assignments(rule, seen):
+                seen.reading.spend(10)
                 known = certain and sure and not UNKNOWN.search(value)
                 yield Setter("udev", file, rule.line, device, attribute, value, rank, known, on_change=on_change)
         except Exhausted:
             raise
         except NotEvaluated as reason:
-            seen.reading.leave_out(f"{file}:{rule.line}", str(reason))
+            seen.reading.leave_out(file, rule.line, str(reason))
 
 
 def _views(reading: Reading, device: BlockDevice) -> Iterator[UdevDevice]:
@@ -186,7 +189,7 @@ def _views(reading: Reading, device: BlockDevice) -> Iterator[UdevDevice]:
             yield UdevDevice(reading, number, "bdi", "", f"/sys/class/bdi/{number}", (), {"SUBSYSTEM": "bdi"})
     yield UdevDevice(
         reading, device.name.replace("!", "/"), "block", devtype, node.folder, _parents(node.folder), properties, entry.links,
-        has_database=bool(entry.properties) or tree.live, number=device.major_minor,
+        has_database=tree.live or tree.is_folder("/run/udev/data") or tree.is_folder("/dev/.udev/db"), number=device.major_minor,
     )  # fmt: skip
 
 
@@ -203,7 +206,7 @@ def matching(rules: list[Rule], seen: UdevDevice, action: str = "add") -> Iterat
     until: str | None = None
     doubtful: str | None = None
     for rule in rules:
-        seen.reading.spend(1)
+        seen.reading.spend(3)
         labels = [token.value for token in rule.tokens if token.key == "LABEL"]
         if until is not None and until not in labels:
             continue
@@ -220,7 +223,7 @@ def matching(rules: list[Rule], seen: UdevDevice, action: str = "add") -> Iterat
         except Exhausted:
             raise
         except NotEvaluated as reason:
-            seen.reading.leave_out(f"{rule.file}:{rule.line}", str(reason))
+            seen.reading.leave_out(rule.file, rule.line, str(reason))
             continue
         jump = next((token.value for token in rule.tokens if token.key == "GOTO"), None)
         if jump is not None:
@@ -407,9 +410,23 @@ def assignments(rule: Rule, seen: UdevDevice) -> Iterator[tuple[str, str, str, b
                 yield place[0], attribute, _substituted(token.value, seen), True
         elif token.key == "RUN" and token.attribute in (None, "program"):
             command = _substituted(token.value, seen)
-            for write in Shell(reading, rule.file).command(command):
+            if WITHOUT_SHELL.search(command) and not re.search(r"\bsh\b", command):
+                note = Ineffective(
+                    "udev", rule.file, rule.line, None, "queue/", command[:80], "udev starts programs without a shell, so `>` is an argument like any other",
+                    "RUN+=\"/bin/sh -c '…'\", or ATTR{queue/…}=\"VALUE\"",
+                )  # fmt: skip
+                if note not in reading.ineffective and len(reading.ineffective) < MOST_IDLE:
+                    reading.ineffective.append(note)
+            for write in Shell(reading, rule.file).command(command, _environment(seen)):
                 if not _is_partition(write.device, reading.stack):
                     yield write.device, write.attribute, write.value, write.certain
+
+
+def _environment(seen: UdevDevice) -> dict[str, str]:
+    """What udev hands to a program."""
+    major, _, minor = seen.number.partition(":")
+    own = {"DEVPATH": seen.folder.removeprefix("/sys"), "SUBSYSTEM": seen.subsystem, "MAJOR": major, "MINOR": minor}
+    return {**dict(list(seen.properties.items())[:200]), **own, "DEVTYPE": seen.devtype}
 
 
 def _is_partition(name: str, stack: Stack) -> bool:
