@@ -46,6 +46,8 @@ class OneOf:
         return found != self.negated
 
 
+UNCLOSED = 16
+"""Brackets without an end in one pattern; each is looked for to the pattern's end."""
 ANY = OneOf(True, frozenset(), (), ())
 
 
@@ -58,6 +60,7 @@ class Pattern:
         """Bit i: any number of characters may stand before element i."""
         self._masks: dict[str, int] = {}
         self._impossible = False
+        self._unclosed = 0
         self.size = len(text)
         if len(text) > LONGEST_PATTERN:
             raise ValueError(f"a pattern of more than {LONGEST_PATTERN} characters")
@@ -74,7 +77,12 @@ class Pattern:
         if character == "?":
             self._accepts.append(ANY)
             return at + 1
-        if character == "[" and (found := _bracket(text, at + 1, rule)) is not None:
+        if character == "[" and self._unclosed < UNCLOSED:
+            found = _bracket(text, at + 1, rule)
+            if found is None:
+                self._unclosed += 1
+                self._accepts.append(character)
+                return at + 1
             one, at = found
             if one is None:
                 self._impossible = True

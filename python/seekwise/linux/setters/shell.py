@@ -17,8 +17,6 @@ from seekwise.linux.setters.writable import attribute_of
 
 ANYTHING = "\0"
 """Text that is not known, within a value."""
-NOTHING = "\1"
-"""A variable's value in a branch that no value leads to: what is written there is not."""
 VALUES = 256
 LONGEST = 4096
 DEPTH = 6
@@ -71,6 +69,10 @@ class State:
     """Variables that scripts inherit which are started."""
     doubts: int = 0
     """Conditions around the present command."""
+    has_doubtful_branch: bool = False
+    """One of them is a branch of a `case` over something that is not known."""
+    is_unreachable: bool = False
+    """The branch is one that no value leads to."""
 
 
 class Shell:
@@ -175,7 +177,8 @@ class Shell:
             piped = end < len(lexemes) and lexemes[end].operator in ("|", "|&")
             try:
                 result: list[str] = []
-                yield from self._simple(lexemes[at:end], state, output, result)
+                if not state.is_unreachable:
+                    yield from self._simple(lexemes[at:end], state, output, result)
                 output = result if piped else []
             except Exhausted:
                 raise
@@ -216,7 +219,11 @@ class Shell:
         if at < len(lexemes):
             variables = [part for part in lexemes[at].parts if part.kind == "variable"]
             rest = [part for part in lexemes[at].parts if part.kind != "variable" and part.value]
-            name = variables[0].value if len(variables) == 1 and not rest and re.fullmatch(r"\w{1,64}|\w{1,64}##\*/", variables[0].value) else ""
+            name = (
+                variables[0].value
+                if len(variables) == 1 and not rest and re.fullmatch(r"\w{1,64}|\w{1,64}##\*/", variables[0].value)
+                else ""
+            )
         while at < len(lexemes) and lexemes[at].keyword != "in":
             at += 1
         return name, at + 1
@@ -242,20 +249,22 @@ class Shell:
             def looked_at(value: str) -> str:
                 return value.rpartition("/")[2] if name.endswith("##*/") else value
 
-            state.variables[name.removesuffix("##*/")] = [
-                value for value in values if ANYTHING in value or self._reading.matches(joined, looked_at(value))
-            ] or [NOTHING]  # fmt: skip
+            left = [value for value in values if ANYTHING in value or self._reading.matches(joined, looked_at(value))]
+            state.variables[name.removesuffix("##*/")] = left
+            state.is_unreachable = not left
         else:
             state.doubts += 1
-            state.variables[f"{NOTHING}doubt"] = ["1"]
+            state.has_doubtful_branch = True
         return at + 1
 
     @staticmethod
     def _restore(kept: object, state: State) -> None:
         name, values = kept  # type: ignore[misc]
+        state.is_unreachable = False
         if name:
             state.variables[name.removesuffix("##*/")] = list(values)
-        elif state.variables.pop(f"{NOTHING}doubt", None):
+        elif state.has_doubtful_branch:
+            state.has_doubtful_branch = False
             state.doubts -= 1
 
     def _function(self, lexemes: list[Lexeme], at: int, state: State) -> int:
@@ -564,7 +573,7 @@ class Shell:
 
     def _write(self, path: str, value: str, state: State, line: int) -> Iterator[Write]:
         self._reading.spend(12)
-        if not value or len(path) > LONGEST or len(value) > LONGEST or NOTHING in path:
+        if not value or len(path) > LONGEST or len(value) > LONGEST:
             return
         if not path.startswith(("/", ANYTHING)) and state.folder:
             path = f"{state.folder}/{path}"
