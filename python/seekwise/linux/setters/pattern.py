@@ -12,6 +12,7 @@ Two rules for what a pattern means:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -19,7 +20,7 @@ LONGEST_PATTERN = 4096
 LONGEST_TEXT = 4096
 """What a file of sysfs holds at most (one page)."""
 
-CLASSES = {
+CLASSES: dict[str, Callable[[str], bool]] = {
     "alpha": str.isalpha, "digit": lambda each: "0" <= each <= "9", "alnum": str.isalnum, "upper": str.isupper, "lower": str.islower,
     "space": str.isspace, "blank": lambda each: each in " \t", "punct": lambda each: each.isascii() and each.isprintable() and not each.isalnum() and each != " ",
     "print": str.isprintable, "graph": lambda each: each.isprintable() and each != " ", "cntrl": lambda each: ord(each) < 32 or ord(each) == 127,

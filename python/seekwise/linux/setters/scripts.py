@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from seekwise.linux.setters import assignment
 from seekwise.linux.setters.assignment import Setter
 from seekwise.linux.setters.reading import Exhausted, NotEvaluated, Reading
-from seekwise.linux.setters.shell import Shell, State, Write, is_worth_reading
+from seekwise.linux.setters.shell import Shell, is_worth_reading
+from seekwise.linux.setters.shell_programs import ShellState, Write
 
 FILES = (
     "/etc/rc.local", "/etc/rc.d/rc.local", "/etc/init.d/rc.local", "/etc/rc.d/boot.local", "/etc/init.d/boot.local", "/etc/init.d/after.local",
@@ -87,7 +88,7 @@ def _script(reading: Reading, file: str) -> Iterator[Write]:
             reading.leave_out(file, None, "a program that is no shell script and names /sys/block")
         return
     if text:
-        state = State(variables={"1": ["start"], "@": ["start"]})
+        state = ShellState(variables={"1": ["start"], "@": ["start"]})
         yield from Shell(reading, file).script(_with_functions_called(text), state)
 
 
@@ -99,7 +100,7 @@ def _with_functions_called(text: str) -> str:
 def _line(reading: Reading, file: str, number: int, command: str, variables: dict[str, list[str]]) -> Iterator[Write]:
     try:
         if is_worth_reading(command, reading, file) or variables:
-            yield from Shell(reading, file).script(command, State(variables=dict(variables)), number)
+            yield from Shell(reading, file).script(command, ShellState(variables=dict(variables)), number)
     except Exhausted:
         raise
     except NotEvaluated as reason:

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
-from seekwise.linux.setters.assignment import number
 from seekwise.linux.setters.reading import Exhausted, NotEvaluated, Reading
-from seekwise.linux.setters.shell_words import REDIRECTIONS, Lexeme, Lexer, Part
+from seekwise.linux.setters.shell_programs import FILTERS, Programs, ShellState, Write
+from seekwise.linux.setters.shell_values import ANYTHING, LONGEST, VALUES, braces, few, joined, product
+from seekwise.linux.setters.shell_words import REDIRECTIONS, Lexeme, Lexer, WordPart
 from seekwise.linux.setters.writable import attribute_of
 
-ANYTHING = "\0"
-"""Text that is not known, within a value."""
-VALUES = 256
-LONGEST = 4096
 DEPTH = 6
 LONGEST_SCRIPT = 1 << 17
+Kept = tuple[str, list[str]]
+"""The variable that a `case` looks at, and the values that it has outside."""
+KEYWORDS = frozenset(
+    "if elif else then do { } ! while until fi done esac for select case function".split()  # noqa: SIM905
+)
 SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh", "rc"})
 PREFIXES = frozenset(
     {
@@ -40,42 +41,13 @@ PREFIXES = frozenset(
         "-",
     }
 )
-FILTERS = frozenset({"sort", "uniq", "grep", "egrep", "head", "tail", "cat", "tac"})
 INTERESTING = ("/sys/block", "/sys/class/block", "/sys/devices", "queue/", "/md/", "--setra", "hdparm")
 """A text with none of these words writes no device's setting itself."""
 EXECUTED = re.compile(r"/(?:etc|opt|root|usr|home|srv|var|lib)/[^\s;|&<>\"'$(){}]{1,200}")
 NAMES_A_QUEUE = re.compile(r"/sys/(?:class/)?block|queue/scheduler|read_ahead_kb")
-SETTER_OF_READ_AHEAD = frozenset({"--setra", "--setfra"})
 
 
-@dataclass(frozen=True)
-class Write:
-    file: str
-    line: int
-    device: str
-    attribute: str
-    value: str
-    certain: bool
-
-
-@dataclass
-class State:
-    """Variables, and how certain it is that the text is reached."""
-
-    variables: dict[str, list[str]] = field(default_factory=dict)
-    functions: dict[str, list[Lexeme]] = field(default_factory=dict)
-    folder: str = ""
-    environment: dict[str, str] = field(default_factory=dict)
-    """Variables that scripts inherit which are started."""
-    doubts: int = 0
-    """Conditions around the present command."""
-    has_doubtful_branch: bool = False
-    """One of them is a branch of a `case` over something that is not known."""
-    is_unreachable: bool = False
-    """The branch is one that no value leads to."""
-
-
-class Shell:
+class Shell(Programs):
     """One script or command line."""
 
     def __init__(self, reading: Reading, file: str, *, depth: int = 0) -> None:
@@ -83,14 +55,14 @@ class Shell:
         self._file = file
         self._depth = depth
 
-    def script(self, text: str, state: State | None = None, line: int = 1) -> Iterator[Write]:
+    def script(self, text: str, state: ShellState | None = None, line: int = 1) -> Iterator[Write]:
         """Everything that a script writes. What exceeds the bounds is left out and noted."""
         if self._depth > DEPTH:
             raise NotEvaluated(f"scripts within each other beyond {DEPTH} levels")
         if len(text) > LONGEST_SCRIPT:
             raise NotEvaluated(f"a script of more than {LONGEST_SCRIPT >> 10} KiB")
         self._reading.spend(20 + len(text))
-        yield from self._run(Lexer(text, line).all(), state or State())
+        yield from self._run(Lexer(text, line).all(), state or ShellState())
 
     def command(self, text: str, variables: dict[str, str] | None = None) -> Iterator[Write]:
         """What a program writes that is started without a shell, as udev does: with the device's properties in its environment."""
@@ -99,95 +71,75 @@ class Shell:
         # Operators are words here: without a shell nobody heeds them.
         if words and any(each.operator in (">", ">>") for each in Lexer(text).all()):
             return
-        state = State(
+        state = ShellState(
             variables={name: [value] for name, value in (variables or {}).items()}, environment=dict(variables or {})
         )
         yield from self._command([self._words([each], state) for each in words], state, [], 1)
 
     # Running
 
-    def _run(self, lexemes: list[Lexeme], state: State) -> Iterator[Write]:
-        at = 0
-        blocks: list[tuple[str, object]] = []
-        once = 0
-        """Doubt of the next command alone: after `&&` or `||`."""
+    def _run(self, lexemes: list[Lexeme], state: ShellState) -> Iterator[Write]:
+        at = once = 0
+        """`once`: doubt of the next command alone, after `&&` or `||`."""
+        blocks: list[tuple[str, Kept]] = []
         output: list[str] = []
         while at < len(lexemes):
             self._reading.spend(4)
             here = lexemes[at]
-            word = here.keyword
             if here.operator:
                 once = 1 if here.operator in ("&&", "||") else once if here.operator in ("(", ")") else 0
                 output = output if here.operator in ("|", "|&") else []
+                at += 1
                 if here.operator in (";;", ";&", ";;&") and blocks and blocks[-1][0] == "case":
-                    at = self._branch(lexemes, at + 1, blocks[-1][1], state)
-                    continue
-                at += 1
-                continue
-            if word in (
-                "if",
-                "elif",
-                "else",
-                "then",
-                "do",
-                "{",
-                "}",
-                "!",
-                "while",
-                "until",
-                "fi",
-                "done",
-                "esac",
-                "for",
-                "select",
-                "case",
-                "function",
-            ):
-                at += 1
-                if word in ("if", "while", "until"):
-                    state.doubts += 1
-                    blocks.append((word, None))
-                    if word == "while" and at < len(lexemes) and lexemes[at].keyword == "read":
-                        at = self._read(lexemes, at + 1, output, state)
-                elif word in ("for", "select"):
-                    blocks.append((word, None))
-                    at = self._for(lexemes, at, state)
-                elif word == "case":
-                    name, at = self._case(lexemes, at)
-                    blocks.append((word, (name, list(state.variables.get(name.removesuffix("##*/"), [ANYTHING])))))
                     at = self._branch(lexemes, at, blocks[-1][1], state)
-                elif word in ("fi", "done", "esac") and blocks:
-                    kind, kept = blocks.pop()
-                    if kind in ("if", "while", "until"):
-                        state.doubts -= 1
-                    elif kind == "case":
-                        self._restore(kept, state)
-                elif word == "function" and at < len(lexemes):
-                    at = self._function(lexemes, at, state)
-                continue
-            if [each.operator for each in lexemes[at + 1 : at + 3]] == ["(", ")"] and word:
+            elif here.keyword in KEYWORDS:
+                at = self._keyword(lexemes, at, state, blocks, output)
+            elif here.keyword and [each.operator for each in lexemes[at + 1 : at + 3]] == ["(", ")"]:
                 at = self._function(lexemes, at, state)
-                continue
-            end = at
-            while end < len(lexemes) and (
-                not lexemes[end].operator or lexemes[end].operator in REDIRECTIONS or lexemes[end].operator == "2>"
-            ):
-                end += 1
-            state.doubts += once
-            piped = end < len(lexemes) and lexemes[end].operator in ("|", "|&")
-            try:
+            else:
+                end = _end_of_command(lexemes, at)
+                state.doubts += once
                 result: list[str] = []
-                if not state.is_unreachable:
-                    yield from self._simple(lexemes[at:end], state, output, result)
-                output = result if piped else []
-            except Exhausted:
-                raise
-            except NotEvaluated as reason:
-                self._reading.leave_out(self._file, here.line, str(reason))
-            state.doubts -= once
-            at = max(end, at + 1)
+                try:
+                    if not state.is_unreachable:
+                        yield from self._simple(lexemes[at:end], state, output, result)
+                except Exhausted:
+                    raise
+                except NotEvaluated as reason:
+                    self._reading.leave_out(self._file, here.line, str(reason))
+                state.doubts -= once
+                output = result if end < len(lexemes) and lexemes[end].operator in ("|", "|&") else []
+                at = max(end, at + 1)
 
-    def _for(self, lexemes: list[Lexeme], at: int, state: State) -> int:
+    def _keyword(
+        self, lexemes: list[Lexeme], at: int, state: ShellState, blocks: list[tuple[str, Kept]], output: list[str]
+    ) -> int:
+        """Opens or closes a block; where the next command begins."""
+        word = lexemes[at].keyword
+        at += 1
+        if word in ("if", "while", "until"):
+            state.doubts += 1
+            blocks.append((word, ("", [])))
+            if word == "while" and at < len(lexemes) and lexemes[at].keyword == "read":
+                at = self._read(lexemes, at + 1, output, state)
+        elif word in ("for", "select"):
+            blocks.append((word, ("", [])))
+            at = self._for(lexemes, at, state)
+        elif word == "case":
+            name, at = self._case(lexemes, at)
+            blocks.append((word, (name, list(state.variables.get(name.removesuffix("##*/"), [ANYTHING])))))
+            at = self._branch(lexemes, at, blocks[-1][1], state)
+        elif word in ("fi", "done", "esac") and blocks:
+            kind, kept = blocks.pop()
+            if kind in ("if", "while", "until"):
+                state.doubts -= 1
+            elif kind == "case":
+                self._restore(kept, state)
+        elif word == "function" and at < len(lexemes):
+            at = self._function(lexemes, at, state)
+        return at
+
+    def _for(self, lexemes: list[Lexeme], at: int, state: ShellState) -> int:
         name = lexemes[at].keyword if at < len(lexemes) else ""
         at += 1
         while at < len(lexemes) and lexemes[at].operator == ";":
@@ -200,15 +152,15 @@ class Shell:
             values = self._words(lexemes[at + 1 : end], state)
             at = end
         if name:
-            state.variables[name] = _few(values)
+            state.variables[name] = few(values)
         return at
 
-    def _read(self, lexemes: list[Lexeme], at: int, output: list[str], state: State) -> int:
+    def _read(self, lexemes: list[Lexeme], at: int, output: list[str], state: ShellState) -> int:
         """`while read NAME…`: the first name takes what the pipe brings."""
         first = True
         while at < len(lexemes) and not lexemes[at].operator:
             if (name := lexemes[at].keyword) and not name.startswith("-"):
-                state.variables[name] = _few(output) if first and output else [ANYTHING]
+                state.variables[name] = few(output) if first and output else [ANYTHING]
                 first = False
             at += 1
         return at
@@ -228,7 +180,7 @@ class Shell:
             at += 1
         return name, at + 1
 
-    def _branch(self, lexemes: list[Lexeme], at: int, kept: object, state: State) -> int:
+    def _branch(self, lexemes: list[Lexeme], at: int, kept: Kept, state: ShellState) -> int:
         """Reads `PATTERN|PATTERN)` and keeps of the variable what matches."""
         self._restore(kept, state)
         while at < len(lexemes) and lexemes[at].operator in (";", "("):
@@ -242,7 +194,7 @@ class Shell:
             elif lexemes[at].operator == ";":
                 return at
             at += 1
-        name, values = kept  # type: ignore[misc]
+        name, values = kept
         if name and patterns:
             joined = "|".join(patterns)
 
@@ -258,8 +210,8 @@ class Shell:
         return at + 1
 
     @staticmethod
-    def _restore(kept: object, state: State) -> None:
-        name, values = kept  # type: ignore[misc]
+    def _restore(kept: Kept, state: ShellState) -> None:
+        name, values = kept
         state.is_unreachable = False
         if name:
             state.variables[name.removesuffix("##*/")] = list(values)
@@ -267,7 +219,7 @@ class Shell:
             state.has_doubtful_branch = False
             state.doubts -= 1
 
-    def _function(self, lexemes: list[Lexeme], at: int, state: State) -> int:
+    def _function(self, lexemes: list[Lexeme], at: int, state: ShellState) -> int:
         name = lexemes[at].keyword
         at += 1
         while at < len(lexemes) and (lexemes[at].operator in ("(", ")", ";")):
@@ -281,7 +233,7 @@ class Shell:
         state.functions[name] = lexemes[start + 1 : at]
         return at + 1
 
-    def _simple(self, lexemes: list[Lexeme], state: State, stdin: list[str], output: list[str]) -> Iterator[Write]:
+    def _simple(self, lexemes: list[Lexeme], state: ShellState, stdin: list[str], output: list[str]) -> Iterator[Write]:
         """One command with its redirections."""
         words: list[list[str]] = []
         targets: list[Lexeme] = []
@@ -304,7 +256,7 @@ class Shell:
                 values = self._words([Lexeme(here.line, "", parts)], state, split=False) if parts else [""]
                 # Below a condition the old value may stay.
                 before = state.variables.get(name, []) if state.doubts else []
-                state.variables[name] = _few([*before, *values])
+                state.variables[name] = few([*before, *values])
             elif not words and here.keyword in ("local", "export", "readonly", "declare", "typeset"):
                 pass
             else:
@@ -318,11 +270,11 @@ class Shell:
         output += printed
         for target in targets:
             for path in self._words([target], state):
-                for value in _few(printed):
+                for value in few(printed):
                     yield from self._write(path, value, state, line)
 
     def _command(
-        self, words: list[list[str]], state: State, stdin: list[str], line: int, printed: list[str] | None = None
+        self, words: list[list[str]], state: ShellState, stdin: list[str], line: int, printed: list[str] | None = None
     ) -> Iterator[Write]:
         printed = [] if printed is None else printed
         words = [each for each in words if each]
@@ -346,13 +298,13 @@ class Shell:
             for argument in arguments:
                 for path in argument:
                     if not path.startswith("-"):
-                        for value in _few(stdin):
+                        for value in few(stdin):
                             yield from self._write(path, value, state, line)
         elif name == "dd":
             for argument in arguments:
                 for path in argument:
                     if path.startswith("of="):
-                        for value in _few(stdin):
+                        for value in few(stdin):
                             yield from self._write(path[3:], value, state, line)
         elif name == "blockdev":
             yield from self._blockdev(arguments, state, line)
@@ -363,7 +315,7 @@ class Shell:
         elif name in SHELLS:
             yield from self._shell(arguments, state, line)
         elif name == "eval":
-            for text in _few([" ".join(each) for each in _product(arguments)]):
+            for text in few([" ".join(each) for each in product(arguments)]):
                 yield from Shell(self._reading, self._file, depth=self._depth + 1).script(text, state, line)
         elif name == "xargs":
             yield from self._xargs(arguments, state, stdin, line)
@@ -376,19 +328,10 @@ class Shell:
             at = next(index for index, each in enumerate(arguments) if each[0] == "tee")
             yield from self._command(arguments[at:], state, stdin, line, printed)
 
-    def _printed(self, name: str, arguments: list[list[str]]) -> list[str]:
-        while arguments and re.fullmatch(r"-[neE]{1,3}", arguments[0][0]):
-            arguments = arguments[1:]
-        if name == "printf" and arguments:
-            form = arguments[0][0].replace("\\n", "").strip()
-            arguments = arguments[1:] if "%" in form and len(arguments) > 1 else [[form], *arguments[1:]]
-        self._reading.spend(4)
-        return _few([" ".join(each).strip() for each in _product(arguments)])
-
-    def _call(self, body: list[Lexeme], arguments: list[list[str]], state: State) -> Iterator[Write]:
+    def _call(self, body: list[Lexeme], arguments: list[list[str]], state: ShellState) -> Iterator[Write]:
         if self._depth > DEPTH:
             raise NotEvaluated(f"functions within each other beyond {DEPTH} levels")
-        inner = State(dict(state.variables), state.functions, state.folder, state.environment, state.doubts)
+        inner = ShellState(dict(state.variables), state.functions, state.folder, state.environment, state.doubts)
         _position(inner, arguments)
         self._depth += 1
         try:
@@ -396,11 +339,11 @@ class Shell:
         finally:
             self._depth -= 1
 
-    def _shell(self, arguments: list[list[str]], state: State, line: int) -> Iterator[Write]:
+    def _shell(self, arguments: list[list[str]], state: ShellState, line: int) -> Iterator[Write]:
         for index, argument in enumerate(arguments):
             option = argument[0]
             if option.startswith("-") and option.endswith("c") and not option.startswith("--"):
-                inner = State(
+                inner = ShellState(
                     dict(state.variables), dict(state.functions), state.folder, state.environment, state.doubts
                 )
                 _position(inner, arguments[index + 3 :])
@@ -412,7 +355,7 @@ class Shell:
                 return
 
     def _file_run(
-        self, path: str, arguments: list[list[str]], state: State, *, same: bool = False, named: bool = False
+        self, path: str, arguments: list[list[str]], state: ShellState, *, same: bool = False, named: bool = False
     ) -> Iterator[Write]:
         """The writes of a script that is started (`named`: as an argument of a shell) or read in by this one (`same`)."""
         if not path.startswith("/") or ANYTHING in path or path.startswith(("/dev/", "/sys/", "/proc/")):
@@ -432,146 +375,14 @@ class Shell:
         if same:
             inner = state
         else:
-            inner = State(variables={name: [value] for name, value in state.environment.items()}, doubts=1)
+            inner = ShellState(variables={name: [value] for name, value in state.environment.items()}, doubts=1)
             inner.environment = state.environment
             _position(inner, arguments)
         yield from Shell(self._reading, path, depth=self._depth + 1).script(text, inner)
 
-    def _names(
-        self, name: str, arguments: list[list[str]], state: State, stdin: list[str], line: int, printed: list[str]
-    ) -> Iterator[Write]:
-        """Programs that print names: what they would print, as far as it is names of devices."""
-        values = [value for argument in arguments for value in argument if not value.startswith("-")]
-        match name:
-            case "ls":
-                for value in values:
-                    printed += self._listed(value)
-            case "basename":
-                printed += [value.rstrip("/").rpartition("/")[2] for value in values[:VALUES]]
-            case "dirname":
-                printed += [value.rstrip("/").rpartition("/")[0] for value in values[:VALUES]]
-            case "readlink" | "realpath":
-                printed += values[:VALUES]
-            case "find":
-                yield from self._find(arguments, state, line, printed)
-            case "grep" | "egrep" if len(values) == 1 and stdin:
-                printed += self._matching_lines(arguments, stdin)
-            case _ if name in FILTERS:
-                printed += stdin or [ANYTHING]
-            case _:
-                printed.append(ANYTHING)
-        printed[:] = _few(printed)
-
-    @staticmethod
-    def _matching_lines(arguments: list[list[str]], lines: list[str]) -> list[str]:
-        """`grep WORD`, `grep ^WORD`; other expressions may take any line."""
-        (text, *_) = [each[0] for each in arguments if not each[0].startswith("-")]
-        word = text.removeprefix("^")
-        if any(each[0].startswith("-") for each in arguments) or not re.fullmatch(r"[\w-]{1,60}", word):
-            return lines
-        return [line for line in lines if ANYTHING in line or (line.startswith(word) if text != word else word in line)]
-
-    def _listed(self, path: str) -> list[str]:
-        path = path.rstrip("/")
-        if path in ("/sys/block", "/sys/class/block", "/dev"):
-            return [
-                name
-                for name, device in self._reading.stack.devices.items()
-                if path != "/sys/block" or device.kind != "partition"
-            ][:VALUES]
-        return [path]
-
-    def _find(self, arguments: list[list[str]], state: State, line: int, printed: list[str]) -> Iterator[Write]:
-        tops, wanted, at = [], "*", 0
-        while at < len(arguments) and not arguments[at][0].startswith(("-", "!", "(")):
-            tops += arguments[at]
-            at += 1
-        found: list[str] = []
-        while at < len(arguments):
-            option = arguments[at][0]
-            if option in ("-name", "-iname") and at + 1 < len(arguments):
-                wanted = arguments[at + 1][0]
-            elif option in ("-exec", "-execdir", "-ok"):
-                end = at + 1
-                while end < len(arguments) and arguments[end][0] not in (";", "+"):
-                    end += 1
-                found = self._below(tops, wanted)
-                inner = [
-                    _few([value.replace("{}", place) for value in argument for place in (found if "{}" in value else [""])])
-                    for argument in arguments[at + 1 : end]
-                ]  # fmt: skip
-                yield from self._command(inner, state, [], line)
-                at = end
-            at += 1
-        printed += found or self._below(tops, wanted)
-
-    def _below(self, tops: list[str], wanted: str) -> list[str]:
-        names = [name for top in tops[:8] for name in self._listed(top) if not name.startswith("/")]
-        matching = [f"/sys/block/{name}" for name in dict.fromkeys(names) if self._reading.matches(wanted, name)]
-        # Names of files below the devices' folders: `find /sys/block/*/queue -name scheduler`.
-        return matching or [f"{top.rstrip('/')}/{wanted}" for top in tops[:VALUES]]
-
-    def _xargs(self, arguments: list[list[str]], state: State, stdin: list[str], line: int) -> Iterator[Write]:
-        mark = ""
-        while arguments and arguments[0][0].startswith("-"):
-            option = arguments[0][0]
-            arguments = arguments[1:]
-            if option in ("-I", "-i", "--replace") and arguments and option == "-I":
-                mark, arguments = arguments[0][0], arguments[1:]
-            elif option.startswith("-I"):
-                mark = option[2:]
-            elif option in ("-n", "-P", "-L", "-d", "-a") and arguments:
-                arguments = arguments[1:]
-        values = [word for value in stdin or [ANYTHING] for word in value.split() or [value]]
-        if mark:
-            inner = [
-                _few([each.replace(mark, value) for each in argument for value in (values if mark in each else [""])])
-                for argument in arguments
-            ]
-        else:
-            inner = [*arguments, _few(values)]
-        yield from self._command(inner, state, [], line)
-
-    def _blockdev(self, arguments: list[list[str]], state: State, line: int) -> Iterator[Write]:
-        values = [argument[0] for argument in arguments]
-        option = next((each for each in values if each in SETTER_OF_READ_AHEAD), None)
-        if option is None:
-            return
-        at = values.index(option) + 1
-        sectors = number(values[at]) if at < len(values) else None
-        text = ANYTHING if sectors is None else str(sectors // 2)  # blockdev(8) counts in 512-byte sectors
-        for argument in arguments[at + 1 :]:
-            for node in argument:
-                yield from self._write(self._folder_of(node, "queue/read_ahead_kb"), text, state, line)
-
-    def _hdparm(self, arguments: list[list[str]], state: State, line: int) -> Iterator[Write]:
-        """`-a N` sets read-ahead in sectors, `-W 0` and `-W 1` the write cache (hdparm(8))."""
-        nodes = [node for argument in arguments for node in argument if node.startswith(("/dev/", ANYTHING))]
-        values = [argument[0] for argument in arguments]
-        for at, option in enumerate(values):
-            match = re.fullmatch(r"-([aW])(\d{0,10})", option)
-            if match is None:
-                continue
-            given = number(match[2] or (values[at + 1] if at + 1 < len(values) else ""))
-            if given is None:
-                continue
-            name, text = (
-                ("read_ahead_kb", str(given // 2))
-                if match[1] == "a"
-                else ("write_cache", "write back" if given else "write through")
-            )
-            for node in nodes:
-                yield from self._write(self._folder_of(node, f"queue/{name}"), text, state, line)
-
-    def _folder_of(self, node: str, attribute: str) -> str:
-        name = node.removeprefix("/dev/")
-        if not name.startswith(ANYTHING):
-            name = self._reading.name_of(node) or name.replace("/", "!")
-        return f"/sys/block/{name}/{attribute}"
-
     # Writing
 
-    def _write(self, path: str, value: str, state: State, line: int) -> Iterator[Write]:
+    def _write(self, path: str, value: str, state: ShellState, line: int) -> Iterator[Write]:
         self._reading.spend(12)
         if not value or len(path) > LONGEST or len(value) > LONGEST:
             return
@@ -596,12 +407,12 @@ class Shell:
 
     # Words
 
-    def _words(self, lexemes: Iterable[Lexeme], state: State, *, split: bool = True) -> list[str]:
+    def _words(self, lexemes: Iterable[Lexeme], state: ShellState, *, split: bool = True) -> list[str]:
         """The fields that words may become."""
         found: list[str] = []
         for lexeme in lexemes:
             pieces = [self._part(part, state) for part in lexeme.parts]
-            values = _joined(pieces)
+            values = joined(pieces)
             self._reading.spend(6 + len(values) + sum(map(len, values)) // 64)
             loose = any(part.kind != "text" and not part.is_quoted for part in lexeme.parts)
             is_glob = any(
@@ -618,17 +429,17 @@ class Shell:
                 raise NotEvaluated(f"words that stand for more than {VALUES} values")
         return list(dict.fromkeys(found))
 
-    def _part(self, part: Part, state: State) -> list[str]:
+    def _part(self, part: WordPart, state: ShellState) -> list[str]:
         match part.kind:
             case "text":
-                return [part.value] if part.is_quoted else _braces(part.value)
+                return [part.value] if part.is_quoted else braces(part.value)
             case "variable":
                 return self._variable(part.value, state)
             case "command":
                 return self._printed_by(part.value, state)
         return [ANYTHING]
 
-    def _variable(self, text: str, state: State) -> list[str]:
+    def _variable(self, text: str, state: ShellState) -> list[str]:
         match = re.fullmatch(r"(\w{1,64}|[@*])(?:\[[@*]\])?(.{0,80})", text, re.DOTALL)
         if match is None:
             return [ANYTHING]
@@ -648,7 +459,7 @@ class Shell:
             return [cut(value, fixed[2]) for value in values]
         return [ANYTHING]
 
-    def _printed_by(self, text: str, state: State) -> list[str]:
+    def _printed_by(self, text: str, state: ShellState) -> list[str]:
         """The output of a command substitution."""
         if self._depth >= DEPTH or len(text) > LONGEST:
             return [ANYTHING]
@@ -657,13 +468,9 @@ class Shell:
         output: list[str] = []
         lexemes = Lexer(text).all()
         at = 0
-        inside = State(dict(state.variables), state.functions, state.folder, state.environment, 1)
+        inside = ShellState(dict(state.variables), state.functions, state.folder, state.environment, 1)
         while at < len(lexemes):
-            end = at
-            while end < len(lexemes) and (
-                not lexemes[end].operator or lexemes[end].operator in REDIRECTIONS or lexemes[end].operator == "2>"
-            ):
-                end += 1
+            end = _end_of_command(lexemes, at)
             result: list[str] = []
             for _ in inner._simple(lexemes[at:end], inside, output, result):
                 pass
@@ -674,7 +481,16 @@ class Shell:
         return [value.replace("\n", " ") for value in output] or [ANYTHING]
 
 
-def _assignment(lexeme: Lexeme) -> tuple[str, tuple[Part, ...]] | None:
+def _end_of_command(lexemes: list[Lexeme], at: int) -> int:
+    """Where the operator stands that ends a command; redirections belong to it."""
+    while at < len(lexemes) and (
+        not lexemes[at].operator or lexemes[at].operator in REDIRECTIONS or lexemes[at].operator == "2>"
+    ):
+        at += 1
+    return at
+
+
+def _assignment(lexeme: Lexeme) -> tuple[str, tuple[WordPart, ...]] | None:
     """Name and value of `NAME=VALUE`; arrays `NAME=(` are left to their words."""
     first = lexeme.parts[0] if lexeme.parts else None
     if first is None or first.kind != "text" or first.is_quoted:
@@ -682,7 +498,7 @@ def _assignment(lexeme: Lexeme) -> tuple[str, tuple[Part, ...]] | None:
     match = re.match(r"([A-Za-z_]\w{0,63})\+?=", first.value)
     if match is None:
         return None
-    rest = Part("text", first.value[match.end() :], is_quoted=True)
+    rest = WordPart("text", first.value[match.end() :], is_quoted=True)
     return match[1], (rest, *lexeme.parts[1:])
 
 
@@ -690,71 +506,11 @@ def _base(values: list[str]) -> str:
     return values[0].rpartition("/")[2] if values else ""
 
 
-def _position(state: State, arguments: list[list[str]]) -> None:
+def _position(state: ShellState, arguments: list[list[str]]) -> None:
     """`$1` to `$9`, `$@`."""
     for index in range(1, 10):
         state.variables[str(index)] = arguments[index - 1] if index <= len(arguments) else [ANYTHING]
-    state.variables["@"] = state.variables["*"] = _few([value for each in arguments for value in each]) or [ANYTHING]
-
-
-def _few(values: Iterable[str]) -> list[str]:
-    """Each value once; more than a script's list ever has are not evaluated."""
-    found = list(dict.fromkeys(values))
-    if len(found) > VALUES:
-        raise NotEvaluated(f"a variable that may have more than {VALUES} values")
-    if sum(map(len, found)) > 16 * LONGEST:
-        raise NotEvaluated("values that grow without an end")
-    return found
-
-
-def _joined(pieces: list[list[str]]) -> list[str]:
-    """All concatenations; their number and length are bounded before they are made."""
-    found = [""]
-    for piece in pieces:
-        if not piece:
-            continue  # nothing was printed
-        if len(found) * len(piece) > VALUES:
-            raise NotEvaluated(f"a word that may have more than {VALUES} values")
-        if max(map(len, found)) + max(map(len, piece)) > LONGEST:
-            raise NotEvaluated(f"a word that grows beyond {LONGEST:,} characters")
-        found = [left + right for left in found for right in piece]
-    return found
-
-
-def _product(arguments: list[list[str]]) -> list[list[str]]:
-    found: list[list[str]] = [[]]
-    for argument in arguments:
-        if len(found) * max(1, len(argument)) > VALUES:
-            raise NotEvaluated(f"a command that may mean more than {VALUES} others")
-        found = [[*left, right] for left in found for right in argument]
-        if len(arguments) > VALUES:
-            raise NotEvaluated(f"a command of more than {VALUES} words")
-    return found
-
-
-def _braces(text: str) -> list[str]:
-    """`{sda,sdb}` and `{a..d}`, a bounded number of them."""
-    if "{" not in text:
-        return [text]
-    found = [""]
-    at = 0
-    for match in re.finditer(r"\{([^{},]{0,60}(?:,[^{},]{0,60}){1,200}|\w{1,4}\.\.\w{1,4})\}", text[:LONGEST]):
-        words = match[1].split(",") if "," in match[1] else _range(match[1])
-        if not words:
-            continue
-        found = _joined([found, [text[at : match.start()]], words])
-        at = match.end()
-    return _joined([found, [text[at:]]])
-
-
-def _range(text: str) -> list[str]:
-    low, _, high = text.partition("..")
-    if low.isdecimal() and high.isdecimal() and low.isascii() and high.isascii():
-        first, last = int(low), int(high)
-        return [str(each) for each in range(first, last + 1)] if 0 <= last - first < VALUES else []
-    if len(low) == len(high) == 1 and low <= high and ord(high) - ord(low) < VALUES:
-        return [chr(each) for each in range(ord(low), ord(high) + 1)]
-    return []
+    state.variables["@"] = state.variables["*"] = few([value for each in arguments for value in each]) or [ANYTHING]
 
 
 def is_worth_reading(text: str, reading: Reading, file: str) -> bool:

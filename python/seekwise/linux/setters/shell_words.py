@@ -39,7 +39,7 @@ BREAKS = frozenset(" \t\r\n;&|<>()")
 
 
 @dataclass(frozen=True)
-class Part:
+class WordPart:
     """A piece of a word. `kind`: text, variable (`value` is what stands between `${` and `}`), command, unknown."""
 
     kind: str
@@ -53,7 +53,7 @@ class Lexeme:
 
     line: int
     operator: str = ""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[WordPart, ...] = ()
 
     @property
     def literal(self) -> str | None:
@@ -118,7 +118,7 @@ class Lexer:
                     and not parts[0].is_quoted
                     and text[self._at : self._at + 1] in ("<", ">")
                 ):
-                    found.append(Lexeme(line, "", parts or (Part("text", "", True),)))
+                    found.append(Lexeme(line, "", parts or (WordPart("text", "", True),)))
                 elif parts[0].value != "1":
                     found.append(Lexeme(line, "2>"))
         return found
@@ -141,13 +141,13 @@ class Lexer:
                     break
         self._documents = []
 
-    def _word(self) -> list[Part]:
-        parts: list[Part] = []
+    def _word(self) -> list[WordPart]:
+        parts: list[WordPart] = []
         plain: list[str] = []
 
         def flush() -> None:
             if plain:
-                parts.append(Part("text", "".join(plain), is_quoted=False))
+                parts.append(WordPart("text", "".join(plain), is_quoted=False))
                 plain.clear()
 
         text = self._text
@@ -157,13 +157,13 @@ class Lexer:
                 following = text[self._at + 1 : self._at + 2]
                 self._line += following == "\n"
                 if following != "\n":
-                    parts.append(Part("text", following, is_quoted=True))
+                    parts.append(WordPart("text", following, is_quoted=True))
                 self._at += 2
             elif character == "'":
                 flush()
                 end = text.find("'", self._at + 1)
                 end = len(text) if end < 0 else end
-                parts.append(Part("text", text[self._at + 1 : end], is_quoted=True))
+                parts.append(WordPart("text", text[self._at + 1 : end], is_quoted=True))
                 self._line += text.count("\n", self._at, end)
                 self._at = end + 1
             elif character == '"':
@@ -179,8 +179,8 @@ class Lexer:
         flush()
         return parts
 
-    def _quoted(self) -> list[Part]:
-        parts: list[Part] = []
+    def _quoted(self) -> list[WordPart]:
+        parts: list[WordPart] = []
         plain: list[str] = []
         text = self._text
         while self._at < len(text) and (character := text[self._at]) != '"':
@@ -189,7 +189,7 @@ class Lexer:
                 self._line += text[self._at + 1] == "\n"
                 self._at += 2
             elif character in "$`":
-                parts.append(Part("text", "".join(plain), is_quoted=True))
+                parts.append(WordPart("text", "".join(plain), is_quoted=True))
                 plain.clear()
                 parts.append(self._dollar(quoted=True))
             else:
@@ -197,32 +197,32 @@ class Lexer:
                 self._line += character == "\n"
                 self._at += 1
         self._at += 1
-        return [*parts, Part("text", "".join(plain), is_quoted=True)]
+        return [*parts, WordPart("text", "".join(plain), is_quoted=True)]
 
-    def _dollar(self, *, quoted: bool) -> Part:
+    def _dollar(self, *, quoted: bool) -> WordPart:
         text, at = self._text, self._at
         if text[at] == "`":
             end = text.find("`", at + 1)
             end = len(text) if end < 0 else end
             self._at = end + 1
-            return Part("command", text[at + 1 : end], quoted)
+            return WordPart("command", text[at + 1 : end], quoted)
         if text.startswith("$((", at):
             end = self._closing(at + 1, "(", ")")
             self._at = end + 1
-            return Part("unknown", "", quoted)
+            return WordPart("unknown", "", quoted)
         if text.startswith("$(", at):
             end = self._closing(at + 1, "(", ")")
             self._at = end + 1
-            return Part("command", text[at + 2 : end], quoted)
+            return WordPart("command", text[at + 2 : end], quoted)
         if text.startswith("${", at):
             end = self._closing(at + 1, "{", "}")
             self._at = end + 1
-            return Part("variable", text[at + 2 : end], quoted)
+            return WordPart("variable", text[at + 2 : end], quoted)
         if match := NAME.match(text, at + 1):
             self._at = match.end()
-            return Part("variable", match[0], quoted)
+            return WordPart("variable", match[0], quoted)
         self._at = at + 1
-        return Part("text", "$", quoted)
+        return WordPart("text", "$", quoted)
 
     def _closing(self, at: int, opening: str, closing: str) -> int:
         """Where the bracket that opens at `at` ends; the text's end where it does not."""

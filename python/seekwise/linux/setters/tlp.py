@@ -22,7 +22,7 @@ ENABLED = ("multi-user", "sysinit", "graphical")
 
 
 @dataclass(frozen=True)
-class Entry:
+class TlpSetting:
     value: str
     file: str
     line: int
@@ -30,7 +30,7 @@ class Entry:
 
 def read(reading: Reading) -> Iterator[Setter]:
     """The scheduler of each disk that TLP's configuration names; uncertain where its service is not started."""
-    entries: dict[str, Entry] = {}
+    entries: dict[str, TlpSetting] = {}
     for file in (DEFAULTS, *(f"{FOLDER}/{name}" for name in reading.names(FOLDER) if name.endswith(".conf")), *FILES):
         _take(reading, file, entries)
     wanted = entries.get("DISK_IOSCHED")
@@ -55,7 +55,7 @@ def read(reading: Reading) -> Iterator[Setter]:
         yield Setter("tlp", wanted.file, wanted.line, name, "queue/scheduler", scheduler, rank, certain=starts)
 
 
-def _take(reading: Reading, file: str, entries: dict[str, Entry]) -> None:
+def _take(reading: Reading, file: str, entries: dict[str, TlpSetting]) -> None:
     for number, line in enumerate(reading.text(file).splitlines(), 1):
         reading.spend(1)
         match = LINE.match(line[:1200])
@@ -64,7 +64,7 @@ def _take(reading: Reading, file: str, entries: dict[str, Entry]) -> None:
         value = match[3].strip()
         if match[2] == "+=" and match[1] in entries:
             value = f"{entries[match[1]].value} {value}"[:4096]
-        entries[match[1]] = Entry(value, file, number)
+        entries[match[1]] = TlpSetting(value, file, number)
 
 
 def _named(device: str, reading: Reading) -> str | None:

@@ -21,7 +21,8 @@ from seekwise.linux.guest import hypervisor, knows
 from seekwise.linux.setters import assignment, pattern
 from seekwise.linux.setters.assignment import Setter
 from seekwise.linux.setters.reading import Exhausted, NotEvaluated, Reading
-from seekwise.linux.setters.shell import Shell, State
+from seekwise.linux.setters.shell import Shell
+from seekwise.linux.setters.shell_programs import ShellState
 from seekwise.linux.tree import Tree
 from seekwise.linux.udev import read_udev
 
@@ -168,8 +169,8 @@ def _merge(units: dict[str, TunedUnit], name: str, options: dict[str, tuple[str,
     # PROFILE_DIR is the folder of the profile that the option stands in, not of the one that is active.
     folder = file.rpartition("/")[0]
     unit.options = {
-        key: (value.replace("${i:PROFILE_DIR}", folder), *place) for key, (value, *place) in options.items()
-    }  # type: ignore[misc]
+        key: (value.replace("${i:PROFILE_DIR}", folder), place, line) for key, (value, place, line) in options.items()
+    }
     old = units.get(name)
     if old is not None and not replace:
         kept = {key: value for key, value in old.options.items() if key not in dropped}
@@ -360,7 +361,7 @@ def _sysfs(reading: Reading, unit: TunedUnit, index: int, *, running: bool) -> I
 def _script(reading: Reading, path: str, index: int) -> Iterator[Setter]:
     """The script plugin calls each script with `start`."""
     text = reading.text(path) if path.startswith("/") else ""
-    state = State(variables={"1": ["start"], "@": ["start"]}, doubts=1)
+    state = ShellState(variables={"1": ["start"], "@": ["start"]}, doubts=1)
     # /usr/lib/tuned/functions calls the function that its argument names.
     text = f"{text}\nstart\n" if "process $@" in text or 'process "$@"' in text else text
     for write in Shell(reading, path).script(text, state) if text else ():

@@ -94,7 +94,7 @@ def lines(text: str, file: str) -> list[Rule | Refused]:
 def _line(line: str, file: str, number: int) -> Rule | Refused:
     if len(line) > LONGEST_LINE:
         return Refused(file, number, line[:200], f"udev ignores a line of more than {LONGEST_LINE:,} characters")
-    tokens = []
+    tokens: list[Token] = []
     at = 0
     while True:
         while at < len(line) and (line[at].isspace() or line[at] == ","):
