@@ -7,9 +7,9 @@ BIN := $(VENV)/bin
 # maturin and ruff come from the environment that we build.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 STAMP := $(VENV)/.installed
-SOURCES := $(shell find crates models -name '*.rs' -o -name "*.toml" 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml
+SOURCES := $(shell find crates proof/crates models -name '*.rs' -o -name "*.toml" 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml proof/pyproject.toml papers/pyproject.toml
 
-.PHONY: help bootstrap install rust-tests demo test slow test-all check lab vectors figures ladder clean wheel collector deb drive packages docs
+.PHONY: help bootstrap install rust-tests demo test slow lowest newest test-all check lab vectors figures ladder clean wheel collector deb drive packages docs
 
 
 help: ## this list
@@ -24,7 +24,7 @@ $(STAMP): $(SOURCES)
 	@PYTHON=$(PYTHON) sh tools/bootstrap.sh
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check 'maturin>=1.7,<2'
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[test]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[test]' --editable proof --editable papers
 	@touch $@
 
 demo: install ## measure the storage under this folder, judge it, write the report; where that is not possible, simulate a drive like it
@@ -45,7 +45,32 @@ test: bootstrap ## the tests: Rust, Python, and with root the kernel's own sched
 slow: install
 	$(PYTEST) -m slow $(TOGETHER)
 
-test-all: test slow ## and what takes longer: real kernels in qemu, calibration, thousands of mutated inputs per reader, an error and a kill at every system call, racing attackers, a browser
+# The least that is promised: the lowest version of every range in pyproject.toml. Representative: where the libraries are used (screens, pages,
+# verdicts, records, bundles, workers, notebooks), not every test; LOWEST_TESTS=tests runs all fast ones.
+LOWEST := target/lowest
+LOWEST_TESTS ?= tests/cli/test_terminal.py tests/cli/test_help.py tests/report tests/judge tests/store tests/measure/test_spread.py tests/library
+
+$(LOWEST)/.installed: pyproject.toml tools/lowest.py proof/pyproject.toml papers/pyproject.toml
+	@rm -rf $(LOWEST)
+	@$(PYTHON) -m venv $(LOWEST)
+	@$(LOWEST)/bin/python tools/lowest.py > $(LOWEST)/versions.txt
+	$(LOWEST)/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --requirement $(LOWEST)/versions.txt
+	$(LOWEST)/bin/pip install --quiet --disable-pip-version-check --no-deps --editable proof --editable papers
+	@echo $(CURDIR)/python > $$($(LOWEST)/bin/python -c 'import site; print(site.getsitepackages()[0])')/seekwise.pth
+	@touch $@
+
+ifeq ($(shell $(PYTHON) -c 'import sys; print(sys.version_info < (3, 13))'),True)
+lowest: install $(LOWEST)/.installed ## representative fast tests with the lowest declared version of every Python library
+	$(LOWEST)/bin/python -m pytest -m 'not slow' $(TOGETHER) $(LOWEST_TESTS)
+else
+lowest:
+	@echo "lowest: skipped: the lowest versions of NumPy and SciPy have no build for this Python; PYTHON=python3.12 has them"
+endif
+
+newest: install ## the highest version of every Python library into .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade --upgrade-strategy eager --no-build-isolation --editable '.[test]' --editable proof --editable papers
+
+test-all: newest test slow lowest ## all with the highest versions, some with the lowest, and what takes longer: real kernels in qemu, calibration, thousands of mutated inputs per reader, an error and a kill at every system call, racing attackers, a browser
 
 lab: install ## fetch Debian's kernels and build the guests of `seekwise lab` (kept in ~/.cache/seekwise/lab)
 	@$(BIN)/seekwise lab --build
@@ -53,7 +78,7 @@ lab: install ## fetch Debian's kernels and build the guests of `seekwise lab` (k
 LIST ?= tests/vectors/lists
 OUT ?= vectors
 vectors: install ## record LIST=FILE (ARGS='--kernel 6.1 --scheduler bfq …') on real kernels into OUT=FOLDER, replayable by `seekwise verify vectors`
-	@$(BIN)/python -m seekwise.lab.testbed.vectors $(if $(wildcard $(LIST)/*),$(wildcard $(LIST)/*.list),$(LIST)) --out $(OUT) $(ARGS)
+	@$(BIN)/python -m seekwise_proof.testbed.vectors $(if $(wildcard $(LIST)/*),$(wildcard $(LIST)/*.list),$(LIST)) --out $(OUT) $(ARGS)
 
 figures: install ## run the checks of README's accuracy table again and write the figures of all pages anew
 	@$(BIN)/python tools/figures.py
@@ -61,15 +86,15 @@ figures: install ## run the checks of README's accuracy table again and write th
 LADDER_DB ?= ladder.db
 ladder: lab ## validation level 4, the long form: every study of studies/ladder in the VM testbed, kept in tests/vectors/ladder, and the simulator against it
 	@for study in disk flash arrays flash-arrays buffered-reads buffered-writes buffered-flash; do $(BIN)/seekwise lab studies/ladder/$$study.toml --db $(LADDER_DB) || exit; done
-	@$(BIN)/python -m seekwise.lab.validate._ladder_tables $(LADDER_DB) tests/vectors/ladder
+	@$(BIN)/python -m seekwise_proof.validate._ladder_tables $(LADDER_DB) tests/vectors/ladder
 	@$(BIN)/seekwise verify ladder tests/vectors/ladder
 
-dist/.wheel: $(SOURCES) $(shell find python packaging -name '*.py' -o -name '*.sh' -o -name '*.toml' -o -name '*.md' 2>/dev/null)
-	@rm -f dist/seekwise-*.whl
+dist/.wheel: $(SOURCES) $(shell find python proof papers packaging -name '*.py' -o -name '*.sh' -o -name '*.toml' -o -name '*.md' 2>/dev/null)
+	@rm -f dist/seekwise-*.whl dist/seekwise_proof-*.whl dist/seekwise_papers-*.whl
 	@PYTHON=$(PYTHON) sh packaging/wheel.sh
 	@touch $@
 
-wheel: dist/.wheel ## the whole package for pip, pipx and uv: dist/seekwise-….whl
+wheel: dist/.wheel ## the packages for pip, pipx and uv: dist/seekwise-….whl, and those of proof and papers
 
 collector: dist/.wheel ## the small package for servers: dist/seekwise_collector-….whl
 	@rm -f dist/seekwise_collector-*.whl
@@ -93,9 +118,10 @@ check: install ## formatting, lints and types
 	cargo fmt --check
 	rustfmt --check --edition 2021 crates/sched/src/*.rs crates/sched/src/*/mod.rs
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
-	$(BIN)/ruff check python tests tools
-	$(BIN)/ruff format --check python tests tools
+	$(BIN)/ruff check python proof papers tests tools conftest.py
+	$(BIN)/ruff format --check python proof papers tests tools conftest.py
 	$(BIN)/mypy
+	$(BIN)/python tools/words.py
 
 clean: ## remove what was built
 	rm -rf target dist site $(VENV)

@@ -18,7 +18,7 @@ from seekwise.linux.setters.assignment import Setter
 from seekwise.settings import conflicts
 from seekwise.settings.asked import Asked
 
-FOREIGN = Path(__file__).parents[1] / "store/foreign"
+FOREIGN = Path(__file__).parents[1] / "importing/files"
 
 
 @pytest.fixture
@@ -165,22 +165,6 @@ def test_a_recording_is_anonymised_when_that_is_asked_for(called, tmp_path, monk
     shown = [json.loads(called("record", "sda", "--for", "1s", "--json", *words)) for words in ((), ("--anonymise",))]
     assert asked == [False, True]
     assert [each["device"] for each in shown] == ["sda", ""]
-
-
-def test_building_the_guests_runs_no_study(called, tmp_path, monkeypatch):
-    from seekwise.lab.testbed import image, kernels
-
-    built = []
-
-    def build(kernel, tell):
-        built.append(kernel.series)
-        return SimpleNamespace(release=kernel.series, digest="0", initramfs="initramfs")
-
-    monkeypatch.setattr(image, "build", build)
-    called("lab", "--build")
-    assert built == [each.series for each in kernels.KERNELS.values()]
-    called("lab", "--build", "--kernel", "6.12")
-    assert built[-1] == "6.12" and list(tmp_path.iterdir()) == []
 
 
 def setter(**given) -> Setter:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from seekwise.cli import _standing, tune
+from seekwise.cli import _standing, _tune_shown
 from seekwise.control import child
 from seekwise.control.switching import switching
 from seekwise.errors import MissingError, UsageError
@@ -37,7 +37,7 @@ def answer(request: Request) -> None:
     _check_options(request)
     if request.uses is not None:
         raise UsageError("--for names loads of ours, and --live adds none", hint="leave one of them out")
-    target = find(request.target)
+    target = find(request.target, to_write=os.geteuid() == 0)
     if os.geteuid() != 0:
         raise MissingError("switching settings needs root", hint=f"sudo seekwise tune --live {request.target}")
     if request.budget < BUDGET_LEAST_S:
@@ -51,9 +51,9 @@ def answer(request: Request) -> None:
     run = planning.run_of(plan, request.target)
     with Store.open(request.db) as store:
         if not request.as_json:
-            tune.print_stack(plan)
+            _tune_shown.print_stack(plan)
         _carry_out(request, store, run, plan, target, guard)
-        tune.show(store, run.run_id, as_json=request.as_json, began_s=request.began_s)
+        _tune_shown.show(store, run.run_id, as_json=request.as_json, began_s=request.began_s)
 
 
 def _check_options(request: Request) -> None:

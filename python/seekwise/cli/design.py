@@ -12,7 +12,7 @@ from seekwise.cli import _options, _output
 from seekwise.errors import UsageError
 
 if TYPE_CHECKING:
-    from seekwise.settings.design.space import Array
+    from seekwise.simulate.design.space import Array
 
 
 class Size(click.ParamType):
@@ -51,18 +51,7 @@ class Size(click.ParamType):
     "--data", type=Size(), help="How much of the array random requests reach; default: half of the smallest array."
 )
 @click.option("--kernel", metavar="VERSION", help="Linux version to model.")
-@click.option(
-    "--trials", type=click.IntRange(64, 10**6), default=512, show_default=True, help="Trials to simulate, about."
-)
-@click.option(
-    "--sampling",
-    type=click.Choice(["sobol", "latin"]),
-    default="sobol",
-    show_default=True,
-    help="How the first half of the trials is spread: Sobol sequence or Latin hypercube.",
-)
-@_options.seed("Seed of the whole search.", default=1, show_default=True)
-@_options.spread
+@_options.seed("Seed of the simulated requests.", default=1, show_default=True)
 @_options.as_json()
 def command(
     drive: str,
@@ -74,51 +63,41 @@ def command(
     rate: float | None,
     data: int | None,
     kernel: str | None,
-    trials: int,
-    sampling: str,
     seed: int,
-    workers: int | None,
-    on: str | None,
     as_json: bool,
 ) -> None:
     """Find the array to build of some DRIVEs for a load.
 
-    Simulated: DRIVE is a drive model (`seekwise explain models`). RAID level, number of drives, chunk, scheduler, queue depth and read-ahead are searched
-    in stages, not tried one by one.
+    Simulated: DRIVE is a drive model (`seekwise explain models`). Every combination of RAID level, number of drives, chunk, scheduler, queue depth and read-ahead
+    is simulated.
     """
-    from seekwise.cli import _shown, _spread
-    from seekwise.measure.cluster import specs, where
-    from seekwise.measure.live import simulated
-    from seekwise.settings.design import array_answer, search
-    from seekwise.settings.design import space as spaces
+    from seekwise.cli import _shown
+    from seekwise.report import array_answer
+    from seekwise.simulate import use_trials
+    from seekwise.simulate.design import search, trial
+    from seekwise.simulate.design import space as spaces
     from seekwise.workload.study import uses as use_files
 
     if rate is not None and not math.isfinite(rate):
         raise UsageError(f"`--rate {rate}` is no rate", hint="MB/s, for example: --rate 400")
-    place = where.parse(on, workers)
-    _spread.check("simulated", place)
     named, counts = _levels(levels), spaces.parse_drives(drives)
-    chosen = tuple(simulated.check_uses(use_files.chosen(uses))[0])
-    model = simulated.model_of(drive, kernel)
+    chosen = tuple(use_trials.check_uses(use_files.chosen(uses))[0])
+    model = use_trials.model_of(drive, kernel)
     arrays = _that_hold(
         spaces.arrays_of(model, named or spaces.LEVELS, counts, _failures(named, survives)), capacity, data
     )
     smallest = min(array.capacity_bytes for array in arrays)
-    reads_ahead = any(job.uses_read_ahead and not simulated.is_direct(job) for use in chosen for job in use.job)
-    with specs.simulating(place, [("drive", model.name)], _output.progress) as simulate:
-        sweep = search.Sweep(
-            model=model,
-            space=spaces.space_of(model, arrays, reads_ahead=reads_ahead),
-            uses=chosen,
-            data_bytes=data or smallest // 2,
-            seed=seed,
-            trials_most=trials,
-            simulate=simulate,
-            sampling=sampling,
-            tell=_ProgressLine(),
-        )
-        racers = search.carry_out(sweep)
-    found = array_answer.of(sweep, racers, rate)
+    reads_ahead = any(job.uses_read_ahead and not use_trials.is_direct(job) for use in chosen for job in use.job)
+    sweep = search.Sweep(
+        model=model,
+        space=spaces.space_of(model, arrays, reads_ahead=reads_ahead),
+        uses=chosen,
+        data_bytes=data or smallest // 2,
+        seed=seed,
+        simulate=trial.simulate,
+        tell=_ProgressLine(),
+    )
+    found = array_answer.of(sweep, search.carry_out(sweep), rate)
     if as_json:
         _shown.echo_json(array_answer.document(found, sweep))
         return
@@ -137,7 +116,7 @@ def _failures(levels: tuple[str, ...], survives: int | None) -> int:
 
 def _that_hold(arrays: tuple[Array, ...], capacity: int | None, data: int | None) -> tuple[Array, ...]:
     """The arrays that hold what is asked for; UsageError when none does, or one less than the data."""
-    from seekwise.settings.design.array_answer import capacity_text
+    from seekwise.report.array_answer import capacity_text
 
     most = max(array.capacity_bytes for array in arrays)
     arrays = tuple(array for array in arrays if array.capacity_bytes >= (capacity or 0))
@@ -154,7 +133,7 @@ def _that_hold(arrays: tuple[Array, ...], capacity: int | None, data: int | None
 
 
 class _ProgressLine:
-    """A line on standard error for each stage, with the time left by the pace so far."""
+    """Lines on standard error, with the time left by the pace so far."""
 
     def __init__(self) -> None:
         import time
@@ -162,7 +141,7 @@ class _ProgressLine:
         self._clock = time.monotonic
         self._began, self._said_at = time.monotonic(), 0.0
 
-    def __call__(self, done: int, of: int, stage: str) -> None:
+    def __call__(self, done: int, of: int) -> None:
         from seekwise.workload.study.quantity import time_text
 
         now = self._clock()
@@ -170,12 +149,12 @@ class _ProgressLine:
             return
         self._said_at = now
         left = f", about {time_text((now - self._began) * (of - done) / done)} left" if done else ""
-        _output.progress(f"{done} of {of} trials ({stage}){left}")
+        _output.progress(f"{done} of {of} trials{left}")
 
 
 def _levels(words: tuple[str, ...]) -> tuple[str, ...]:
     """`raid10`, `10`, `RAID 10` and lists of them; UsageError for what is no level."""
-    from seekwise.settings.design.space import LEVELS
+    from seekwise.simulate.design.space import LEVELS
 
     found = []
     for word in (part for each in words for part in each.split(",")):

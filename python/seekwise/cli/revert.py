@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import click
 
 from seekwise.cli import _options, _shown
-from seekwise.control import recovery
+from seekwise.control import boot, recovery
 from seekwise.control.journal import Journal
-from seekwise.errors import SeekwiseError
+from seekwise.control.state import SYSTEM_STATE
+from seekwise.errors import MissingError, SeekwiseError
 from seekwise.settings import history
 from seekwise.settings.guard import ending
 
@@ -49,17 +51,26 @@ class Revert:
 
 @click.command()
 @click.option("--dry-run", is_flag=True, help="Show what would be restored; change nothing.")
+@click.option("--at-boot", is_flag=True, hidden=True, help="For the unit at boot: restore what a crash left.")
 @_options.as_json()
-def command(dry_run: bool, as_json: bool) -> None:
+def command(dry_run: bool, at_boot: bool, as_json: bool) -> None:
     """Restore what a killed run or `seekwise apply` changed."""
+    if at_boot:
+        for sentence in boot.restore():
+            click.echo(sentence)
+        return
     journal = Journal()
     # First: one that watches would set its values after us, or restore what we have restored.
     guards = ending.end_all(dry_run=dry_run)
     outcomes = recovery.preview(journal) if dry_run else recovery.revert_all(journal)
+    roots = history.in_force_by_root()
     if as_json:
         _shown.echo_json(Revert(dry_run, guards, [Reverted.of(each) for each in outcomes]))
     elif not outcomes and not guards:
-        click.echo("nothing to restore")
+        if not roots:
+            unseen = not os.access(SYSTEM_STATE / "journal", os.R_OK) and (SYSTEM_STATE / "journal").exists()
+            more = " of yours; what runs as root have left only root can see: `sudo seekwise revert`" if unseen else ""
+            click.echo(f"nothing to restore{more}")
     else:
         for guard in guards:
             click.echo(guard.sentence)
@@ -74,4 +85,10 @@ def command(dry_run: bool, as_json: bool) -> None:
         raise SeekwiseError(
             f"{len(failed)} of {len(outcomes)} changes could not be restored",
             f"their old values stay in {journal.folder}",
+        )
+    if roots:
+        values = [f"{device} {', '.join(values)}" for each in roots for device, values in each.wanted.items()]
+        raise MissingError(
+            f"what root has set is still in force ({'; '.join(dict.fromkeys(values))}), and only root can undo it",
+            "`sudo seekwise revert`",
         )

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
 import click
 
-from seekwise.cli import _dry_run, _job, _options, _spread
+from seekwise.cli import _dry_run, _job, _options
 from seekwise.errors import UsageError
 from seekwise.measure import execute as runs
-from seekwise.measure.cluster import where
+from seekwise.measure import spread
 from seekwise.simulate import backends
 from seekwise.simulate.protocol import Options
 from seekwise.store.database import Store
@@ -32,14 +31,7 @@ from seekwise.workload.study.study import Study
     help="Who makes the load on real hardware, instead of the study's choice.",
 )
 @_options.carried_out
-@_options.until
 @click.option("--trace", is_flag=True, help="Record the head position; the report draws it (simulated runs).")
-@click.option(
-    "--vary",
-    multiple=True,
-    metavar="PARAM[=LOW..HIGH|=VALUE,…]",
-    help="Show which conclusions depend on a model parameter (simulated), over LOW..HIGH or its stated range; `all`: every parameter that states one. `cores=1,4,10` and `processes=…` vary the machine and the load.",
-)
 @_options.spread
 @_options.name
 @click.option("--dry-run", is_flag=True, help="Show what the run would do; touch nothing.")
@@ -59,9 +51,7 @@ def command(
     budget: float | None,
     seed: int | None,
     destroy: tuple[str, ...],
-    until: Literal["decided", "best"] | None,
     trace: bool,
-    vary: tuple[str, ...],
     workers: int | None,
     on: str | None,
     name: str | None,
@@ -75,12 +65,12 @@ def command(
 
     STUDY is a TOML file or the name of a study that ships with the program.
     """
-    place = where.parse(on, workers)
+    place = spread.parse(on, workers)
     if resume is not None:
         named = any(each is not None for each in (study, budget, seed, target, system, backend, program, name))
-        if named or until or vary or dry_run or setup:
+        if named or dry_run or setup:
             raise UsageError(
-                "`--resume` goes on as the run was planned, so it takes no study, target, seed, budget, name, `--vary` or `--dry-run`"
+                "`--resume` goes on as the run was planned, so it takes no study, target, seed, budget, name or `--dry-run`"
             )
         _go_on(resume, destroy, place, db, as_json)
         return
@@ -92,19 +82,14 @@ def command(
         raise UsageError(
             f"`--trace` is kept by the simulated backend, not by `{chosen.backend}`", hint="add `--backend simulated`"
         )
-    if dry_run and (vary or place is not None):
-        raise UsageError("`--dry-run` shows one plan of this process, so it takes no `--vary`, `--workers` or `--on`")
+    if dry_run and place is not None:
+        raise UsageError("`--dry-run` shows one plan of this process, so it takes no `--workers` or `--on`")
     if dry_run:
-        _dry_run.show(chosen, Options(target, destroy), seed=seed, budget_s=budget, until=until, as_json=as_json)
+        _dry_run.show(chosen, Options(target, destroy), seed=seed, budget_s=budget, as_json=as_json)
         return
-    _spread.check(chosen.backend, place)
-    if vary and place is not None:
-        raise UsageError("`--vary` runs in this process, so it takes no `--workers` and no `--on`")
-    if vary:
-        _vary_study(chosen, vary, Options(target, destroy), budget, until, seed, as_json)
-        return
-    made, carrier = _job.planned(chosen, Options(target, destroy, trace), seed=seed, budget_s=budget, until=until)
-    carrier = _spread.over(carrier, made.backend, place)
+    spread.check(chosen.backend, place)
+    made, carrier = _job.planned(chosen, Options(target, destroy, trace), seed=seed, budget_s=budget)
+    carrier = spread.over(carrier, made.backend, place)
     _job.carried_out(made, carrier, text, target=target, db=db, as_json=as_json, report_folder=None, name=name)
 
 
@@ -120,11 +105,11 @@ def _opened(study: str | None, backend: str | None, system: str | None, program:
     return chosen if program is None else made_by(chosen, program), text
 
 
-def _go_on(name: str, destroy: tuple[str, ...], place: where.Where | None, db: Path | None, as_json: bool) -> None:
+def _go_on(name: str, destroy: tuple[str, ...], place: spread.Where | None, db: Path | None, as_json: bool) -> None:
     """Finishes a run of the database as it was planned."""
     with Store.open(db, create=False) as store:
         run, plan = runs.to_resume(store, name)
-        backend = _spread.over(backends.get(run.backend, Options(run.target, destroy)), run.backend, place)
+        backend = spread.over(backends.get(run.backend, Options(run.target, destroy)), run.backend, place)
         whole = parse.loads(run.study, f"study of run {run.run_id}")
         part = {facts.name for facts in plan.systems}
         backend.describe(whole.model_copy(update={"system": [each for each in whole.system if each.name in part]}))
@@ -161,27 +146,3 @@ def one_system(study: Study, name: str) -> Study:
             err=True,
         )
     return study.model_copy(update=changed)
-
-
-def _vary_study(
-    study: Study,
-    words: tuple[str, ...],
-    options: Options,
-    budget: float | None,
-    until: str | None,
-    seed: int | None,
-    as_json: bool,
-) -> None:
-    from seekwise.cli import _vary
-
-    if study.backend != "simulated":
-        raise UsageError(
-            f"`--vary` changes a model, and the `{study.backend}` backend has none of them",
-            hint="add `--backend simulated`",
-        )
-    if budget is not None or until is not None:
-        raise UsageError(
-            "`--vary` runs the study at each value and gives no verdicts, so it takes no `--budget` and no `--until`",
-            hint="leave them out; `--system NAME` makes the study smaller",
-        )
-    _vary.carry_out(study, words, backends.get("simulated", options), seed=seed, as_json=as_json)

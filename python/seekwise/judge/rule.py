@@ -12,28 +12,20 @@ from types import MappingProxyType
 
 from seekwise.workload.live_plan import Threshold
 
-RULE_VERSION = "6"
+RULE_VERSION = "7"
 
-ALPHA = 0.05
-"""What is promised: the share of false winners, and of tables without any difference that show a winner."""
-LEVEL = 0.03
-"""Nominal level of "worse". What is promised is 0.05; the rest is kept for noise that is not as the model thinks (`verify judgement`)."""
-SHARE_PER_LOOK = 0.022 / LEVEL
-"""Of it, what each look of a study that stops when it is decided uses: three looks at 0.022 err 5 times in 100 in all
-(Pocock 1977, "Group sequential methods", table 1: 0.0221 for three looks)."""
+P_BETTER = 0.95
+"""A difference is named where it has this probability: said falsely of settings that are alike once in a hundred statements (`verify judgement`)."""
+P_DIFFERS = 0.99
+"""The same for a winner in a table of pairs, which is read as a whole, and for the A/A check."""
+P_SAME = 0.90
+"""Two settings are called alike where they lie within a bound with this probability."""
+SAME_BOUNDS = (0.05, 0.08, 0.10)
+"""Bounds that are worth naming, as shares."""
+INTERVAL_TAIL = 0.05
+"""Of the intervals that are shown: 90 %."""
 ROUNDS_MIN = 3
 """Two rounds know their own noise to a factor of ten; nothing is said from them."""
-INTERVAL_LEVEL = 0.95
-"""Of the intervals that are shown."""
-POWER_TARGET = 0.80
-"""`repetitions_more` is the number of repetitions that would decide with this probability."""
-REPETITIONS_MORE_MAX = 997
-"""Larger answers mean "not in this life" and are cut here."""
-NOISE_FACTOR = 2.0
-"""A win must exceed this many standard deviations of the A/A check's difference of means."""
-
-CONTROL_SUFFIX = " (control)"
-"""The second label of an A/A pair: `mq-deadline (control)` is `mq-deadline` under another name."""
 
 MORE_IS_BETTER: Mapping[str, bool] = MappingProxyType(
     {"rate": True, "access_time": False, "access_time_median": False, "cpu_efficiency": True, "p99": False}
@@ -54,8 +46,6 @@ def more_is_better(metric: str) -> bool:
     return not (percentile or "latency" in name or "time" in name or name.endswith(("_ns", "_us", "_ms")))
 
 
-LOOKS = (3, 5, 8)
-"""Numbers of repetitions at which a run may be judged and stopped."""
 THRESHOLD_SHARE: Mapping[str, float] = MappingProxyType(
     {"rate": 0.03, "cpu_efficiency": 0.05, "access_time": 0.05, "access_time_median": 0.05, "p99": 0.10}
 )

@@ -1,0 +1,120 @@
+"""The helper functions of the language: mean, min, max, spread, abs, slope, r2, rising, falling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from seekwise_papers.value import Argument, ClaimError, Value, finite, is_number, numbers
+
+# A step against the direction counts when it exceeds 3 %, and so does the whole way in it.
+STEP = 0.03
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _spread(values: Sequence[float]) -> float:
+    greatest = max(values)
+    if greatest == 0:
+        raise ClaimError("spread divides by a greatest value of zero")
+    return (greatest - min(values)) / greatest
+
+
+REDUCTIONS: dict[str, Callable[[Sequence[float]], float]] = {"mean": _mean, "min": min, "max": max, "spread": _spread}
+
+
+def reduced(name: str, args: Sequence[Argument]) -> Value:
+    """One list gives a number; several arguments are reduced element by element."""
+    function = REDUCTIONS[name]
+    lists = [numbers(arg, name) for arg in args]
+    if not lists or not all(lists):
+        raise ClaimError(f"{name} has no values")
+    if len(lists) == 1:
+        return finite(function(lists[0]), name)
+    if all(is_number(arg) for arg in args):
+        return finite(function([one[0] for one in lists]), name)
+    lengths = {len(values) for values, arg in zip(lists, args, strict=True) if not is_number(arg)}
+    if len(lengths) > 1:
+        raise ClaimError(f"{name} meets lists of {' and '.join(map(str, sorted(lengths)))} values")
+    length = lengths.pop()
+    columns = [values * length if is_number(arg) else values for values, arg in zip(lists, args, strict=True)]
+    return tuple(finite(function(row), name) for row in zip(*columns, strict=True))
+
+
+def absolute(args: Sequence[Argument]) -> Value:
+    """`abs(list)`."""
+    if len(args) != 1:
+        raise ClaimError(f"abs takes one argument and got {len(args)}")
+    values = tuple(abs(one) for one in numbers(args[0], "abs"))
+    return values[0] if is_number(args[0]) else values
+
+
+def _series(name: str, args: Sequence[Argument]) -> tuple[list[tuple[float, ...]], tuple[float, ...]]:
+    """The list cut into series as long as x, and x."""
+    if len(args) != 2:
+        raise ClaimError(f"{name} takes a list and x, and got {len(args)} arguments")
+    values, x = numbers(args[0], name), numbers(args[1], name)
+    if len(x) < 2:
+        raise ClaimError(f"{name} needs at least two values of x")
+    if not values or len(values) % len(x):
+        raise ClaimError(f"{name} cannot cut {len(values)} values into series of {len(x)}")
+    return [values[at : at + len(x)] for at in range(0, len(values), len(x))], x
+
+
+def _moments(values: Sequence[float], x: Sequence[float]) -> tuple[float, float, float]:
+    """Sums of squares of x, of the values, and of their products, about the means."""
+    mx, my = _mean(x), _mean(values)
+    xx = sum((a - mx) ** 2 for a in x)
+    yy = sum((b - my) ** 2 for b in values)
+    xy = sum((a - mx) * (b - my) for a, b in zip(x, values, strict=True))
+    return xx, yy, xy
+
+
+def slope(args: Sequence[Argument]) -> Value:
+    """`slope(list, x)`: least squares, one per series of the length of x."""
+    series, x = _series("slope", args)
+    results = []
+    for values in series:
+        xx, _, xy = _moments(values, x)
+        if xx == 0:
+            raise ClaimError("slope over an x that does not vary is not finite")
+        results.append(finite(xy / xx, "slope"))
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def r2(args: Sequence[Argument]) -> Value:
+    """`r2(list, x)`: squared correlation, one per series of the length of x."""
+    series, x = _series("r2", args)
+    results = []
+    for values in series:
+        xx, yy, xy = _moments(values, x)
+        if xx == 0 or yy == 0:
+            raise ClaimError("r2 of values that do not vary is not finite")
+        results.append(finite(xy * xy / xx / yy, "r2"))
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def rising(args: Sequence[Argument]) -> bool:
+    """`rising(list, x)`: no step falls by more than `STEP`, and the last value is above the first by more."""
+    series, _ = _series("rising", args)
+    steps = all(b >= (1 - STEP) * a for values in series for a, b in pairwise(values))
+    return steps and all(values[-1] > (1 + STEP) * values[0] for values in series)
+
+
+def falling(args: Sequence[Argument]) -> bool:
+    """`falling(list, x)`: the opposite of `rising`."""
+    series, _ = _series("falling", args)
+    steps = all(b <= (1 + STEP) * a for values in series for a, b in pairwise(values))
+    return steps and all(values[-1] < (1 - STEP) * values[0] for values in series)
+
+
+HELPERS: dict[str, Callable[[Sequence[Argument]], Value]] = {
+    **{name: lambda args, name=name: reduced(name, args) for name in REDUCTIONS},
+    "abs": absolute,
+    "slope": slope,
+    "r2": r2,
+    "rising": rising,
+    "falling": falling,
+}

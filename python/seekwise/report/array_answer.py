@@ -1,0 +1,307 @@
+"""Which array to build: the recommendation of a sweep, in words and as a document.
+
+An array that survives no failure is recommended only where it was asked for. Without a wanted rate the fastest array is named, and among those within
+3 % of it the one that survives more, then the larger; with one, the array of fewest drives that reaches it.
+Every array is simulated with the same seeds, and 3 % stands for what the model leaves out and for the differences between seeds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seekwise.errors import NotMetError
+from seekwise.judge.front import on_front
+from seekwise.report.insights.means import listed
+from seekwise.report.layout import wrapped
+from seekwise.report.number_text import three
+from seekwise.simulate.arrays import LEVEL
+from seekwise.simulate.design.search import CPU, P99, RATE, SEEDS, Sweep, equals
+from seekwise.simulate.design.space import Array, Point, failures_text
+from seekwise.workload.study.quantity import time_text
+
+WIDTH = 79
+ROWS_MOST = 9
+NAMES = {"raid0": "RAID 0", "raid1": "RAID 1", "raid10": "RAID 10", "raid5": "RAID 5", "raid6": "RAID 6"}
+
+
+@dataclass(frozen=True)
+class ArrayResult:
+    """The best point of an array, over its seeds."""
+
+    point: Point
+    rates_mb_s: tuple[float, ...]
+    """By load."""
+    p99_ms: float
+    cpu_us: float
+    score: float
+    """Rate relative to the fastest array's, geometric mean over loads."""
+    seeds: int
+    on_front: bool
+
+    @property
+    def name(self) -> str:
+        """`RAID 5 of 4, chunk 64 KiB`; levels without stripes have no chunk."""
+        chunk = f", chunk {self.point.chunk_kib} KiB" if self.point.chunk_kib else ""
+        return f"{NAMES[self.point.array.level]} of {self.point.array.drives}{chunk}"
+
+    @property
+    def rate_mb_s(self) -> float:
+        """Geometric mean over the loads, in MB/s (10⁶ bytes)."""
+        return math.exp(sum(map(math.log, self.rates_mb_s)) / len(self.rates_mb_s))
+
+
+@dataclass(frozen=True)
+class DesignedArray:
+    """The best settings that were found for an array, and what they gave."""
+
+    name: str
+    level: str
+    """raid0, raid1, raid10, raid5 or raid6."""
+    drives: int
+    chunk_kib: int | None
+    scheduler: str
+    queue_depth: int
+    read_ahead_kib: int | None
+    """Null where no load reads through the page cache."""
+    capacity_bytes: int
+    """Usable."""
+    survives_failures: int
+    rebuild_s: float | None
+    """Time to rebuild one drive without other load."""
+    rates_mb_s: dict[str, float]
+    """{use: MB/s of its first foreground job}."""
+    p99_ms: float
+    cpu_us: float
+    """CPU time of the host per request."""
+    relative_rate: float
+    """Of the fastest array's; over several uses the geometric mean."""
+    seeds: int
+    on_front: bool
+    """On the Pareto front of rate, p99, CPU, usable capacity and number of drives."""
+
+
+@dataclass(frozen=True)
+class DesignDocument:
+    """`design DRIVE --json`."""
+
+    SCHEMA: ClassVar = "seekwise.design/2"
+
+    drive: str
+    kernel: str
+    loads: list[str]
+    data_bytes: int
+    """How much of the array random requests reached."""
+    seed: int
+    combinations: int
+    """Of array, chunk, scheduler, queue depth and read-ahead; each was simulated."""
+    trials: int
+    equals: dict[str, list[str | int]]
+    """{setting of the recommended array: values that do as well, each in place of its own value alone}."""
+    wanted_rate_mb_s: float | None
+    recommended: DesignedArray
+    command: str
+    arrays: list[DesignedArray]
+    headline: str
+    provenance: Literal["simulated"] = "simulated"
+
+
+@dataclass(frozen=True)
+class ArrayChoice:
+    chosen: ArrayResult
+    rows: tuple[ArrayResult, ...]
+    """Every array, the fastest first."""
+    wanted_mb_s: float | None
+    equals: dict[str, list[str | int]]
+    """{setting of the chosen array: values that do as well}."""
+
+    @property
+    def level(self) -> list[ArrayResult]:
+        """The fastest, and all that are as fast within what counts as a difference, by the same right to be chosen."""
+        return [row for row in self.rows if row.score >= 1 - LEVEL and row.point.array.survives > 0] or [self.chosen]
+
+
+def of(sweep: Sweep, best: Mapping[Array, Point], wanted_mb_s: float | None) -> ArrayChoice:
+    """Raises NotMetError where no array reaches the wanted rate. `best`: the point that stands for each array."""
+    points = [best[array] for array in sorted(best)]
+    logs = [sweep.logs(point) for point in points]
+    top = max(float(log[RATE]) for log in logs)
+    rows = [
+        ArrayResult(
+            point=point,
+            rates_mb_s=_throughputs(sweep, point),
+            p99_ms=float(np.exp(log[P99])),
+            cpu_us=float(np.exp(log[CPU])),
+            score=float(np.exp(log[RATE] - top)),
+            seeds=SEEDS,
+            on_front=is_on,
+        )
+        for point, log, is_on in zip(points, logs, on_front(list(map(_criteria, points, logs))), strict=True)
+    ]
+    rows.sort(key=lambda row: -row.score)
+    return ArrayChoice(
+        _chosen(rows, wanted_mb_s), tuple(rows), wanted_mb_s, equals(sweep, _chosen(rows, wanted_mb_s).point)
+    )
+
+
+def _criteria(point: Point, logs: NDArray[np.float64]) -> list[float]:
+    """Rate, p99, CPU, usable capacity and number of drives, such that more is better. Figures within 1 % count as equal."""
+    rate, p99, cpu = (round(float(each), 2) for each in logs)
+    return [rate, -p99, -cpu, float(point.array.capacity_bytes), -float(point.array.drives)]
+
+
+def _throughputs(sweep: Sweep, point: Point) -> tuple[float, ...]:
+    figures = [found for (each, _), found in sweep.found.items() if each == point]
+    return tuple(
+        float(np.exp(np.mean([math.log(each[place].rate_mb_s) for each in figures])))
+        for place in range(len(sweep.uses))
+    )
+
+
+def _chosen(rows: Sequence[ArrayResult], wanted_mb_s: float | None) -> ArrayResult:
+    if wanted_mb_s is None:
+        level = [row for row in rows if row.score >= 1 - LEVEL]
+        return max(level, key=lambda row: (row.point.array.survives, row.point.array.capacity_bytes, row.score))
+    enough = [row for row in rows if min(row.rates_mb_s) >= wanted_mb_s]
+    if not enough:
+        raise NotMetError(
+            f"no array of these reaches {three(wanted_mb_s)} MB/s: the fastest, {rows[0].name}, gives {three(min(rows[0].rates_mb_s))} MB/s",
+            hint="more drives (`--drives`), other drives, or a smaller `--rate`",
+        )
+    return min(enough, key=lambda row: (row.point.array.drives, -row.point.array.survives, -row.score))
+
+
+def capacity_text(count: int) -> str:
+    """`12.3 TB`, or `500 GB`."""
+    return f"{three(count / 1e12)} TB" if count >= 1e12 else f"{three(count / 1e9)} GB"
+
+
+def lines(answer: ArrayChoice, sweep: Sweep) -> list[str]:
+    """At most 25 lines of at most 80 columns, the answer first."""
+    chosen, point = answer.chosen, answer.chosen.point
+    array = point.array
+    if answer.wanted_mb_s is not None:
+        why = f"the fewest drives that reach {three(answer.wanted_mb_s)} MB/s"
+    else:
+        why = "the fastest" if len(answer.level) == 1 else f"as fast as any (within {100 * LEVEL:.0f} %)"
+    throughputs = ", ".join(
+        f"{use.name} {three(throughput)} MB/s" for use, throughput in zip(sweep.uses, chosen.rates_mb_s, strict=True)
+    )
+    headline = (
+        f"Build {chosen.name}, with {_settings(point)}: {capacity_text(array.capacity_bytes)} usable, survives "
+        f"{failures_text(array.survives)}, {why} ({throughputs}; p99 {three(chosen.p99_ms)} ms)."
+    )
+    found = [*_wrapped(headline), ""]
+    found += _table(answer, len(sweep.uses) > 1)
+    found.append("")
+    if array.survives == 0:
+        found += _wrapped("One failed drive of this array loses all data.")
+    elif array.rebuild_s is not None:
+        found += _wrapped(
+            f"Rebuilding a drive takes {time_text(array.rebuild_s)} with no other load, longer under load."
+        )
+    fewest = min(answer.level, key=lambda row: (row.point.array.drives, -row.score))
+    if answer.wanted_mb_s is None and fewest.point.array.drives < array.drives:
+        found += _wrapped(f"{fewest.name} is as fast with fewer drives: the load does not need more.")
+    if same := _equals_text(answer):
+        found += _wrapped(same)
+    found += _wrapped(_how(sweep))
+    found += ["", f"next: {mdadm(point)}"]
+    return found
+
+
+def _settings(point: Point) -> str:
+    ahead = f", read-ahead {point.read_ahead_kib} KiB" if point.read_ahead_kib else ""
+    return f"scheduler {point.scheduler}, queue depth {point.depth}{ahead}"
+
+
+def mdadm(point: Point) -> str:
+    """The command that makes the array."""
+    chunk = f" --chunk={point.chunk_kib}K" if point.chunk_kib else ""
+    level = point.array.level.removeprefix("raid")
+    return f"mdadm --create /dev/md0 --level={level}{chunk} --raid-devices={point.array.drives} …"
+
+
+def _table(answer: ArrayChoice, many: bool) -> list[str]:
+    heading = "Rate" if many else "MB/s"
+    found = [f"{'Array':<32}{'Usable':>9}{'Survives':>10}{heading:>8}{'p99 ms':>9}{'CPU µs':>8}"]
+    for row in shown(answer):
+        speed = f"{100 * row.score:.0f} %" if many else three(row.rate_mb_s)
+        found.append(
+            f"{row.name:<32}{capacity_text(row.point.array.capacity_bytes):>9}{row.point.array.survives:>10}{speed:>8}"
+            f"{three(row.p99_ms):>9}{three(row.cpu_us):>8}"
+        )
+    return found
+
+
+def shown(answer: ArrayChoice) -> list[ArrayResult]:
+    """The Pareto front, shortened where it is long: the recommended array, then the ends of each level, then what lies between."""
+    on = [row for row in answer.rows if row.on_front]
+    wanted = [answer.chosen]
+    for level in dict.fromkeys(row.point.array.level for row in on):
+        same = sorted((row for row in on if row.point.array.level == level), key=lambda row: row.point.array.drives)
+        wanted += [same[-1], same[0], same[len(same) // 2]]
+    kept = list(dict.fromkeys([*wanted, *on]))[:ROWS_MOST]
+    return sorted(kept, key=lambda row: -row.score)
+
+
+def _how(sweep: Sweep) -> str:
+    return (
+        f"Simulated: {sweep.model.title}, Linux {sweep.model.kernel}; random requests reach {capacity_text(sweep.data_bytes)}. "
+        f"All {sweep.space.size} combinations in {len(sweep.found)} trials. "
+        "CPU is host time per request; the table is the Pareto front of all columns and the number of drives."
+    )
+
+
+EQUALS = {
+    "chunk_kib": "chunk {} KiB",
+    "scheduler": "scheduler {}",
+    "depth": "queue depth {}",
+    "read_ahead_kib": "read-ahead {} KiB",
+}
+
+
+def _equals_text(answer: ArrayChoice) -> str:
+    """`Equal within 3 %, one at a time: chunk 64, 128 or 512 KiB; …`; empty where every setting matters."""
+    parts = [
+        EQUALS[name].format(listed(map(str, values)).replace(" and ", " or ")) for name, values in answer.equals.items()
+    ]
+    return f"Equal within {100 * LEVEL:.0f} %, one at a time: {'; '.join(parts)}." if parts else ""
+
+
+def _wrapped(text: str) -> list[str]:
+    return wrapped(text, WIDTH)
+
+
+def document(answer: ArrayChoice, sweep: Sweep) -> DesignDocument:
+    """What `--json` prints."""
+    said = lines(answer, sweep)
+    return DesignDocument(
+        drive=sweep.model.name,
+        kernel=sweep.model.kernel,
+        loads=[use.name for use in sweep.uses],
+        data_bytes=sweep.data_bytes,
+        seed=sweep.seed,
+        combinations=sweep.space.size,
+        trials=len(sweep.found),
+        equals=answer.equals,
+        wanted_rate_mb_s=answer.wanted_mb_s,
+        recommended=_array(answer.chosen, sweep),
+        command=mdadm(answer.chosen.point),
+        arrays=[_array(row, sweep) for row in answer.rows],
+        headline=" ".join(said[: said.index("")]),
+    )
+
+
+def _array(row: ArrayResult, sweep: Sweep) -> DesignedArray:
+    point, array = row.point, row.point.array
+    throughputs = {use.name: throughput for use, throughput in zip(sweep.uses, row.rates_mb_s, strict=True)}
+    return DesignedArray(
+        row.name, array.level, array.drives, point.chunk_kib or None, point.scheduler, point.depth, point.read_ahead_kib or None,
+        array.capacity_bytes, array.survives, array.rebuild_s, throughputs, row.p99_ms, row.cpu_us, row.score, row.seeds, row.on_front,
+    )  # fmt: skip

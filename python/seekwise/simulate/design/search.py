@@ -1,0 +1,131 @@
+"""Every combination of the space, simulated; then the best of each array again with other seeds.
+
+A point's score is its rate under each load relative to the best, as a geometric mean over the loads. Points of an array within `LEVEL` of its
+best are equals: of them the one that changes least (scheduler, queue depth, chunk) stands for the array, whatever seed was drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seekwise.simulate.arrays import LEVEL
+from seekwise.simulate.design import trial
+from seekwise.simulate.design.space import Array, Point, Space
+from seekwise.simulate.design.trial import LoadFigures, Simulate
+from seekwise.simulate.use_trials import Model
+from seekwise.workload.study.plan import trial_seed
+from seekwise.workload.study.uses import Use
+
+SEEDS = 3
+FINALISTS = 8
+"""Points of an array that are simulated with every seed, at most."""
+CHUNK_KIB = 512
+"""mdadm's default since kernel 2.6.39 (mdadm(8), --chunk)."""
+RATE, P99, CPU = range(3)
+
+Tell = Callable[[int, int], None]
+"""(trials done, of about)."""
+
+
+@dataclass
+class Sweep:
+    """Everything simulated so far. A trial is a point with a seed, under every load."""
+
+    model: Model
+    space: Space
+    uses: tuple[Use, ...]
+    data_bytes: int
+    seed: int
+    simulate: Simulate
+    tell: Tell = lambda *_: None
+    found: dict[tuple[Point, int], tuple[LoadFigures, ...]] = field(default_factory=dict)
+    """{(point, number of the seed): figures by load}."""
+
+    def run(self, wanted: Sequence[tuple[Point, int]]) -> None:
+        """Simulates (point, number of the seed) pairs that are not known yet, in batches."""
+        todo = [each for each in dict.fromkeys(wanted) if each not in self.found]
+        total = len(self.found) + len(todo)
+        size = max(64, len(todo) // 16)
+        for start in range(0, len(todo), size):
+            part = todo[start : start + size]
+            self.tell(len(self.found), total)
+            specs = [
+                trial.spec(self.model, use, point, self.data_bytes, trial_seed(self.seed, number))
+                for point, number in part
+                for use in self.uses
+            ]
+            results = iter(self.simulate(specs))
+            for each in part:
+                self.found[each] = tuple(trial.figures(use, next(results)) for use in self.uses)
+
+    def logs(self, point: Point) -> NDArray[np.float64]:
+        """Logarithms of rate, p99 and CPU of a point: means over its seeds and loads (so that ratios are geometric means)."""
+        rows = [
+            np.log([[each.rate_mb_s, each.p99_ms, each.cpu_us] for each in self.found[point, number]]).mean(axis=0)
+            for number in range(SEEDS)
+            if (point, number) in self.found
+        ]
+        mean: NDArray[np.float64] = np.mean(rows, axis=0)
+        return mean
+
+    def changes(self, point: Point) -> tuple[float, ...]:
+        """How far a point is from what the kernel and mdadm do by themselves; the smallest is preferred among equals."""
+        chunk = abs(math.log2(point.chunk_kib / CHUNK_KIB)) if point.chunk_kib else 0.0
+        return (
+            point.scheduler != self.model.default,
+            point.depth != max(self.space.depths),
+            chunk,
+            point.read_ahead_kib,
+            self.space.schedulers.index(point.scheduler),
+        )
+
+
+def carry_out(sweep: Sweep) -> dict[Array, Point]:
+    """{array: the point that stands for it}."""
+    every = sweep.space.every()
+    sweep.run([(point, 0) for point in every])
+    points = {array: [point for point in every if point.array == array] for array in sweep.space.arrays}
+    finalists = {array: _finalists(sweep, own) for array, own in points.items()}
+    sweep.run([(point, number) for own in finalists.values() for point in own for number in range(SEEDS)])
+    return {array: min(near(sweep, own, LEVEL), key=sweep.changes) for array, own in finalists.items()}
+
+
+def near(sweep: Sweep, points: Sequence[Point], share: float) -> list[Point]:
+    """The points whose rate is at most that share below the best of them."""
+    rates = {point: float(sweep.logs(point)[RATE]) for point in points}
+    least = max(rates.values()) + math.log(1 - share)
+    return [point for point in points if rates[point] >= least]
+
+
+def _finalists(sweep: Sweep, points: Sequence[Point]) -> list[Point]:
+    """The fastest by one seed, and of those that may be as fast the ones that change least."""
+    fastest = sorted(points, key=lambda point: -float(sweep.logs(point)[RATE]))[: FINALISTS // 4]
+    least = sorted(near(sweep, points, 2 * LEVEL), key=sweep.changes)
+    return list(dict.fromkeys([*fastest, *least]))[:FINALISTS]
+
+
+def equals(sweep: Sweep, point: Point) -> dict[str, list[str | int]]:
+    """{setting: values that would do as well}: each in place of the point's own value alone, within `LEVEL` of its rate."""
+    found: dict[str, list[str | int]] = {}
+    own = float(sweep.logs(point)[RATE])
+    values: dict[str, Sequence[Any]] = {
+        "chunk_kib": sweep.space.chunks_kib if point.chunk_kib else (),
+        "scheduler": sweep.space.schedulers,
+        "depth": sweep.space.depths,
+        "read_ahead_kib": sweep.space.read_aheads_kib,
+    }
+    for name, tried in values.items():
+        alike = [
+            value
+            for value in tried
+            if abs(float(sweep.logs(replace(point, **{name: value}))[RATE]) - own) <= -math.log(1 - LEVEL)
+        ]
+        if len(alike) > 1:
+            found[name] = alike
+    return found

@@ -1,0 +1,87 @@
+"""One point under one load in the simulator, as figures. Seeds are shared by all points, so that two of them meet the same addresses."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from seekwise import _core
+from seekwise.errors import SeekwiseError
+from seekwise.simulate import trial_spec
+from seekwise.simulate import use_trials as played
+from seekwise.simulate.design.space import Point
+from seekwise.simulate.use_trials import Model, jobs_of, phase_of
+from seekwise.store.percentiles import percentiles
+from seekwise.workload.study.uses import Use
+
+Document = dict[str, Any]
+Simulate = Callable[[Sequence[dict[str, Any]]], list[dict[str, Any]]]
+"""Specs of trials in, results in their order out."""
+PERIOD_SHARE = 0.5
+"""Of the periods that `tune model:NAME` simulates: more points say more here than longer ones."""
+MIB = 2**20
+
+
+@dataclass(frozen=True)
+class LoadFigures:
+    """What a load met on a point."""
+
+    rate_mb_s: float
+    """Of the first foreground job (MB = 10⁶ bytes)."""
+    p99_ms: float
+    cpu_us: float
+    """CPU time of the host per request, of all jobs."""
+
+
+def spec(model: Model, use: Use, point: Point, data_bytes: int, seed: int) -> dict[str, Any]:
+    """The specification of a trial. `data_bytes`: how much of the array random requests reach, the same on every array."""
+    size = replace(model, capacity_bytes=point.array.capacity_bytes)
+    if use.runs_programs:
+        made = played.program_spec(model, use, point.values, size.capacity_bytes, seed, PERIOD_SHARE)
+        return _read_ahead(made, point)
+    jobs = jobs_of(use, size)
+    for job in jobs:
+        if job["pattern"] == "random":
+            job |= {"region_start_bytes": 0, "region_bytes": data_bytes - data_bytes % MIB}
+    before_s, counted_s = (PERIOD_SHARE * seconds for seconds in played.SECONDS[model.rotational])
+    made = trial_spec.spec_of_trial(
+        model.system, point.values, seed=seed, phases=[phase_of(jobs, before_s), phase_of(jobs, counted_s)]
+    )
+    if not all(job["direct"] for job in jobs):
+        made["cache"] = {"limit_bytes": played.MEMORY_BYTES[model.rotational]}
+        return _read_ahead(made, point)
+    return made
+
+
+def _read_ahead(made: dict[str, Any], point: Point) -> dict[str, Any]:
+    if point.read_ahead_kib:
+        made["cache"]["read_ahead_kib"] = point.read_ahead_kib
+    return made
+
+
+def simulate(specs: Sequence[Document]) -> list[Document]:
+    """Results of trials in their order, on all processors of this machine."""
+    found: list[Document] = json.loads(_core.simulate_cells(json.dumps(list(specs)), os.cpu_count() or 1))
+    return found
+
+
+def figures(use: Use, result: dict[str, Any]) -> LoadFigures:
+    """Of a simulated trial. Raises SeekwiseError if it could not run."""
+    if "error" in result:
+        raise SeekwiseError(f"{use.name} cannot be simulated: {result['error']}")
+    phase = result["phases"][-1]
+    place = next(place for place, job in enumerate(use.job) if job.role == "foreground")
+    own, cpu = phase["jobs"][place], phase["cpu"]
+    seconds = phase["elapsed_ns"] / 1e9
+    bins = {int(upper): count for upper, count in own["latency_bins"].items()}
+    found = percentiles(bins, (99.0, 95.0, 50.0))
+    tail_ns = found.get("99") or max(bins, default=0)
+    spent = cpu["user_s"] + cpu["system_s"] + cpu["irq_s"] + cpu["thread_s"]
+    return LoadFigures(
+        rate_mb_s=max(own["bytes"], 1) / 1e6 / seconds,
+        p99_ms=max(tail_ns, 1) / 1e6,
+        cpu_us=max(spent, 1e-9) * 1e6 / max(phase["ios"], 1),
+    )

@@ -1,0 +1,75 @@
+"""Uses whose jobs are programs, on the simulator: their recordings are played on the modelled drive, and units of work come out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from seekwise.errors import UsageError
+from seekwise.simulate.recordings import placed, recording
+from seekwise.simulate.recordings.recording import Recording
+from seekwise.workload.study.uses import Job, Use
+
+MEMORY_BYTES = 4 * 2**30
+"""Of the machine, for file data: more than what any recorded program works on, as programs evict what has to be cold."""
+PROCESSORS_LEAST = 2
+# Simulated time: some starts of a program on a disk, some hundred transactions.
+SECONDS = {True: (10.0, 90.0), False: (1.5, 8.0)}
+"""{rotational: (background alone, foreground)}."""
+PATIENCE_S = {True: 300.0, False: 60.0}
+"""What a unit that began in time may take beyond it."""
+OPEN_S = 1e-3
+PLAYED = (
+    "Programs are recordings of their calls, played through a simulated page cache with a processor for each; directories and inodes are "
+    "cached, files lie in one piece, and the file system's own commits and checkpoints are left out"
+)
+
+
+def why_not(use: Use) -> str | None:
+    """Why a use with programs cannot be simulated, as a phrase; None when it can."""
+    if any(job.program is None for job in use.job):
+        return "runs programs and fio side by side"
+    for job in use.job:
+        if _recording(job) is None:
+            is_extra = (program := job.runs) is not None and program.is_extra
+            return f"runs {job.program}{'' if is_extra else ' with parameters'}, of which no recording ships"
+    return None
+
+
+def phase(use: Use, capacity_bytes: int, rotational: bool, seed: int, share: float = 1.0) -> dict[str, Any]:
+    """The phase of a trial. `share`: of the usual time."""
+    lead_s, counted_s = (share * seconds for seconds in SECONDS[rotational])
+    lead_s = lead_s if any(job.role == "background" for job in use.job) else 0.0
+    jobs = [(job, found) for job in use.job if (found := _recording(job)) is not None]
+    try:
+        programs = placed.programs(
+            jobs, capacity_bytes, seed, lead_ns=round(lead_s * 1e9), patience_ns=round(PATIENCE_S[rotational] * 1e9)
+        )
+    except ValueError as error:
+        raise UsageError(f"{use.name}: {error}", hint="a larger drive, or other uses with --for") from None
+    return {"operation": "mixed", "runtime_ns": round((lead_s + counted_s) * 1e9), "programs": programs}
+
+
+def processors(use: Use) -> int:
+    """A processor for each program: what programs wait for each other is not the drive's."""
+    return max(PROCESSORS_LEAST, sum(job.jobs for job in use.job))
+
+
+def lead_s(use: Use, rotational: bool) -> float:
+    """Simulated seconds before a foreground starts, in which the background reaches its usual state."""
+    return SECONDS[rotational][0] if any(job.role == "background" for job in use.job) else 0.0
+
+
+def played_otherwise(uses: list[Use]) -> list[str]:
+    """What the simulator leaves out of programs, in sentences."""
+    if not any(use.runs_programs for use in uses):
+        return []
+    return [PLAYED]
+
+
+def _recording(job: Job) -> Recording | None:
+    """Parameters that are the program's defaults need not be named."""
+    program = job.runs
+    if program is None or job.program is None:
+        return None
+    given = program.model_dump(exclude_defaults=True)
+    return recording.find(job.program, given)
