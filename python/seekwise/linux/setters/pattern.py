@@ -115,7 +115,7 @@ class Pattern:
     def _mask(self, character: str) -> int:
         found = 0
         for index, one in enumerate(self._accepts):
-            if one == character or (one.__class__ is OneOf and one.accepts(character)):  # type: ignore[union-attr]
+            if one == character or (one.__class__ is OneOf and one.accepts(character)):
                 found |= 1 << index
         return found
 

@@ -90,12 +90,13 @@ def merged_units(reading: Reading, names: list[str]) -> tuple[list[TunedUnit], b
         _load(found, name)
     units = found.units
     for unit in units.values():
-        unit.devices = _expanded(unit.devices, found) or ""
+        # A list of devices that cannot be evaluated is nobody's.
+        unit.devices = _expanded(unit.devices, found) or "!*"
         unit.options = {
-            name: (value, file, line)
+            option: (value, file, line)
             for key, (text, file, line) in unit.options.items()
             if (value := _expanded(text, found, f"{file}:{line}")) is not None
-            and (name := _expanded(key, found)) is not None
+            and (option := _expanded(key, found)) is not None
         }
     priority = {key: _number(unit.options.get("priority", ("0", "", 0))[0]) for key, unit in units.items()}
     return [units[key] for key in sorted(units, key=lambda key: priority[key]) if units[key].enabled], found.complete
