@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from tests.installed import needs_papers
 
 from report.sample_live import live_outcome
 from seekwise.cli.main import cli
@@ -48,6 +49,7 @@ STUDIES = {
     "imports": ("import", *(str(FOREIGN / f"fio-{name}.{n}.json") for name in ("none", "bfq") for n in (1, 2))),
 }
 LONG = ("chunks", "article", "demo", "queue depth of an SSD", "model of an NVMe drive")
+OF_PAPERS = ("chunks", "article")
 USES_MOST = 3
 """Of those that a run without --for simulates."""
 LIVE = {
@@ -69,7 +71,10 @@ LIVE = {
 
 
 def long_ones_are_slow(kinds):
-    return [pytest.param(each, marks=[pytest.mark.slow] if each in LONG else []) for each in kinds]
+    def marks(kind):
+        return [*([pytest.mark.slow] if kind in LONG else ()), *([needs_papers] if kind in OF_PAPERS else ())]
+
+    return [pytest.param(kind, marks=marks(kind)) for kind in kinds]
 
 
 @pytest.fixture

@@ -25,8 +25,9 @@ from seekwise.judge.front import on_front
 from seekwise.judge.observation import Observation, Verdict, interval_of
 from seekwise.judge.observe import METRICS, combination_of, observations
 from seekwise.judge.records import is_exact
-from seekwise.judge.rule import CONTROL_SUFFIX, more_is_better
+from seekwise.judge.rule import more_is_better
 from seekwise.store.record import Record
+from seekwise.workload.live_plan import CONTROL_SUFFIX
 from seekwise.workload.study import combination_key, uses
 
 THREAD_RULES = {"few": lambda n: 1 / n, "many": float, "all": lambda n: 1.0}

@@ -16,8 +16,7 @@ from seekwise.errors import UsageError
 from seekwise.simulate import arrays
 from seekwise.simulate.protocol import origin
 from seekwise.simulate.setups import trials
-from seekwise.simulate.setups.setup import GNOME_DISKS_SAMPLES, Setup, of_system
-from seekwise.simulate.setups.value import NotModelled
+from seekwise.simulate.setups.setup import GNOME_DISKS_SAMPLES, NotModelled, Setup, of_system
 from seekwise.simulate.trial_spec import background_jobs, pace_of
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
