@@ -28,7 +28,16 @@ from seekwise.judge.decision.posterior import Prior
 from seekwise.judge.decision.priors import USUAL
 from seekwise.judge.decision.table import UseFigure
 from seekwise.judge.observation import Verdict
-from seekwise.judge.rule import INTERVAL_TAIL, P_BETTER, P_DIFFERS, P_SAME, ROUNDS_MIN, RULE_VERSION, SAME_BOUNDS
+from seekwise.judge.rule import (
+    INTERVAL_TAIL,
+    P_BETTER,
+    P_DIFFERS,
+    P_SAME,
+    ROUNDS_MIN,
+    RULE_VERSION,
+    SAME_BOUNDS,
+    WINNERS_WRONG,
+)
 from seekwise.workload.live_plan import CONTROL_SUFFIX
 
 Array = NDArray[np.float64]
@@ -293,7 +302,7 @@ def log_of_share(loss: float, more_is_better: bool) -> float:
     return -math.log1p(-loss) if more_is_better else math.log1p(loss)
 
 
-def _judged(entry: UseFigure, effects: Effects | None, draws: Array, base: str | None, *, with_pairs: bool) -> Judged:
+def _judged(entry: UseFigure, effects: Effects | None, draws: Array, base: str | None) -> Judged:
     names = entry.figures.settings
     against = base if base in names else names[0] if names else ""
     found = Judged(
