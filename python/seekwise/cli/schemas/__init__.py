@@ -37,7 +37,7 @@ DOCUMENTS: tuple[str, ...] = (
     "report.documents",
     "report.explain.explanation",
     "report.paired",
-    "settings.design.array_answer",
+    "report.array_answer",
     "settings.drive_class",
     "settings.status",
     "store.export",
