@@ -95,7 +95,7 @@ def _disk(match: re.Match[str], line: str, forced: dict[str, str]) -> NcqState:
     if depths is None:
         # `NCQ (not used)`: the boot line, or the driver's list of drives that break with it.
         if "noncq" in (forced.get(port), forced.get(port.partition(".")[0])):
-            return NcqState(port, "off", 0, None, line, "off by libata.force on the boot line", None, COST)
+            return NcqState(port, "off", 0, None, line, "by libata.force on the boot line", None, COST)
         return NcqState(
             port,
             "refused",
