@@ -218,7 +218,9 @@ def test_a_disk_of_a_zfs_pool_needs_no_scheduler(tmp_path):
     assert ("sda",) in before
     with (top / "run/udev/data/b8:1").open("a") as database:
         database.write("E:ID_FS_TYPE=zfs_member\n")
-    assert {each.devices for each in examine(machine(Files(top))) if each.check == "none-on-hard-disk"} == before - {("sda",)}
+    assert {each.devices for each in examine(machine(Files(top))) if each.check == "none-on-hard-disk"} == before - {
+        ("sda",)
+    }
 
 
 @pytest.mark.parametrize("own", [32768, 65536])
