@@ -233,7 +233,7 @@ def rows(asked: Question) -> list[UseRow]:
         ):
             shown.append(striking)
         for standing in shown:
-            made.append((_order(standing), _row(each, standing, asked.in_force)))
+            made.append((order(standing), _row(each, standing, asked.in_force)))
     made.sort(key=lambda pair: pair[0])
     return [row for _, row in made]
 
@@ -242,7 +242,8 @@ def _size(standing: CandidateVerdict) -> float:
     return abs(rule.capped(math.log(standing.ratio))) if standing.ratio else 0.0
 
 
-def _order(standing: CandidateVerdict) -> tuple[int, float]:
+def order(standing: CandidateVerdict) -> tuple[int, float]:
+    """Where it stands among others: what differs most first, what is alike last."""
     return {"better": 0, "worse": 0, "unknown": 1, "same": 2}[standing.verdict], -_size(standing)
 
 

@@ -1,4 +1,4 @@
-"""Runs set beside each other: what differs, what is equal, what is undecided. Plain data from either kind of run."""
+"""Runs set beside each other: what differs, what is alike, what was not measured long enough. Plain data from either kind of run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from seekwise.judge import compare as comparing
+from seekwise.judge.candidates import NOT_LONG_ENOUGH
 from seekwise.judge.decision.runs import UseChange
 from seekwise.judge.rule import more_is_better
 from seekwise.report.arrays import load_words
@@ -31,12 +32,14 @@ VALUE_UNITS = {
     "cpu_efficiency": (1.0, "MB/CPU s"),
 }
 OUTCOMES = ("regression", "improvement", "unconfirmed", "equal", "undecided")
+SAID_BEFORE = {"equal": "alike", "undecided": NOT_LONG_ENOUGH, "unconfirmed": "not confirmed"}
+"""Before the interval of a row that shows no difference for certain."""
 NOT_INTERLEAVED = "The runs were not interleaved: something else may have changed between them."
 
 
 @dataclass(frozen=True)
 class ChangeRow:
-    """One metric of one use or combination under one setting: new / base with its 95 % interval."""
+    """One metric of one use or combination under one setting: new / base with its 90 % interval."""
 
     where: str
     setting: str
@@ -46,7 +49,7 @@ class ChangeRow:
     low: float
     high: float
     outcome: str
-    """One of OUTCOMES."""
+    """One of OUTCOMES; of `undecided` people read "not measured long enough"."""
     before: str = ""
     """Values of both runs with their unit; empty where they are not known."""
     after: str = ""
@@ -60,9 +63,9 @@ class ChangeRow:
 
     @property
     def words(self) -> str:
-        """`+12 % (+9 % to +15 %)`, `equal: …`, `undecided: …`, `not confirmed: …`."""
-        word = {"equal": "equal: ", "undecided": "undecided: ", "unconfirmed": "not confirmed: "}.get(self.outcome, "")
-        return f"{word if self.is_known else ''}{self.span}"
+        """`+12 % (+9 % to +15 %)`, `alike: …`, `not measured long enough: …`, `not confirmed: …`."""
+        word = SAID_BEFORE.get(self.outcome)
+        return f"{word}: {self.span}" if word and self.is_known else self.span
 
     @property
     def is_known(self) -> bool:
@@ -71,9 +74,9 @@ class ChangeRow:
 
     @property
     def span(self) -> str:
-        """`+12 % (+9 % to +15 %)`; of what is equal or undecided the interval alone."""
+        """`+12 % (+9 % to +15 %)`; of what is alike or little known the interval alone."""
         if not self.is_known:
-            return "no interval: too few repeats"
+            return NOT_LONG_ENOUGH
         ends = f"{change(self.low)} to {change(self.high)}"
         return ends if self.outcome in ("equal", "undecided") else f"{change(self.ratio)} ({ends})"
 
@@ -114,6 +117,15 @@ class Pairing:
         return sorted((row for row in self.rows if row.outcome == outcome), key=lambda row: -abs(row.gain_log))
 
     @property
+    def rest(self) -> str:
+        """How much does not differ: `13 are alike, 3 were not measured long enough`."""
+        alike, unknown = len(self.of("equal")), len(self.of("undecided"))
+        parts = [f"{alike} {'is' if alike == 1 else 'are'} alike"]
+        if unknown:
+            parts.append(f"{unknown} {'was' if unknown == 1 else 'were'} {NOT_LONG_ENOUGH}")
+        return ", ".join(parts)
+
+    @property
     def headline(self) -> str:
         """The whole comparison in one sentence."""
         names = name_of(self.new), name_of(self.base)
@@ -127,7 +139,6 @@ class Pairing:
                 text += f" and names the same best setting in {first.same_best} of {first.same_best_of} cases"
             return f"{text}."
         worse, better = self.of("regression"), self.of("improvement")
-        equal, undecided = len(self.of("equal")), len(self.of("undecided"))
         if not worse and not better and (once := self.of("unconfirmed")):
             shown = (
                 "one pair of runs shows"
@@ -136,7 +147,7 @@ class Pairing:
             )
             return f"{names[0]} against {names[1]}: not confirmed; {shown} {len(once)} differences of {len(self.rows)} comparisons (most: {_most(once[0])})."
         if not worse and not better:
-            return f"{names[0]} against {names[1]}: no difference shown; {equal} of {len(self.rows)} comparisons shown to be equal, {undecided} undecided."
+            return f"{names[0]} against {names[1]}: no difference; of {len(self.rows)} comparisons {self.rest}."
         parts = []
         of = f" of {len(self.rows)} comparisons"
         for word, group in (("worse", worse), ("better", better)):
@@ -181,7 +192,7 @@ def lines(pairing: Pairing, width: int = 80, *, everything: bool = False) -> lis
         ]
         for row in shown
     ]
-    blocks = columns(["Use", "Figure", *names, "Change (95 %)"], body, width) if body else []
+    blocks = columns(["Use", "Figure", *names, "Change (90 %)"], body, width) if body else []
     room = 10**6 if everything else LINES_MOST - len(said) - 4
     if blocks:
         said.append("")
@@ -191,8 +202,10 @@ def lines(pairing: Pairing, width: int = 80, *, everything: bool = False) -> lis
             break
         said += block
         room -= len(block)
-    count = {outcome: len(pairing.of(outcome)) for outcome in OUTCOMES}
-    return [*said, "", f"equal within the threshold: {count['equal']}, undecided: {count['undecided']}"]
+    # Where nothing differs the headline has said so.
+    if not shown:
+        return said
+    return [*said, "", f"Of the {len(pairing.rows)} comparisons {pairing.rest}."]
 
 
 def _how_to_confirm(pairing: Pairing) -> str:

@@ -34,7 +34,7 @@ def print_winners(content: ReportContent, console: Console) -> None:
         cells = [row.cells[metric].text if metric in row.cells else "–" for metric in metrics]
         body.append([f"{name}{', ' + row.condition if row.condition else ''}", *cells])
     print_columns(heads, body, console)
-    words = (f"= shown to be equal; undecided: too few repetitions to say. {content.rule}", content.control)
+    words = (f"= alike within the threshold. {content.rule}", content.control)
     print_lines([each for each in words if each], console, style="dim")
 
 
