@@ -378,7 +378,7 @@ def test_a_gain_that_is_worth_no_change_leaves_what_is_in_force():
 
 
 def test_a_setting_that_is_probably_better_is_named_where_it_is_not_advised():
-    judged = verdicts.judge([entry({"a": 100, "b": 104.5}, rounds=12, noise=0.02)], "a")
+    judged = verdicts.judge([entry({"a": 100, "b": 103.5}, rounds=12, noise=0.02)], "a")
     choice = chosen(judged, "a")
     assert not choice.changes
     assert choice.alternative is not None and choice.alternative.setting == "b" and choice.alternative.p_better >= 0.7

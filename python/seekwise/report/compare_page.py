@@ -1,4 +1,4 @@
-"""The page of a comparison: what differs comes first, then what is alike, then what was not measured long enough."""
+"""The page of a comparison: what differs comes first, then what does not, then what was not measured long enough."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from seekwise.report.charts.live_svg import tips
 from seekwise.report.comparison import (
     METRIC_WORDS,
     NOT_INTERLEAVED,
-    SAID_BEFORE,
+    SECTIONS,
     VALUE_UNITS,
     ChangeRow,
     Pairing,
@@ -48,7 +48,7 @@ def html(pairings: Sequence[Pairing]) -> str:
         combination_words=combination_words,
         shown_setting=shown_setting,
         scale=VALUE_UNITS,
-        outcome_words=SAID_BEFORE,
+        outcome_words=SECTIONS,
         note=NOT_INTERLEAVED,
     )
 
@@ -123,7 +123,10 @@ def markdown(pairings: Sequence[Pairing]) -> str:
                 ),
             )  # fmt: skip
         else:
-            lines += [f"Of {len(each.rows)} comparisons {each.rest}.", ""]
+            lines += [
+                f"No difference worth naming: {len(each.of('equal'))}. Not measured long enough: {len(each.of('undecided'))}.",
+                "",
+            ]
         lines += [f"- {text(note)}" for note in each.notes]
         lines += ["", f"Base: {text(facts(each.base))}. New: {text(facts(each.new))}.", ""]
     return "\n".join(lines).rstrip()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from scipy import special
 
 from seekwise.judge.decision import choose
-from seekwise.judge.decision.verdicts import Judged
+from seekwise.judge.decision.verdicts import CandidateVerdict, Judged
 from seekwise.measure.live import carry
 from seekwise.workload.live_plan import Candidate
 from seekwise.workload.study.uses import Use
@@ -55,6 +55,8 @@ STRETCH_OVERHEAD_S = 1.6
 FIRST_PASS_SHARE = 0.8
 SHARE_MOST = 0.25
 """Of the time, for one use of several."""
+HOPELESS_FACTOR = 1.5
+"""A setting that is worse by more than this in every figure of a use, at the near end of its interval, is measured there no more."""
 FALL_ENOUGH = 0.005
 """Once the answer is good enough: a stretch that lowers the expected loss of its use by less is not worth its time."""
 FIT_SHARE = 0.55
@@ -231,6 +233,26 @@ def _learn_units(state: UseState, seen: Sequence[LongPeriods]) -> None:
     for label, unit_s in took.items():
         state.cuts[label] = carry.LEARNING_CUT_S
         state.lengths[label] = carry.LEARNING_CUT_S + unit_s * state.units
+
+
+def drop_hopeless(state: UseState, judged: Sequence[Judged]) -> None:
+    """Candidates that run in this use no more: far worse than what is in force in each of its figures, so more rounds change no answer and cost most."""
+    mine = [each for each in judged if each.use == state.use.name]
+
+    def is_hopeless(candidate: Candidate) -> bool:
+        known = [(each, each.of(candidate.label)) for each in mine]
+        return bool(known) and all(
+            standing is not None and standing.verdict == "worse" and _at_best(standing) >= HOPELESS_FACTOR
+            for _, standing in known
+        )
+
+    state.candidates = tuple(each for each in state.candidates if each.in_force or not is_hopeless(each))
+
+
+def _at_best(standing: CandidateVerdict) -> float:
+    """By which factor a setting that is worse is worse at least."""
+    ends = [end if end >= 1 else 1 / max(end, 1e-9) for end in (standing.low, standing.high) if end is not None]
+    return min(ends, default=1.0)
 
 
 def spread_of_answer(psi_mean_log: float, sd_log: float) -> float:

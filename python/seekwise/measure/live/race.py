@@ -45,6 +45,8 @@ def to_the_end(session: LiveSession, states: Sequence[progress.UseState]) -> Dec
     while True:
         found = decided(session.records, session.plan)
         session.watch.standing(list(found.judged))
+        for each in states:
+            progress.drop_hopeless(each, found.judged)
         chosen = progress.next_use(
             states, found.judged, in_force, session.left_s, is_enough=is_enough(found, session.plan)
         )
