@@ -27,6 +27,7 @@ STRIKING_LOG = math.log(1.3)
 ALSO_SHOWN_LOG = math.log(1.2)
 """A difference of a setting that no answer names and that has a row all the same."""
 P_PROBABLE = 0.80
+WITHIN_MODEL = "within what the model can tell"
 MINUS = "\N{MINUS SIGN}"
 
 
@@ -198,7 +199,11 @@ def _rest(asked: Question) -> str:
     words = [s.verdict for each in mine for s in each.standings if s.setting != each.base]
     if not words or "unknown" in words or "same" not in words:
         return ""
-    most = max(s.bound for each in mine for s in each.standings if s.setting != each.base and s.bound is not None)
+    others = [s for each in mine for s in each.standings if s.setting != each.base]
+    if any(s.is_within_model for s in others):
+        start = f"No {asked.what} makes a difference" if set(words) == {"same"} else f"Nothing else here depends on the {asked.what}"
+        return f"{start} beyond what the model can tell."
+    most = max(s.bound for s in others if s.bound is not None)
     if set(words) == {"same"}:
         return f"No {asked.what} makes a difference worth naming here (at most {percent(most)})."
     return f"Nothing else here depends on the {asked.what} (at most {percent(most)})."
@@ -268,6 +273,8 @@ def _statement(judged: Judged, standing: CandidateVerdict) -> str:
         return "in force"
     if standing.ratio is None or standing.low is None or standing.high is None:
         return "not measured"
+    if standing.verdict == "same" and standing.is_within_model:
+        return WITHIN_MODEL
     if standing.verdict == "same" and standing.bound is not None:
         return f"no difference (below {percent(standing.bound)})"
     if standing.verdict in ("better", "worse"):
