@@ -22,10 +22,10 @@ FOR_PURPOSE: dict[Purpose, str] = {
 }
 EFFECTS_MOST = 2
 """Gains, and prices, that a sentence names."""
-STRIKING_LOG = math.log(1.3)
-"""A gain that is named although its setting is not advised."""
-ALSO_SHOWN_LOG = math.log(1.2)
-"""A difference of a setting that no answer names and that has a row all the same."""
+STRIKING_LOG = math.log(1.2)
+"""A gain that is named although its setting is not advised; a difference of a setting that no answer names and that has a row all the same."""
+NO_REGRET = 0.0005
+"""What rounds to nothing."""
 P_PROBABLE = 0.80
 WITHIN_MODEL = "within what the model can tell"
 MINUS = "\N{MINUS SIGN}"
@@ -90,7 +90,7 @@ def headline(asked: Question) -> str:
     """The answer: what to set, for whom, what it brings and costs, how sure."""
     choice = asked.choice
     if choice is None:
-        return f"Too little was measured to compare anything. Keep {asked.in_force}."
+        return f"Not measured long enough to compare anything. Keep {asked.in_force}."
     if not asked.deciding:
         return f"These are limits of the device and its schedulers, shown apart from any recommendation. Keep {asked.in_force}."
     if choice.is_vetoed:
@@ -141,6 +141,8 @@ def _alternative(asked: Question, choice: Choice, purpose: Purpose | None) -> st
             text += f": {', '.join([*gains, *costs])}"
         return f"{text}. --budget {asked.longer} tells more." if asked.longer else f"{text}."
     striking = _most_striking(asked, purpose)
+    if striking is None and choice.regret_high < NO_REGRET:
+        return f": no other {asked.what} is expected to bring anything."
     if striking is None:
         high = percent(choice.regret_high)
         return (
@@ -194,10 +196,13 @@ def _sentence(told: Sequence[str]) -> str:
 
 
 def _rest(asked: Question) -> str:
-    """What does not depend on the setting, with its bound; empty where something is open, or everything differs."""
+    """What does not depend on the setting, with its bound; empty where something is little known, or everything differs."""
     mine = asked.deciding
     words = [s.verdict for each in mine for s in each.standings if s.setting != each.base]
     if not words or "unknown" in words or "same" not in words:
+        return ""
+    # "Nothing else" follows where something was named.
+    if set(words) != {"same"} and opponent(asked) is None:
         return ""
     others = [s for each in mine for s in each.standings if s.setting != each.base]
     if any(s.is_within_model for s in others):
@@ -234,7 +239,7 @@ def rows(asked: Question) -> list[UseRow]:
         if not shown or (
             striking.setting != against
             and striking.verdict in ("better", "worse")
-            and _size(striking) >= ALSO_SHOWN_LOG
+            and _size(striking) >= STRIKING_LOG
         ):
             shown.append(striking)
         for standing in shown:
@@ -279,7 +284,7 @@ def _statement(judged: Judged, standing: CandidateVerdict) -> str:
         return f"no difference (below {percent(standing.bound)})"
     if standing.verdict in ("better", "worse"):
         return change_text(standing, judged)
-    if max(standing.p_better or 0.0, standing.p_worse or 0.0) >= P_PROBABLE:
+    if judged.counts and max(standing.p_better or 0.0, standing.p_worse or 0.0) >= P_PROBABLE:
         sure = max(standing.p_better or 0.0, standing.p_worse or 0.0)
         return f"probably {change_text(standing, judged)}, {100 * sure:.0f} % sure"
     return f"not measured long enough: {signed(standing.low)} to {signed(standing.high)} %"

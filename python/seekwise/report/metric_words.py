@@ -209,7 +209,7 @@ def effect(judged: Judged, standing: CandidateVerdict) -> str:
         return f"{units} per second: {change_text(standing, judged)}"
     if judged.kind in ("done", "rate"):
         return _quicker(judged.job or judged.use, standing.ratio, standing.low, standing.high, "faster")
-    return f"{subject(judged)} {change_text(standing, judged)}"
+    return f"{subject(judged) if judged.job else f'{judged.use} {subject(judged)}'} {change_text(standing, judged)}"
 
 
 def _quicker(name: str, speed: float, low: float, high: float, up: str) -> str:
