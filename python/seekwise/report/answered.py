@@ -239,7 +239,7 @@ def rows(asked: Question) -> list[UseRow]:
         if not shown or (
             striking.setting != against
             and striking.verdict in ("better", "worse")
-            and _size(striking) >= STRIKING_LOG
+            and _size(striking) >= _size(shown[0]) + STRIKING_LOG
         ):
             shown.append(striking)
         for standing in shown:
