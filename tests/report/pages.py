@@ -225,7 +225,7 @@ def live_pairing() -> comparison.Pairing:
     labels = [each.label for each in sides[0].plan.candidates]
     found = changes(*(entries(side.records, side.plan) for side in sides), labels)
     runs = [replace(side.run, run_id=f"2026010{n}-0304-abcd") for n, side in enumerate(sides, start=1)]
-    return comparison.Pairing(*runs, comparison.of_live(found), ("kernel: 6.1 against 6.12",))
+    return comparison.Pairing(*runs, comparison.of_live(found, {}), ("kernel: 6.1 against 6.12",))
 
 
 def agreement_pairing() -> comparison.Pairing:

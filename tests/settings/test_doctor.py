@@ -92,6 +92,7 @@ FAULTS = [
     ("members-differ", with_second_disk, {f"{SDA}/queue/scheduler": scheduler("bfq")}, "md0", "wrong"),
     ("members-differ", with_second_disk, {f"{SCSI}/queue_depth": "1\n"}, "md0", "wrong"),
     ("none-on-hard-disk", plain, {f"{SDA}/queue/scheduler": scheduler("none")}, "sda", "wrong"),
+    ("no-effect", plain, {"/etc/udev/rules.d/60-x.rules": 'KERNEL=="sda", ATTR{queue/scheduler}="noop"\n'}, "sda", "look"),
     ("bfq-on-nvme", plain, {f"{NVME}/queue/scheduler": scheduler("bfq")}, "nvme0n1", "wrong"),
     ("throttling-beside-bfq", plain, {f"{SDA}/queue/scheduler": scheduler("bfq"), "/sys/kernel/debug/block/sda/rqos/wbt/enabled": "2\n"}, "sda", "wrong"),
     ("ncq-off", plain, {**IDENTIFY, f"{SCSI}/queue_depth": "1\n", "/proc/cmdline": "quiet libata.force=1:noncq\n"}, "sda", "wrong"),

@@ -131,7 +131,7 @@ def not_here(run_id: str, provenance: str) -> UsageError:
     """What was simulated, or measured by another tool or elsewhere, is no reason to set anything here."""
     return UsageError(
         f"run {run_id} did not measure this machine ({provenance})",
-        "`sudo seekwise tune PATH` measures; `--device … --set …` sets whatever you like",
+        "`sudo seekwise tune PATH` measures; `--device sda --set scheduler=bfq` takes what you name, with `--print udev` too",
     )
 
 
@@ -211,7 +211,7 @@ class _StudyAdvice:
         if not self.drives:
             raise UsageError(
                 f"the systems of run {run_id} are alternatives on the same drives",
-                "`sudo seekwise tune PATH` measures; `--device … --set …` sets whatever you like",
+                "`sudo seekwise tune PATH` measures; `--device sda --set scheduler=bfq` takes what you name, with `--print udev` too",
             )
         many = len(self.drives) > 1
         headlines = [f"{each.system}: {each.advice.headline}" if many else each.advice.headline for each in self.drives]

@@ -34,7 +34,7 @@ def rule_text() -> str:
         named.setdefault(THRESHOLD_SHARE[metric], []).append(name)
     parts = [f"{100 * share:g} % in {listed(names)}" for share, names in named.items()]
     return (
-        "All comparisons of a table are estimated together; a win has 99 % probability, intervals hold with 90 %; "
+        "All comparisons of a table are estimated together; a win has at least 95 % probability, intervals hold with 90 %; "
         f"differences below {listed(parts)} are no win (rule {RULE_VERSION})."
     )
 

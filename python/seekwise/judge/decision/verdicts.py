@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import ClassVar, Literal
 
@@ -28,7 +28,16 @@ from seekwise.judge.decision.posterior import Prior
 from seekwise.judge.decision.priors import USUAL
 from seekwise.judge.decision.table import UseFigure
 from seekwise.judge.observation import Verdict
-from seekwise.judge.rule import INTERVAL_TAIL, P_BETTER, P_DIFFERS, P_SAME, ROUNDS_MIN, RULE_VERSION, SAME_BOUNDS
+from seekwise.judge.rule import (
+    INTERVAL_TAIL,
+    P_BETTER,
+    P_DIFFERS,
+    P_SAME,
+    ROUNDS_MIN,
+    RULE_VERSION,
+    SAME_BOUNDS,
+    WINNERS_WRONG,
+)
 from seekwise.workload.live_plan import CONTROL_SUFFIX
 
 Array = NDArray[np.float64]
@@ -186,9 +195,25 @@ def judge(
     `base`: the setting in force; without it, or where it did not run, the first one of an entry.
     """
     drawn = _without_starved(entries, _drawn(entries, prior))
+    judged = [_judged(entry, effects, draws, base) for entry, (effects, draws) in zip(entries, drawn, strict=True)]
+    return _with_pairs(judged) if with_pairs else judged
+
+
+def _with_pairs(judged: Sequence[Judged]) -> list[Judged]:
+    """With a verdict of every pair. A table names winners as long as few of them are expected to be wrong (`rule.WINNERS_WRONG`)."""
+    compared = [[(a, b, each.difference(a, b)) for a, b in combinations(each.figures.settings, 2)] for each in judged]
+    doubts = sorted(
+        1 - max(known.p_better, known.p_worse)
+        for each, pairs in zip(judged, compared, strict=True)
+        for _, _, known in pairs
+        if known is not None and known.bound > each.threshold
+    )
+    means = np.cumsum(doubts) / np.arange(1, len(doubts) + 1)
+    most = max((doubt for doubt, mean in zip(doubts, means, strict=True) if mean <= WINNERS_WRONG), default=-1.0)
+    most = min(most, 1 - P_BETTER)
     return [
-        _judged(entry, effects, draws, base, with_pairs=with_pairs)
-        for entry, (effects, draws) in zip(entries, drawn, strict=True)
+        replace(each, verdicts=tuple(_pair(each, a, b, known, most) for a, b, known in pairs))
+        for each, pairs in zip(judged, compared, strict=True)
     ]
 
 
@@ -284,7 +309,7 @@ def log_of_share(loss: float, more_is_better: bool) -> float:
     return -math.log1p(-loss) if more_is_better else math.log1p(loss)
 
 
-def _judged(entry: UseFigure, effects: Effects | None, draws: Array, base: str | None, *, with_pairs: bool) -> Judged:
+def _judged(entry: UseFigure, effects: Effects | None, draws: Array, base: str | None) -> Judged:
     names = entry.figures.settings
     against = base if base in names else names[0] if names else ""
     found = Judged(
@@ -295,8 +320,7 @@ def _judged(entry: UseFigure, effects: Effects | None, draws: Array, base: str |
         draws=draws,
     )
     standings = tuple(_standing(found, effects, i, name) for i, name in enumerate(names))
-    pairs = tuple(_pair(found, a, b) for a, b in combinations(names, 2)) if with_pairs else ()
-    return Judged(**vars(found) | {"standings": standings, "verdicts": pairs})
+    return replace(found, standings=standings)
 
 
 def _standing(judged: Judged, effects: Effects | None, index: int, name: str) -> CandidateVerdict:
@@ -337,15 +361,14 @@ def _rounds(entry: UseFigure, setting: str) -> int:
     return len({number % AGAIN for number in entry.figures.rounds(setting)})
 
 
-def _pair(judged: Judged, a: str, b: str) -> Verdict:
-    """a against b, in the words of a table of pairs."""
-    known = judged.difference(a, b)
+def _pair(judged: Judged, a: str, b: str, known: Difference | None, doubt_most: float) -> Verdict:
+    """a against b, in the words of a table of pairs. `doubt_most`: of a winner, the largest probability that it is none."""
     rounds = len(set(judged.figures.rounds(a)) & set(judged.figures.rounds(b)))
     enough = judged.conditions.exact or min(len(judged.figures.rounds(a)), len(judged.figures.rounds(b))) >= ROUNDS_MIN
     word: Literal["clear", "small", "tie", "undecided"] = "undecided"
     winner, unsteady = None, tuple(name for name in (a, b) if name in judged.conditions.unsteady)
     if known is not None and enough:
-        surely = max(known.p_better, known.p_worse) >= P_DIFFERS
+        surely = 1 - max(known.p_better, known.p_worse) <= doubt_most
         better = a if known.p_better > known.p_worse else b
         if known.bound <= judged.threshold:
             word = "small" if surely and abs(known.mean) > 0 else "tie"
