@@ -1,4 +1,4 @@
-"""The page of a comparison: what differs comes first, then what is equal, then what is undecided."""
+"""The page of a comparison: what differs comes first, then what does not, then what was not measured long enough."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from seekwise.report.charts.live_svg import tips
 from seekwise.report.comparison import (
     METRIC_WORDS,
     NOT_INTERLEAVED,
+    SECTIONS,
     VALUE_UNITS,
     ChangeRow,
     Pairing,
@@ -45,6 +46,7 @@ def html(pairing: Pairing) -> str:
         combination_words=combination_words,
         shown_setting=shown_setting,
         scale=VALUE_UNITS,
+        outcome_words=SECTIONS,
         note=NOT_INTERLEAVED,
     )
 
@@ -80,7 +82,7 @@ def picture(row: ChangeRow) -> Markup:
     css = {"regression": "differs", "improvement": "agrees"}.get(row.outcome, "undecided")
     words = f"{row.where}, {row.setting}, {row.metric}: {row.words}"
     title = escape(words)
-    read = tips([(middle, 9, f"{words}; 95 % interval of the ratio: {three(row.low)} to {three(row.high)}")])
+    read = tips([(middle, 9, f"{words}; 90 % interval of the ratio: {three(row.low)} to {three(row.high)}")])
     return Markup(
         f'<svg class="loss tips gain {css}" role="img" {read} width="100%" height="18"><title>{title}</title>'
         f'<line class="tick" x1="50%" x2="50%" y1="0" y2="18"/><line class="bar" x1="{low:.2f}%" x2="{high:.2f}%" y1="9" y2="9"/>'
