@@ -206,7 +206,11 @@ def _rest(asked: Question) -> str:
         return ""
     others = [s for each in mine for s in each.standings if s.setting != each.base]
     if any(s.is_within_model for s in others):
-        start = f"No {asked.what} makes a difference" if set(words) == {"same"} else f"Nothing else here depends on the {asked.what}"
+        start = (
+            f"No {asked.what} makes a difference"
+            if set(words) == {"same"}
+            else f"Nothing else here depends on the {asked.what}"
+        )
         return f"{start} beyond what the model can tell."
     most = max(s.bound for s in others if s.bound is not None)
     if set(words) == {"same"}:

@@ -117,7 +117,9 @@ def _panels(found: LiveOutcome, looks: dict[str, Look]) -> list[Panel]:
         for each in (base, *others):
             assert each.value is not None
             known = each.setting != in_force and each.ratio is not None
-            expected = tuple(base.value * (part or 1.0) for part in (each.ratio, each.low, each.high)) if known else None
+            expected = (
+                tuple(base.value * (part or 1.0) for part in (each.ratio, each.low, each.high)) if known else None
+            )
             rows.append(
                 Value(
                     looks[each.setting],

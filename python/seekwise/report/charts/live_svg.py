@@ -217,9 +217,7 @@ def timeline(bands: Sequence[Band], unit: str, title: str, *, height: int = 110)
         ]
         if band.level is not None:
             y = height * (1 - band.level / top)
-            curves.append(
-                f'<path class="curve level {band.css}" d="M{10 * at:.1f} {y:.1f}H{10 * (at + width):.1f}"/>'
-            )
+            curves.append(f'<path class="curve level {band.css}" d="M{10 * at:.1f} {y:.1f}H{10 * (at + width):.1f}"/>')
             read.append((at + width / 2, above + y, f"{band.start_s:.1f} s: {band.title}; {three(band.level)} {unit}"))
             continue
         if points:

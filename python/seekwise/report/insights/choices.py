@@ -205,7 +205,9 @@ def choose(
     unbeaten = weighed.best if enough else _by_estimate(weighed)
     order = sorted(unbeaten, key=lambda name: -_throughput(weighed, name))
     if not order:
-        return SystemChoice(system, kind, use.name, threads, (), (), settings, {}, 0.0, "", repetitions, weighed.is_simulated)
+        return SystemChoice(
+            system, kind, use.name, threads, (), (), settings, {}, 0.0, "", repetitions, weighed.is_simulated
+        )
     # The fastest of them, unless it loses much more where it is worst than another one does.
     least = min(standings[name].regret for name in order)
     first = next(name for name in order if standings[name].regret - least <= LEVEL_LOSS)
