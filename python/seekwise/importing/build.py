@@ -73,7 +73,7 @@ def _results(form: Format, group: list[Source], given: Given) -> list[Result]:
     """What a format reads; whatever it stumbles over in a damaged file is one error that names the file."""
     try:
         return list(form.read(group, given))
-    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise ForeignError(
             f"{group[0].path} looks like `{form.name}`, but something in it cannot be read: {error}",
             hint="is it complete and unchanged?",

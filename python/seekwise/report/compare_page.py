@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 
 from markupsafe import Markup, escape
@@ -29,18 +28,17 @@ LIMIT = math.log(20.0)
 TICKS = ((1 / 20, "1/20"), (1 / 5, "1/5"), (1 / 2, "1/2"), (1.0, "same"), (2.0, "2×"), (5.0, "5×"), (20.0, "20×"))
 
 
-def write(path: Path, pairings: Sequence[Pairing]) -> Path:
+def write(path: Path, pairing: Pairing) -> Path:
     """Writes the page whole or not at all."""
-    return site.write(path, html(pairings))
+    return site.write(path, html(pairing))
 
 
-def html(pairings: Sequence[Pairing]) -> str:
+def html(pairing: Pairing) -> str:
     """The page as text."""
-    runs = list({run.run_id: run for each in pairings for run in (each.base, each.new)}.values())
     return site.render(
         "compare.html",
-        pairings=pairings,
-        runs=[(run, name_of(run), facts(run)) for run in runs],
+        each=pairing,
+        runs=[(run, name_of(run), facts(run)) for run in (pairing.base, pairing.new)],
         picture=picture,
         axis=axis(),
         name_of=name_of,
@@ -103,30 +101,29 @@ def axis() -> Markup:
     return Markup(f'<svg class="axis" aria-hidden="true" width="100%" height="17">{"".join(parts)}</svg>')
 
 
-def markdown(pairings: Sequence[Pairing]) -> str:
+def markdown(each: Pairing) -> str:
     """The comparison for an issue or a chat."""
     lines: list[str] = []
-    for each in pairings:
-        lines += [f"**{text(each.headline)}**", "", NOT_INTERLEAVED, ""]
-        for title, outcome in (("Worse", "regression"), ("Better", "improvement"), ("Not confirmed", "unconfirmed")):
-            if rows := each.of(outcome):
-                lines += table(
-                    [title, "Setting", "Metric", "New against base"],
-                    ([r.where, r.setting, r.metric, r.words] for r in rows),
-                )
-        if each.agreement:
+    lines += [f"**{text(each.headline)}**", "", NOT_INTERLEAVED, ""]
+    for title, outcome in (("Worse", "regression"), ("Better", "improvement"), ("Not confirmed", "unconfirmed")):
+        if rows := each.of(outcome):
             lines += table(
-                ["Metric", "Values", "Median error", "p90", "Worst", "Same best"],
-                (
-                    [METRIC_WORDS.get(a.metric, a.metric), a.combinations, *(f"{100 * e:.1f} %" for e in (a.median_error, a.p90_error, a.worst_error)), f"{a.same_best} of {a.same_best_of}"]
-                    for a in each.agreement
-                ),
-            )  # fmt: skip
-        else:
-            lines += [
-                f"No difference worth naming: {len(each.of('equal'))}. Not measured long enough: {len(each.of('undecided'))}.",
-                "",
-            ]
-        lines += [f"- {text(note)}" for note in each.notes]
-        lines += ["", f"Base: {text(facts(each.base))}. New: {text(facts(each.new))}.", ""]
+                [title, "Setting", "Metric", "New against base"],
+                ([r.where, r.setting, r.metric, r.words] for r in rows),
+            )
+    if each.agreement:
+        lines += table(
+            ["Metric", "Values", "Median error", "p90", "Worst", "Same best"],
+            (
+                [METRIC_WORDS.get(a.metric, a.metric), a.combinations, *(f"{100 * e:.1f} %" for e in (a.median_error, a.p90_error, a.worst_error)), f"{a.same_best} of {a.same_best_of}"]
+                for a in each.agreement
+            ),
+        )  # fmt: skip
+    else:
+        lines += [
+            f"No difference worth naming: {len(each.of('equal'))}. Not measured long enough: {len(each.of('undecided'))}.",
+            "",
+        ]
+    lines += [f"- {text(note)}" for note in each.notes]
+    lines += ["", f"Base: {text(facts(each.base))}. New: {text(facts(each.new))}.", ""]
     return "\n".join(lines).rstrip()

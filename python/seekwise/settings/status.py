@@ -17,6 +17,7 @@ from seekwise.linux.tree import Tree
 from seekwise.settings import history
 from seekwise.settings.controllers import State
 from seekwise.settings.history import Application, Expected
+from seekwise.settings.special import twice_scheduled, usb_depth
 from seekwise.settings.values import as_shown, in_flight, kernel_default, read_ahead_reason, settings_of
 
 SHOWN = (
@@ -237,7 +238,7 @@ def _value(
     giving = [each for each in setters if replace(each, value=as_shown(device, name, each.value)).gives(current)]
     best = max(giving, key=lambda each: (each.certain, each.value != UNKNOWN_VALUE, each.rank), default=None)
     others = tuple(each for each in setters if each not in giving and not each.is_ours)
-    value = Value(name, current, "unknown", "", best, None, expected, others, _why(device, name, current, stack))
+    value = Value(name, current, "unknown", "", best, None, expected, others, _why(device, name, current, stack, tree))
     if expected is not None:
         value = replace(value, shown=as_shown(device, name, expected.value))
         if not value.drift:
@@ -260,7 +261,7 @@ def _value(
     return replace(value, set_by=f"set by hand or by a program: {NOBODY}")
 
 
-def _why(device: BlockDevice, name: str, current: str | None, stack: Stack) -> str:
+def _why(device: BlockDevice, name: str, current: str | None, stack: Stack, tree: Tree) -> str:
     if name == "queue/read_ahead_kb":
         default = kernel_default(device, name, stack)
         if default is None or current is None:
@@ -273,6 +274,10 @@ def _why(device: BlockDevice, name: str, current: str | None, stack: Stack) -> s
         and current not in (None, default)
     ):
         return f"the kernel's default is {default}"
+    if name == "queue/scheduler":
+        return twice_scheduled(device, tree)
+    if name == "device/queue_depth" and device.transport == "usb":
+        return usb_depth(device)
     if name == "queue/nr_requests" and (found := in_flight(device)) is not None:
         count, by = found
         return f"at most {count} in flight, bound by {by}"

@@ -31,6 +31,7 @@ from seekwise.settings.doctor import (
     throttling,
     throttling_off,
     write_cache,
+    zoned,
 )
 from seekwise.settings.doctor.check import DoctorFinding, Machine
 
@@ -59,6 +60,7 @@ CHECKS = (
     request_flags,
     discards,
     firmware_raid,
+    zoned,
 )
 
 

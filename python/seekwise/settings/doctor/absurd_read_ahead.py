@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from seekwise.linux.facts import kernel_version
+from seekwise.linux.members import drives_with_data, is_path
 from seekwise.settings.doctor.check import DoctorFinding, Machine
 from seekwise.settings.values import READ_AHEAD_KIB, read_ahead_kib, read_ahead_reason
 
@@ -17,10 +18,12 @@ def check(machine: Machine):
     stack = machine.stack
     for device in stack.devices.values():
         text = device.queue.get("read_ahead_kb", "")
-        drives = max(1, len(stack.drives(device.name))) if device.below else 1
+        drives = drives_with_data(stack, device.name)
         # A partition, a path below multipath and a member read ahead by the device above them.
         if not text.isdigit() or int(text) <= MOST_KIB * drives or not device.size_bytes or device.kind == "partition":
             continue
+        if is_path(stack, device):
+            continue  # the map above reads ahead, and its paths lead to one drive
         own, version = int(text), kernel_version(stack.kernel)
         giving = [
             each for each in machine.who.setters
