@@ -126,6 +126,9 @@ def _for(asked: Question, choice: Choice, whom: str, purpose: Purpose | None) ->
         return f"{start}{verb}{choice.setting}. {_sentence(told)}"
     keep = f"{start}{'keep' if start else 'Keep'} {choice.setting}"
     found = _alternative(asked, choice, purpose)
+    if start and found.startswith(":"):
+        # One colon in a sentence is enough.
+        found = f";{found[1:]}"
     return f"{keep}{found}" if found else f"{keep}."
 
 
@@ -215,7 +218,8 @@ def _rest(asked: Question) -> str:
     most = max(s.bound for s in others if s.bound is not None)
     if set(words) == {"same"}:
         return f"No {asked.what} makes a difference worth naming here (at most {percent(most)})."
-    return f"Nothing else here depends on the {asked.what} (at most {percent(most)})."
+    named = any(each.changes for each in [asked.choice, *asked.purposes.values()] if each is not None)
+    return f"Nothing else here depends on the {asked.what} (at most {percent(most)})." if named else ""
 
 
 def opponent(asked: Question) -> str | None:
