@@ -10,7 +10,7 @@ from seekwise.settings.guard.compare import GuardVerdict
 
 @dataclass(kw_only=True)
 class Guard:
-    """`apply --guard --json`: what the guard saw and did."""
+    """`apply --guard --json`: what the guard saw and did; with `--confirm` and `--keep` what became of the change."""
 
     SCHEMA: ClassVar = "seekwise.guard/1"
     PARTIAL: ClassVar = True
@@ -24,12 +24,15 @@ class Guard:
     ways: list[str]
     """Where the values are kept after a restart."""
     seconds: float
-    limit: float
+    limit: float | None
+    """null for a change that waits for its confirmation."""
     reason: str
     evidence: dict[str, Any] | None
     outcome: str
-    """starting, watching before, watching after, kept, rolled back, nothing to set or failed."""
+    """starting, watching before, watching after, waiting for confirmation, kept, rolled back, nothing to set or failed."""
     headline: str
+    until: str | None = None
+    """When the change is undone unless it is confirmed before."""
     comparison: GuardVerdict | None = None
     restored: list[str] = field(default_factory=list)
 
