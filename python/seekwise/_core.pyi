@@ -56,8 +56,5 @@ def host_model(name: str) -> str:
     Raises ValueError with one sentence if there is none.
     """
 
-def check_parameter(kind: str, model: str, parameter: str, value: float) -> None:
-    """Whether a parameter of a model can have this value; `kind`: drive, controller or host. Raises ValueError with the reason if not."""
-
 def measure_drives(requests_json: str) -> str:
     """Closed-loop measurements of drive models, JSON list in, JSON list out; fields in `crates/pyext/src/drives.rs`. No clock is involved."""

@@ -28,7 +28,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(models::controller_model, module)?)?;
     module.add_function(wrap_pyfunction!(models::host_models, module)?)?;
     module.add_function(wrap_pyfunction!(models::host_model, module)?)?;
-    module.add_function(wrap_pyfunction!(models::check_parameter, module)?)?;
     module.add_function(wrap_pyfunction!(drives::measure_drives, module)?)?;
     Ok(())
 }
