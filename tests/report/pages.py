@@ -188,8 +188,8 @@ def write_all(folder: Path) -> dict[str, Path]:
     made["comparison"] = folder / "comparison.html"
     invoke(folder, "report", "--index", "--output", str(folder / "index.html"))
     made["index"] = folder / "index.html"
-    made["live-comparison"] = compare_page.write(folder / "live-comparison.html", [live_pairing()])
-    made["agreement"] = compare_page.write(folder / "agreement.html", [agreement_pairing()])
+    made["live-comparison"] = compare_page.write(folder / "live-comparison.html", live_pairing())
+    made["agreement"] = compare_page.write(folder / "agreement.html", agreement_pairing())
     entries = [index_entry(number) for number in range(60)]
     made["long-index"] = index_page.write(folder / "long-index.html", entries, "runs in /srv/<records>.db")
     return made

@@ -34,6 +34,8 @@ FLUSHES = ("end_fsync", "fsync_on_close")
 SYNC_ENGINES = frozenset({"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"})
 BLOCK_BYTES = 4096
 """fio's default."""
+LEAST_S = 1e-4
+"""fio counts whole milliseconds."""
 SIZE_SLACK = 0.02
 """Requests at the end of a file, and short ones, are smaller than asked for."""
 
@@ -123,7 +125,7 @@ def _result(
     found = fio_result.phase(jobs)
     if found.ios == 0 or (found.errors and found.bytes == 0):
         return None
-    if found.elapsed_s == 0:
+    if found.elapsed_s < LEAST_S:
         raise ValueError(f"runtime (0 for {found.ios} requests)")
     options = jobs[0]["job options"]
     block, sizes = _block(options, found, given)

@@ -44,6 +44,8 @@ Array = NDArray[np.float64]
 Word = Literal["better", "same", "worse", "unknown"]
 DRAWS_OF_MANY = 1000
 MANY_ENTRIES = 60
+NOTHING_LOG = 1e-6
+"""Simulated values that differ by less are the same but for rounding."""
 STARVED_LOG = math.log(2)
 """A job that gets less than half of what the best setting gives it."""
 
@@ -60,21 +62,24 @@ class Difference:
     p_worse: float
     bound: float
     """The least of `rule.SAME_BOUNDS` (as a share) within which the two are with 90 % probability; infinite beyond the largest."""
+    is_within_model: bool = False
+    """Less than the model that simulated both can tell."""
 
     @classmethod
-    def of(cls, draws: Array, limit: float) -> Difference:
+    def of(cls, draws: Array, limit: float, model_error: float = 0.0) -> Difference:
         """From draws. `limit`: the entry's threshold as a share."""
         low, middle, high = np.quantile(draws, (INTERVAL_TAIL, 0.5, 1 - INTERVAL_TAIL))
         size = np.expm1(np.quantile(np.abs(draws), P_SAME))
         bound = next((each for each in (limit, *SAME_BOUNDS) if size <= each), math.inf)
         return cls(
-            float(middle), float(low), float(high), float((draws > 0).mean()), float((draws < 0).mean()), float(bound)
-        )
+            float(middle), float(low), float(high), float((draws > 0).mean()), float((draws < 0).mean()), float(bound),
+            bool(size <= model_error),
+        )  # fmt: skip
 
     @property
     def word(self) -> Word:
         """The other setting is the one that a reader compares with."""
-        if self.bound <= SAME_BOUNDS[0]:
+        if self.is_within_model or self.bound <= SAME_BOUNDS[0]:
             return "same"
         if self.p_better >= P_BETTER:
             return "better"
@@ -87,7 +92,7 @@ class Difference:
 class CandidateVerdict:
     """A setting in one use by one metric, against the setting in force."""
 
-    HIDDEN: ClassVar = ("rounds", "bound")
+    HIDDEN: ClassVar = ("rounds", "bound", "is_within_model")
 
     setting: str
     verdict: Word
@@ -105,6 +110,8 @@ class CandidateVerdict:
     rounds: int
     bound: float | None = None
     """With `same`: the share within which the two lie."""
+    is_within_model: bool = False
+    """They differ, by less than the model that simulated both can tell."""
     stalls: int = 0
     """Periods with less than half of its usual goodness."""
     periods: int = 0
@@ -145,7 +152,7 @@ class Judged(UseFigure):
     def difference(self, setting: str, other: str | None = None) -> Difference | None:
         """The same in numbers."""
         found = self.gain(setting, other)
-        return None if found is None else Difference.of(found, self.threshold)
+        return None if found is None else Difference.of(found, self.threshold, self.conditions.model_error)
 
     def behind_best(self, setting: str) -> tuple[float, float, float] | None:
         """(factor by which the best setting is better, 90 % interval), 1 for the best itself; None where it was not measured."""
@@ -336,6 +343,7 @@ def _standing(judged: Judged, effects: Effects | None, index: int, name: str) ->
         p_worse=None if known is None else round(known.p_worse, 3),
         rounds=_rounds(judged, name),
         bound=known.bound if known is not None and word == "same" and math.isfinite(known.bound) else None,
+        is_within_model=known is not None and known.is_within_model and abs(known.mean) > NOTHING_LOG,
         stalls=int(effects.stalls[index]) if effects is not None else 0,
         periods=int(effects.periods[index]) if effects is not None else len(rounds),
     )
