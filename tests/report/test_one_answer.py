@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from report.sample_live import live_outcome
 from seekwise.cli.main import cli
-from seekwise.errors import MissingError, UsageError
+from seekwise.errors import UsageError
 from seekwise.linux import page_cache
 from seekwise.measure.live import own, passive, simulated, stretch
 from seekwise.measure.live.session import RunListener
@@ -29,7 +29,6 @@ from seekwise.workload.live_plan import LivePlan
 from seekwise.workload.study import uses
 from seekwise.workload.study.plan import Plan, Touch
 from seekwise.workload.study.uses import Use
-from seekwise_proof.testbed import image, kernels, machine
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "trace"))
 import closed_loops as loops
@@ -248,7 +247,7 @@ def test_a_load_that_was_none_has_no_budget_that_would_tell_more(db):
 
 
 def test_a_run_on_a_virtual_drive_is_answered_alike_everywhere(db):
-    """`tune lab:NAME`: measured in a guest, so nothing of it is set here."""
+    """Measured in a guest, so nothing of it is set here."""
     found = live_outcome(3)
     plan = replace(found.plan, provenance="virtual", left_out=())
     records = [replace(each, provenance="virtual") for each in found.records]
@@ -257,19 +256,6 @@ def test_a_run_on_a_virtual_drive_is_answered_alike_everywhere(db):
     assert document["set"] == document["undo"] == []
     assert "The real kernel on a virtual drive, not this machine's" in call(db, "results", run)
     refused(db, run)
-
-
-@pytest.mark.slow
-def test_the_vm_testbed_answers_alike_everywhere(db):
-    try:
-        machine.qemu()
-        image.build(kernels.find(None), print)
-    except MissingError as error:
-        pytest.skip(f"the VM testbed does not run here: {error.message}")
-    # Programs take minutes a guest; fio's loads take seconds.
-    typed = call(db, "tune", "lab:generic_1tb_sata", "--for", "random-read-1", "--vary", "scheduler=none,mq-deadline")
-    check_live(db, "last", typed)
-    refused(db, "last")
 
 
 def test_an_array_to_build_is_named_alike_in_words_and_in_json():

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import click
 
-from seekwise import _core
 from seekwise.cli import _options
 from seekwise.cli._shown import echo_json
 from seekwise.errors import UsageError
+from seekwise_proof import _proof
 
 # Each case in about a second.
 IOS_DEFAULT = 4_000_000
@@ -58,7 +58,7 @@ def command(cases: tuple[str, ...], ios: int | None, seed: int, as_json: bool) -
 
     Without CASE, every case. Speed is simulated I/Os per CPU second of one core.
     """
-    known = _core.bench_cases()
+    known = _proof.bench_cases()
     for case in cases:
         if case not in known:
             raise UsageError(f"there is no case `{case}`", hint=f"cases: {', '.join(known)}")
@@ -78,6 +78,6 @@ def command(cases: tuple[str, ...], ios: int | None, seed: int, as_json: bool) -
 
 
 def _row(case: str, ios: int, seed: int) -> Case:
-    done, cpu_seconds, start_seconds, members = _core.bench(case, ios, seed)
+    done, cpu_seconds, start_seconds, members = _proof.bench(case, ios, seed)
     requests, cost = members or (None, None)
     return Case(case, done, cpu_seconds, done / cpu_seconds, start_seconds, requests, cost)

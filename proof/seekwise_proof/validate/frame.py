@@ -13,7 +13,6 @@ import pkgutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import Any, ClassVar
 
 from seekwise import _core, extensions
@@ -22,7 +21,7 @@ from seekwise_proof.validate import _basis as basis
 from seekwise_proof.validate._basis import Basis, BasisCounts, Count, Shares
 
 CHECKS = "seekwise.checks"
-"""Entry points of kinds that other distributions bring: NAME = "module"."""
+"""Entry points of facts that other distributions bring: NAME = "module" (`_published.py`)."""
 SCHEMAS = "seekwise.validate."
 NOT_KINDS = {"frame", "period_tables"}
 MISSES_SHOWN = 20
@@ -124,12 +123,14 @@ def _own() -> list[str]:
     return [m.name for m in modules if m.name not in NOT_KINDS and not m.name.startswith("_")]
 
 
-def load(kind: str) -> ModuleType:
-    """The module of a kind."""
+def load(kind: str) -> Any:
+    """The module of a kind, or what stands for one: facts of other distributions."""
     if kind not in kinds():
         raise UsageError(f"unknown kind of verification `{kind}`", f"one of: {', '.join(kinds())}")
     if kind not in _own():
-        return extensions.entries(CHECKS)[kind].load()
+        from seekwise_proof.validate._published import Publications
+
+        return Publications(kind, extensions.entries(CHECKS)[kind].load())
     return importlib.import_module(f"seekwise_proof.validate.{kind}")
 
 

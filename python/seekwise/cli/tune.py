@@ -25,12 +25,10 @@ STAGED_BUDGET_S = 300.0
 """Several settings at once need more than the schedulers alone."""
 MODEL = "model:"
 """A target that begins so is a drive model on the simulator."""
-LAB = "lab:"
-"""A target that begins so is a drive model under a real kernel in the VM testbed."""
 
 
 @click.command("tune")
-@click.argument("target", metavar="PATH|DEVICE|model:NAME|lab:NAME")
+@click.argument("target", metavar="PATH|DEVICE|model:NAME")
 @click.option("--for", "uses", metavar="USE,…", help="Uses or groups to measure, or TOML files of your own.")
 @click.option("--vary", multiple=True, metavar="NAME=VALUE,…", help="Compare these values instead of the schedulers.")
 @click.option("--also", metavar="NAME,…", help="Settings to try as well as the scheduler, or `all`.")
@@ -46,7 +44,7 @@ LAB = "lab:"
 @click.option(
     "--budget", type=_options.Duration(), help="Time for everything, e.g. 90s: 2m by default, 5m with --also."
 )
-@click.option("--kernel", metavar="VERSION", help="With model:NAME and lab:NAME: the Linux version (6.1).")
+@click.option("--kernel", metavar="VERSION", help="With model:NAME: the Linux version (6.1).")
 @_options.seed("Seed of the order in which settings run.")
 @click.option("--destroy", multiple=True, metavar="NAME", help="Serial or by-id path of an empty device to write to.")
 @_options.common
@@ -73,12 +71,6 @@ def answer(request: Request) -> None:
         from seekwise.cli import _tune_model
 
         _tune_model.answer(request)
-        return
-    if request.target.startswith(LAB):
-        from seekwise.cli import _tune_model
-        from seekwise.simulate import backends
-
-        _tune_model.answer(request, backends.entrance_of_testbed())
         return
     if request.kernel is not None:
         raise UsageError(

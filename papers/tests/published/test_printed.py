@@ -18,7 +18,7 @@ from seekwise.workload.study import starters
 from seekwise.workload.study.shown import Grid, Table
 from seekwise_papers import verdicts
 
-SEEDS = Path(__file__).parents[1] / "seeds"
+SEEDS = Path(__file__).parents[3] / "tests/seeds"
 WORDS = {
     "deadline": "Deadline",
     "cfq": "CFQ",

@@ -7,7 +7,7 @@ fn main() {
         .next()
         .map_or(1_000_000, |n| n.parse().expect("a number of I/Os"));
     let seed = args.next().map_or(1, |n| n.parse().expect("a seed"));
-    let row = seekwise_sim::bench::run(&name, ios, seed).expect("a case");
+    let row = seekwise_validate::bench::run(&name, ios, seed).expect("a case");
     println!(
         "{name}: {} ios in {:.3} CPU seconds, {:.2} million/s, {:.1} ns each",
         row.ios,

@@ -1,6 +1,6 @@
 //! What the benchmarks' cases measure.
 
-use seekwise_sim::bench::{alone, run, ARTICLE};
+use seekwise_validate::bench::{alone, run, ARTICLE};
 
 #[test]
 fn a_case_over_an_array_counts_its_drives_commands_and_measures_one_of_them_alone() {
