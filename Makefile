@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 STAMP := $(VENV)/.installed
 SOURCES := $(shell find crates proof/crates models -name '*.rs' -o -name "*.toml" 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml proof/pyproject.toml papers/pyproject.toml
 
-.PHONY: help bootstrap install rust-tests demo test slow test-all check lab vectors figures ladder clean wheel collector deb drive packages docs
+.PHONY: help bootstrap install rust-tests demo test slow test-all check lab vectors figures ladder clean wheel collector deb packages docs
 
 
 help: ## this list
@@ -73,14 +73,11 @@ wheel: dist/.wheel ## the whole package for pip, pipx and uv: dist/seekwise-….
 
 collector: dist/.wheel ## the small package for servers: dist/seekwise_collector-….whl
 	@rm -f dist/seekwise_collector-*.whl
-	@$(PYTHON) packaging/repack.py collector dist/seekwise-*-manylinux*.whl dist
+	@$(PYTHON) packaging/repack.py dist/seekwise-*-manylinux*.whl dist
 
 deb: install dist/.wheel ## packages for Debian 12 and 13: dist/seekwise_….deb
 	@rm -f dist/seekwise_*.deb
 	@for release in 12 13; do PYTHON=$(BIN)/python sh packaging/deb.sh $$release || exit; done
-
-drive: ## the static program dist/seekwise-drive
-	@sh packaging/drive.sh dist
 
 packages: wheel collector deb ## everything in dist/, with SHA256SUMS
 	@cd dist && sha256sum seekwise* > SHA256SUMS && cat SHA256SUMS

@@ -82,21 +82,7 @@ def paragraphs(text: str) -> str:
     return "\n.PP\n".join(escaped(block) for block in blocks)
 
 
-def program(usage: str) -> str:
-    """What the page of `seekwise drive` says of the program `seekwise-drive`, which has the same name as the page."""
-    said = (
-        "The program that serves what this command attaches is",
-        ".BR seekwise\\-drive :",
-        ".PP",
-        ".nf",
-        escaped(usage),
-        ".fi",
-        "",
-    )
-    return "\n".join((".SH PROGRAM", *said))
-
-
-def write(out: Path, drive_usage: str = "") -> list[Path]:
+def write(out: Path) -> list[Path]:
     """Every page and completion; returns the files."""
     man, completions = out / "man", out / "completions"
     made: dict[Path, str] = {man / "seekwise.1": page(cli, ("seekwise",))}
@@ -105,8 +91,6 @@ def write(out: Path, drive_usage: str = "") -> list[Path]:
         command = cli.get_command(context, name)
         if command is not None and not command.hidden:
             made[man / f"seekwise-{name}.1"] = page(command, ("seekwise", name))
-    if drive_usage:
-        made[man / "seekwise-drive.1"] += program(drive_usage)
     made[completions / "bash"] = BASH
     for shell, kind in (("zsh", ZshComplete), ("fish", FishComplete)):
         made[completions / shell] = kind(cli, {}, "seekwise", "_SEEKWISE_COMPLETE").source()
@@ -117,4 +101,4 @@ def write(out: Path, drive_usage: str = "") -> list[Path]:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]), Path(sys.argv[2]).read_text(encoding="utf-8") if len(sys.argv) > 2 else "")
+    write(Path(sys.argv[1]))

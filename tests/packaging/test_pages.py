@@ -22,7 +22,7 @@ INTERNAL = {"SEEKWISE_CHILD"}
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
-    pages.write(folder, "usage: seekwise-drive MODEL")
+    pages.write(folder)
     return folder
 
 

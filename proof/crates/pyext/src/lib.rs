@@ -4,7 +4,6 @@ mod bench;
 mod mapping;
 mod rates;
 mod vectors;
-mod virtual_drives;
 
 use pyo3::prelude::*;
 
@@ -16,6 +15,5 @@ fn _proof(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(rates::verify_machine_rates, module)?)?;
     module.add_function(wrap_pyfunction!(rates::verify_core_rates, module)?)?;
     module.add_function(wrap_pyfunction!(vectors::verify_vectors, module)?)?;
-    module.add_function(wrap_pyfunction!(virtual_drives::serve_drives, module)?)?;
     Ok(())
 }
