@@ -50,7 +50,7 @@ EXAMPLES = {
     "show-read-ahead": "run read-ahead --backend simulated --target exos_x18 --seed 1",
     "show-raid-levels": "run raid-levels --seed 1",
     "show-queue-depth": "run queue-depth --backend simulated --target wd2500ys --seed 1",
-    "show-demo": "demo --seed 1",
+    "show-demo": "run demo --seed 1",
 }
 """Commands whose output pages show: {block: words after `seekwise`}."""
 ANSWERS = ("article-2008", "nvme-page", "ssd-raid10-chunk", "tiobench-comparison")

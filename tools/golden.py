@@ -69,7 +69,7 @@ def collect(folder: Path) -> None:
         for seed in ("1", "77")
     ]
     commands += [["verify", "ladder", str(path)] for path in sorted((ROOT / "tests/vectors/ladder").glob("*.csv"))]
-    commands += [["verify", "verdicts"], ["verify", "claims"], ["demo", "--seed", "3"]]
+    commands += [["verify", "verdicts"], ["verify", "claims"], ["run", "demo", "--seed", "3"]]
     for command in commands:
         source = " ".join(command).replace(str(ROOT) + "/", "")
         began = time.monotonic()

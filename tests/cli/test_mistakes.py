@@ -28,8 +28,6 @@ MISTAKES: list[tuple[str, int, str, str]] = [
     ("help tnue", USAGE, "no command is called `tnue`", "did you mean `tune`?"),
     ("verify vectrs x", USAGE, "no command is called `vectrs`", "did you mean `vectors`?"),
     ("trace shwo x", USAGE, "no command is called `shwo`", "did you mean `show`?"),
-    ("config sett a b", USAGE, "no command is called `sett`", "did you mean `set`?"),
-    ("config set tune.budgt 5m", USAGE, "has no option `--budgt`", "did you mean `budget`?"),
     # options
     ("run demo --buget 5s", USAGE, "no such option '--buget'", "did you mean `--budget`?"),
     ("report last --opne", USAGE, "no such option '--opne'", "did you mean `--open`?"),

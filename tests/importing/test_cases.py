@@ -5,8 +5,12 @@ from pathlib import Path
 import pytest
 
 from seekwise import importing
+from seekwise.importing.result import parse_given
 from seekwise.judge.believable import implausible
 from seekwise.store.record import Phase, Record
+from seekwise.trace import summary
+from seekwise.trace.columns import TraceError
+from seekwise.trace.readers import open_trace
 
 CASES = Path(__file__).parent / "cases"
 
@@ -114,3 +118,28 @@ def test_sizes_by_bssplit_are_no_request_size():
 def test_a_stall_is_said():
     notes, _ = read("30-stall-in-an-import/stall.json")
     assert "the longest request took 30.6 s, and the mean (32.7 ms) is above p99 (24 ms)" in notes[0]
+
+
+def test_a_row_of_a_windowed_log_stands_for_its_window():
+    names = [f"05-windowed-logs/raid_{kind}.1.log" for kind in ("bw", "iops", "lat")]
+    _, (record,) = read(*names, given=parse_given(["operation=rand_write", "block=4k"]))
+    (phase,) = record.phases
+    assert (phase.bytes, phase.ios, phase.elapsed_s) == (5100 * 1024, 1275, 5.5)
+    assert phase.latency_mean_ns == pytest.approx((1250 * 1e6 + 25 * 4e9) / 1275)
+
+
+def test_appended_texts_of_blkparse_are_two_recordings_behind_each_other():
+    notes, chunks = open_trace(CASES / "24-blkparse-appended/all.txt")
+    found = summary.of(chunks)
+    assert (found.requests, found.cut) == (8, 0)
+    assert "The file holds 2 recordings, shown one behind the other" in notes.sentences
+    assert found.seconds == pytest.approx(0.011 + 0.110)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("job_lat.1.log", "an average over a window"), ("job_bw.1.log", "log of bandwidth")]
+)
+def test_averages_are_no_trace(name, words):
+    with pytest.raises(TraceError, match=words) as caught:
+        summary.of(open_trace(CASES / "25-trace-of-averages" / name)[1])
+    assert "seekwise import" in str(caught.value.hint)

@@ -101,7 +101,8 @@ def works(run: Chroot, *program: str) -> None:
 
 def judges(run: Chroot, *program: str) -> None:
     """What only the whole package does: simulate, judge, draw, import, validate."""
-    assert ".html" in run(*program, "demo")
+    run(*program, "run", "demo")
+    assert ".html" in run(*program, "report", "last")
     for name in ("fio-none.1.json", "fio-none.2.json", "fio-bfq.1.json", "fio-bfq.2.json"):
         shutil.copy(ROOT / "tests" / "importing" / "files" / name, run.folder / "tmp" / name)
     shown = run(*program, "import", *(f"/tmp/fio-{name}.json" for name in ("none.1", "none.2", "bfq.1", "bfq.2")))
@@ -218,7 +219,12 @@ def test_the_collector_is_small_and_says_what_it_lacks(fresh):
     program = ("env", "PYTHONPATH=/opt/collector/modules", "python3", "-m", "seekwise.cli.main")
     works(run, *program)
     done = subprocess.run(
-        ["chroot", str(run.folder), *program, "demo"], capture_output=True, text=True, check=False, cwd="/", timeout=300
+        ["chroot", str(run.folder), *program, "run", "demo"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd="/",
+        timeout=300,
     )
     assert "records of run" in done.stdout or "seekwise-collector" in done.stderr, done.stderr
 

@@ -39,7 +39,7 @@ STUDIES = {
     "schedulers": ("run", "schedulers", "--backend", "simulated", "--target", "samsung_850_evo", *SMALL),
     "queue-depth": ("run", "queue-depth", "--backend", "simulated", "--target", "wd2500ys", *SMALL),
     "raid-levels": ("run", "raid-levels", *SMALL),
-    "demo": ("demo", "--seed", "3"),
+    "demo": ("run", "demo", "--seed", "3"),
     "queue depth of an SSD": ("run", "queue-depth", "--backend", "simulated", "--target", "850 evo", *SMALL),
     "read-ahead": ("run", "read-ahead", "--backend", "simulated", "--target", "exos_x18", *SMALL),
     "one setting": ("run", "request-size", "--backend", "simulated", "--target", "850 evo", *SMALL),

@@ -14,7 +14,7 @@ import zstandard
 
 from seekwise.trace import columns, file
 from seekwise.trace.columns import REQUEST, Flag, Kind, Notes, TraceError
-from seekwise.trace.readers import FORMATS, open_trace
+from seekwise.trace.readers import FORMATS, open_trace, source
 
 
 def read(path):
@@ -293,3 +293,25 @@ def test_a_malformed_or_hostile_trace_is_one_clear_error(tmp_path, name):
 def test_there_are_at_least_thirty_of_them():
     assert len(HOSTILE) >= 30
     assert len(FORMATS) == 9
+
+
+def test_prompts_before_events_and_words_behind_them_are_passed_over(tmp_path):
+    path = tmp_path / "copied.txt"
+    path.write_text(f"root@host:~# blkparse sda\nInput file sda.blktrace.0 added\n{samples.BLKPARSE}\nThat was bfq.\n")
+    notes, chunks = open_trace(path)
+    plain = tmp_path / "plain.txt"
+    plain.write_text(samples.BLKPARSE)
+    assert notes.source == "blkparse"
+    assert sum(map(len, chunks)) == sum(map(len, open_trace(plain)[1]))
+
+
+@pytest.mark.parametrize("packed", ["gz", "zst"])
+def test_a_trace_that_grows_without_an_end_is_refused(tmp_path, packed, monkeypatch):
+    monkeypatch.setattr(source, "UNPACKED_BYTES", 1 << 20)
+    path = tmp_path / "x"
+    line = b"  8,0    1        0     0.000000000  1095  Q  WS 0 + 8 [w]\n"
+    data = line * (1 << 15)
+    path.write_bytes(gzip.compress(data, 9) if packed == "gz" else zstandard.ZstdCompressor().compress(data))
+    with pytest.raises(TraceError, match="more than 200 times its size"):
+        for _ in open_trace(path)[1]:
+            pass

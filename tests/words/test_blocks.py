@@ -41,7 +41,7 @@ SHOWN = {
 }  # fmt: skip
 """Blocks that are no command, by how they begin."""
 OF_THIS_MACHINE = re.compile(r"seekwise (devices|status|doctor|advise --device|capture)\b")
-SLOW = re.compile(r"seekwise (run (?!queue-depth|read-ahead)|demo|design|whatif|tune)")
+SLOW = re.compile(r"seekwise (run (?!queue-depth|read-ahead)|design|whatif|tune)")
 FIGURES = re.compile(r"<!-- figures: ([a-z0-9-]+) -->")
 
 

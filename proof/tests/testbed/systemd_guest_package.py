@@ -59,7 +59,8 @@ def make(image: Path, work: Path) -> None:
     shutil.copytree(REPOSITORY / "python/seekwise", stage / "seekwise", ignore=shutil.ignore_patterns("*.so"))
     core = importlib.util.find_spec("seekwise._core").origin
     subprocess.run(["strip", "-o", stage / "seekwise" / Path(core).name, core], check=True)
-    # `system install` asks for the version of what is installed.
+    # What the Debian package installs.
+    shutil.copytree(REPOSITORY / "packaging/systemd", stage / "units")
     described = stage / f"seekwise-{metadata.version('seekwise')}.dist-info" / "METADATA"
     described.parent.mkdir()
     described.write_text(str(metadata.distribution("seekwise").read_text("METADATA")))

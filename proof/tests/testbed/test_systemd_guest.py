@@ -3,7 +3,7 @@
 The guest is built once (systemd_guest/build.sh: root, mmdebstrap and the mirror; five minutes), below `$SEEKWISE_LAB`. Each boot takes half a
 minute under emulation. First boot: set, persist, conflicts, real TuneD, `udevadm verify`, and a run that dies with a write cache off.
 Second boot, with what the first one kept: values at boot, after hotplug of a SATA and an NVMe drive, what the restore unit and the weekly
-timer did, drift, and nothing left after `revert` and `system uninstall`. Beside them, as it mostly waits, a third one: the guard over a
+timer did, drift, and nothing left after `revert` and the removal of the units. Beside them, as it mostly waits, a third one: the guard over a
 served drive. Not proved here: `elevator=`, which kernels from 5.0 on ignore.
 """
 
@@ -276,7 +276,7 @@ def test_the_weekly_timer_runs_status_and_a_failed_unit_means_drift(first, secon
     assert taken(second, "drift_status", "drift_unit") == ("5", "failed")
 
 
-def test_revert_after_a_restart_restores_what_our_rule_has_set_and_uninstall_leaves_no_trace(second):
+def test_revert_after_a_restart_restores_what_our_rule_has_set_and_removal_leaves_no_trace(second):
     assert taken(second, "reverted", "uninstalled") == ("0 128 32", "0"), second["console"][-5000:]
     assert taken(second, "trace", "units_left") == ("0", "0"), second["console"][-5000:]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from seekwise.errors import UsageError
 from seekwise.files import read_regular
-from seekwise.importing import registry, setups
+from seekwise.importing import fio_logs, registry, setups
 from seekwise.importing.result import ForeignError, Format, Given, Result, Source, ms
 from seekwise.importing.setups import Measured
 from seekwise.store import operations
@@ -84,7 +84,7 @@ def _source(path: Path) -> Source:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:
         raise UsageError(f"cannot read {path}: {error}") from error
-    if not data.strip():
+    if not data.strip() and not fio_logs.is_unused(path):
         raise ForeignError(f"{path} is empty", hint="the tool may have died, or its disk was full")
     return Source(path, data)
 

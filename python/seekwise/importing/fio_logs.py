@@ -5,16 +5,20 @@
     NAME_iops.1.log time ms, IOPS, direction, request size
     NAME_clat_hist.1.log  time ms, direction, request size, count of every bin of fio's histogram, per `log_hist_msec`
 
-A log with a request size in every line holds every request: its histogram is exact. With 0 there, lines are averages over an
-interval: rate and IOPS come from them, the mean too, p99 only from a histogram log. fio before 3.0 wrote µs
-(`--given tool-version=2.21`). Logs do not say whether access was random: `--given operation=…`.
+A log with a request size in every line holds every request: its histogram is exact. With 0 there, lines are averages over a
+window: rate and IOPS come from them, the mean latency weighted by the requests of the windows, p99 only from a histogram log. Of a
+window without requests fio writes no line (stat.c: `add_bw_samples`), so a line stands for its window and not for the time since the
+last one; the window in which a run ends is not written either. fio before 3.0 wrote µs (`--given tool-version=2.21`). Logs do not say
+whether access was random: `--given operation=…`.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 
 from seekwise.importing.result import KIB, ForeignError, Format, Given, Result, Source, phase
 from seekwise.store.operations import Operation
@@ -33,6 +37,12 @@ class LogLine:
     size: int
 
 
+def is_unused(path: Path) -> bool:
+    """Logs of submission times are not used; those of synchronous engines are empty."""
+    match = NAME.match(path.name)
+    return match is not None and match["kind"] == "slat"
+
+
 def _recognises(source: Source) -> bool:
     return NAME.match(source.path.name) is not None
 
@@ -45,11 +55,14 @@ def _group(source: Source) -> str:
 def _read(sources: list[Source], given: Given) -> list[Result]:
     by_kind = _by_kind(sources)
     scale = 1e3 if (given.tool_version or "3").split(".")[0] in ("1", "2") else 1.0
-    rows = {kind: [_rows(source) for source in by_kind.get(kind, ())] for kind in ("bw", "iops", "lat", "clat")}
+    rows = {
+        kind: {_job(source): _rows(source) for source in by_kind.get(kind, ())}
+        for kind in ("bw", "iops", "lat", "clat")
+    }
     latency = rows["lat"] or rows["clat"]
     jobs = max(len(each) for each in by_kind.values())
     name = _group(sources[0])
-    everything = [row for each in rows.values() for job in each for row in job]
+    everything = [row for each in rows.values() for job in each.values() for row in job]
     bins = Counter[int]()
     seen_s = max((row.time_ms for row in everything), default=0.0) / 1e3
     hist_directions: set[int] = set()
@@ -61,10 +74,13 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
     directions = {row.direction for row in everything} | hist_directions
     if seen_s <= 0:
         raise ForeignError(f"{name}: the logs cover no time", hint="a run must last at least one millisecond")
-    every_request = bool(latency) and all(row.size > 0 for job in latency for row in job)
+    timed = [row for job in latency.values() for row in job]
+    every_request = bool(timed) and all(row.size > 0 for row in timed)
     if every_request and not bins:
-        bins = Counter(max(1, round(row.value * scale)) for job in latency for row in job)
-    total_bytes = _total_bytes(rows, latency, every_request)
+        bins = Counter(max(1, round(row.value * scale)) for row in timed)
+    if not every_request:
+        seen_s = _ended_s(rows["bw"] or rows["iops"], seen_s)
+    total_bytes = float(sum(row.size for row in timed)) if every_request else _total_bytes(rows["bw"])
     ios = _total_ios(rows["iops"], sum(bins.values()))
     if total_bytes == 0 and given.block_bytes:
         total_bytes = ios * given.block_bytes
@@ -73,20 +89,25 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
             f"{name}: these logs do not say how much was moved",
             hint="import the bandwidth log (write_bw_log) with them, or say `--given block=4k`",
         )
-    mean_ns = _mean([row.value for job in latency for row in job]) * scale
-    longest = max((row.value for job in latency for row in job), default=0.0) * scale
+    mean_ns, weighted = _mean(latency, rows["iops"] or rows["bw"], every_request)
+    # The highest of averages is no request.
+    longest = max((row.value for row in timed), default=0.0) * scale if every_request else max(bins, default=0)
     made = phase(
         _operation(name, directions, given),
         elapsed_s=seen_s,
         total_bytes=total_bytes,
         ios=ios,
         bins=dict(bins),
-        mean_ns=mean_ns or _mean_of_bins(bins),
-        max_ns=max(longest, max(bins, default=0) if not every_request else 0),
+        mean_ns=mean_ns * scale if mean_ns and (weighted or not bins) else _mean_of_bins(bins),
+        max_ns=longest,
         logs=sorted(by_kind),
         every_request=every_request,
     )
     notes = ["fio's logs have no CPU time"]
+    if timed and not weighted and not bins:
+        notes.append(
+            "the mean latency counts every window alike: the log of IOPS, imported with it, says how many requests each had"
+        )
     if not bins:
         notes.append(
             "p99 is absent: these logs hold averages (write_hist_log, or no log_avg_msec, keeps the distribution)"
@@ -163,36 +184,94 @@ def upper_bound_ns(index: int) -> int:
     return (1 << (group + BIN_BITS - 1)) + place * width + width - 1
 
 
-def _total_bytes(rows: dict[str, list[list[LogLine]]], latency: list[list[LogLine]], every_request: bool) -> float:
-    if every_request:
-        return float(sum(row.size for job in latency for row in job))
-    total = 0.0
-    for job in rows["bw"]:
-        if all(row.size > 0 for row in job):
-            total += sum(row.size for row in job)
-        else:
-            total += sum(value * KIB for value in _integrated(job))
-    return total
+def _job(source: Source) -> str:
+    match = NAME.match(source.path.name)
+    return (match["job"] if match else None) or ""
 
 
-def _total_ios(jobs: list[list[LogLine]], counted: int) -> float:
+def _total_bytes(logs: dict[str, list[LogLine]]) -> float:
+    return sum(
+        sum(row.size for row in job)
+        if all(row.size > 0 for row in job)
+        else sum(amount * KIB for amount in _amounts(job))
+        for job in logs.values()
+    )
+
+
+def _total_ios(logs: dict[str, list[LogLine]], counted: int) -> float:
     if counted:
         return float(counted)
-    return sum(len(job) if all(row.size > 0 for row in job) else sum(_integrated(job)) for job in jobs)
+    return sum(len(job) if all(row.size > 0 for row in job) else sum(_amounts(job)) for job in logs.values())
 
 
-def _integrated(job: list[LogLine]) -> list[float]:
-    """Averages over intervals as amounts: value × seconds since the last line of the same direction."""
+NEAR = 0.2
+"""Windows end a few milliseconds late on a busy machine."""
+
+
+def _window_ms(job: list[LogLine]) -> float:
+    """The length of the windows: the shortest distance between lines that is no exception."""
+    times = sorted({0.0, *(row.time_ms for row in job)})
+    gaps = sorted(later - earlier for earlier, later in itertools.pairwise(times))
+    for gap in gaps:
+        if sum(1 for other in gaps if gap <= other <= gap * (1 + NEAR)) >= NEAR * len(gaps):
+            return gap
+    return gaps[len(gaps) // 2] if gaps else 0.0
+
+
+def _amounts(job: list[LogLine]) -> list[float]:
+    """Averages as amounts: value × the seconds of its window; the measured length where the window before is there, too."""
+    window = _window_ms(job)
     before: dict[int, float] = {}
     amounts = []
     for row in job:
-        amounts.append(row.value * (row.time_ms - before.get(row.direction, 0.0)) / 1e3)
+        since = row.time_ms - before.get(row.direction, 0.0)
+        length = since if abs(since - window) <= NEAR * window else window
+        amounts.append(row.value * length / 1e3)
         before[row.direction] = row.time_ms
     return amounts
 
 
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values) if values else 0.0
+def _ended_s(logs: dict[str, list[LogLine]], seen_s: float) -> float:
+    """Until when amounts were written: the window in which the run ended is in the log of latencies alone."""
+    if not logs or any(row.size > 0 for job in logs.values() for row in job):
+        return seen_s
+    last_s = max(row.time_ms for job in logs.values() for row in job) / 1e3
+    window_s = max(_window_ms(job) for job in logs.values()) / 1e3
+    return last_s if seen_s - last_s <= (1 + NEAR) * window_s else seen_s
+
+
+def _mean(
+    latency: dict[str, list[LogLine]], amounts: dict[str, list[LogLine]], every_request: bool
+) -> tuple[float, bool]:
+    """(mean latency, whether each request counts alike)."""
+    timed = [row for job in latency.values() for row in job]
+    if not timed or every_request:
+        return (sum(row.value for row in timed) / len(timed) if timed else 0.0), True
+    weighted = count = 0.0
+    for name, job in latency.items():
+        for row, number in zip(job, _requests(job, amounts.get(name, [])), strict=True):
+            weighted, count = weighted + row.value * number, count + number
+    if count > 0:
+        return weighted / count, True
+    return sum(row.value for row in timed) / len(timed), False
+
+
+def _requests(job: list[LogLine], log: list[LogLine]) -> list[float]:
+    """How many requests each line averages: those of the windows that ended since the line before it, of the same direction."""
+    window = _window_ms(log) if log else 0.0
+    numbers = [0.0] * len(job)
+    for direction in {row.direction for row in job}:
+        mine = [
+            (row.time_ms, amount) for row, amount in zip(log, _amounts(log), strict=True) if row.direction == direction
+        ]
+        mine.sort()
+        places = sorted((row.time_ms, place) for place, row in enumerate(job) if row.direction == direction)
+        at = 0
+        for time_ms, place in places:
+            while at < len(mine) and mine[at][0] <= time_ms + NEAR * window:
+                numbers[place] += mine[at][1]
+                at += 1
+    return numbers
 
 
 def _mean_of_bins(bins: Counter[int]) -> float:

@@ -52,7 +52,9 @@ done
 say verified "${good:-0}"
 say not_verified "${bad:-0}"
 udevadm verify /etc/udev/rules.d/65-seekwise.rules; say own_verified $?
-seekwise system install --weekly-status > /out/install 2>&1
+cp /opt/seekwise/units/* /usr/lib/systemd/system/
+systemctl daemon-reload
+{ systemctl enable seekwise-restore.service && systemctl enable --now seekwise-status.timer; } > /out/install 2>&1
 say install_status $?
 say timer "$(systemctl is-active seekwise-status.timer)"
 systemd-analyze verify --man=no /usr/lib/systemd/system/seekwise-*.service /usr/lib/systemd/system/seekwise-*.timer > /out/verify-unit 2>&1
@@ -62,8 +64,7 @@ python3 /crash.py "$(name $OTHER)"
 say crashed "$?"
 say crashed_cache "$(cat "$(cache $OTHER)")"
 cd / && tail -n 30 /out/*
-gone='usr/share/man/man8/seekwise*.8 usr/share/bash-completion/completions/seekwise usr/share/zsh/site-functions usr/share/fish usr/lib/seekwise'
 tar -czf - --ignore-failed-read etc/udev/rules.d/65-seekwise.rules etc/sysfs.conf etc/sysfs.d etc/modules-load.d/seekwise.conf etc/tuned/active_profile \
-    etc/tuned/profile_mode usr/lib/systemd/system/seekwise-* etc/systemd/system/*.wants/seekwise-* $gone var/lib/seekwise out/before |
+    etc/tuned/profile_mode usr/lib/systemd/system/seekwise-* etc/systemd/system/*.wants/seekwise-* var/lib/seekwise out/before |
     base64 -w0 > /out/kept
 say kept "$(cat /out/kept)"

@@ -56,8 +56,12 @@ udevadm control --reload
 # Values that our rule has set at the start are restored together with the rule, and nothing of seekwise is left.
 seekwise revert > /out/revert 2>&1
 say reverted "$? $(value "$sata" read_ahead_kb) $(cat "/sys/block/$sata/device/queue_depth")"
-seekwise system uninstall > /out/uninstall 2>&1
+# As the package's `postrm` does.
+systemctl disable --now seekwise-restore.service seekwise-status.timer > /out/uninstall 2>&1
 say uninstalled $?
+rm /usr/lib/systemd/system/seekwise-* /var/lib/systemd/timers/stamp-seekwise-status.timer
+systemctl daemon-reload
+systemctl reset-failed
 files > /out/after
 diff /out/before /out/after > /out/trace
 say trace "$(wc -l < /out/trace)"
