@@ -66,7 +66,9 @@ fn a_power_cut_may_keep_part_of_the_cache_and_each_page_is_old_or_new() {
 
 #[test]
 fn a_torn_write_leaves_new_sectors_then_old_ones() {
-    let server = Server::start("exact", 1, |_| {});
+    let server = Server::start("wd2500ys", 1, |options| {
+        options.parameters.insert("write_cache".into(), 0.0);
+    });
     let mut client = server.client(0);
     client.write(0, &[1; 65536]).unwrap();
     server.fault("0:torn");

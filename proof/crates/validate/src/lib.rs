@@ -1,9 +1,10 @@
 //! The simulator against recordings of real machines.
 //!
-//! `bench`: the simulator's own speed. `rates`, `recorded`: rates of whole machines, which `machine` builds. `cores`: many cores over fast drives.
+//! `bench`: the simulator's own speed. `rates`, `recorded`: rates of whole machines, which `machine` builds. `cores`: many cores over fast drives. `exact`: the disk of the recordings.
 
 pub mod bench;
 pub mod cores;
+pub mod exact;
 pub mod machine;
 pub mod rates;
 pub mod recorded;
