@@ -64,12 +64,12 @@ ladder: lab ## validation level 4, the long form: every study of studies/ladder 
 	@$(BIN)/python -m seekwise_proof.validate._ladder_tables $(LADDER_DB) tests/vectors/ladder
 	@$(BIN)/seekwise verify ladder tests/vectors/ladder
 
-dist/.wheel: $(SOURCES) $(shell find python packaging -name '*.py' -o -name '*.sh' -o -name '*.toml' -o -name '*.md' 2>/dev/null)
-	@rm -f dist/seekwise-*.whl
+dist/.wheel: $(SOURCES) $(shell find python proof papers packaging -name '*.py' -o -name '*.sh' -o -name '*.toml' -o -name '*.md' 2>/dev/null)
+	@rm -f dist/seekwise-*.whl dist/seekwise_proof-*.whl dist/seekwise_papers-*.whl
 	@PYTHON=$(PYTHON) sh packaging/wheel.sh
 	@touch $@
 
-wheel: dist/.wheel ## the whole package for pip, pipx and uv: dist/seekwise-….whl
+wheel: dist/.wheel ## the packages for pip, pipx and uv: dist/seekwise-….whl, and those of proof and papers
 
 collector: dist/.wheel ## the small package for servers: dist/seekwise_collector-….whl
 	@rm -f dist/seekwise_collector-*.whl
@@ -93,6 +93,7 @@ check: install ## formatting, lints and types
 	$(BIN)/ruff check python proof papers tests tools conftest.py
 	$(BIN)/ruff format --check python proof papers tests tools conftest.py
 	$(BIN)/mypy
+	$(BIN)/python tools/words.py
 
 clean: ## remove what was built
 	rm -rf target dist site $(VENV)

@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 from click.shell_completion import FishComplete, ZshComplete
 
-from seekwise.cli.main import cli
+from seekwise.cli.main import cli, own_commands
 from seekwise.environment import STATUS_MEANINGS, VARIABLES
 from seekwise.release import release
 
@@ -83,11 +83,11 @@ def paragraphs(text: str) -> str:
 
 
 def write(out: Path) -> list[Path]:
-    """Every page and completion; returns the files."""
+    """Every page and completion of the product's own commands; returns the files."""
     man, completions = out / "man", out / "completions"
     made: dict[Path, str] = {man / "seekwise.1": page(cli, ("seekwise",))}
     context = click.Context(cli)
-    for name in cli.list_commands(context):
+    for name in sorted(own_commands()):
         command = cli.get_command(context, name)
         if command is not None and not command.hidden:
             made[man / f"seekwise-{name}.1"] = page(command, ("seekwise", name))

@@ -17,7 +17,7 @@ import os
 from collections.abc import Sequence
 from functools import cache
 
-from seekwise import _core
+from seekwise import core
 from seekwise.simulate.setups import trials
 from seekwise.simulate.setups.queries import Defaults, Option, Query
 from seekwise.simulate.setups.setup import MIB, Setup, drive_model, setup_of
@@ -153,7 +153,7 @@ def _rotational_latency_ms(name: str, options: dict[str, str | float]) -> float:
 @cache
 def _measured(name: str, what: str, place: float) -> float:
     request = {"model": name, "measure": what, "place": place}
-    outcome = json.loads(_core.measure_drives(json.dumps([request])))[0]
+    outcome = json.loads(core.measure_drives(json.dumps([request])))[0]
     if "error" in outcome:
         raise NotModelled(str(outcome["error"]))
     return float(outcome["value"])

@@ -3,7 +3,6 @@
 
 mod drives;
 mod models;
-mod probe;
 mod schedulers;
 mod simulate;
 
@@ -31,6 +30,5 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(models::host_model, module)?)?;
     module.add_function(wrap_pyfunction!(models::check_parameter, module)?)?;
     module.add_function(wrap_pyfunction!(drives::measure_drives, module)?)?;
-    module.add_class::<probe::ModelDrive>()?;
     Ok(())
 }

@@ -17,9 +17,9 @@ from seekwise_papers import ssd_table
 from seekwise_papers.simulated import SimulatedResults
 from seekwise_papers.verdicts import decide
 from seekwise_proof.cli.verify import command
-from seekwise_proof.validate import _published_table, frame
+from seekwise_proof.validate import _kinds, _published_table
 
-claims, verdicts = frame.load("claims"), frame.load("verdicts")
+claims, verdicts = _kinds.load("claims"), _kinds.load("verdicts")
 SEEDS = Path(__file__).parents[3] / "tests/seeds"
 
 

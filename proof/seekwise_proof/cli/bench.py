@@ -7,8 +7,7 @@ from typing import ClassVar
 
 import click
 
-from seekwise.cli import _options
-from seekwise.cli._shown import echo_json
+from seekwise import commands
 from seekwise.errors import UsageError
 from seekwise_proof import _proof
 
@@ -51,8 +50,8 @@ class Bench:
 @click.command()
 @click.argument("cases", nargs=-1, metavar="[CASE]...")
 @click.option("--ios", type=click.IntRange(1, 10**10), help="Operations to simulate in each case.")
-@_options.seed("Seed of the addresses.", default=1, show_default=True)
-@_options.as_json()
+@commands.seed("Seed of the addresses.", default=1, show_default=True)
+@commands.as_json()
 def command(cases: tuple[str, ...], ios: int | None, seed: int, as_json: bool) -> None:
     """Measure the speed of the simulator on this machine.
 
@@ -64,7 +63,7 @@ def command(cases: tuple[str, ...], ios: int | None, seed: int, as_json: bool) -
             raise UsageError(f"there is no case `{case}`", hint=f"cases: {', '.join(known)}")
     rows = [_row(case, ios or IOS_DEFAULT_BY_CASE.get(case, IOS_DEFAULT), seed) for case in cases or known]
     if as_json:
-        echo_json(Bench(seed, rows))
+        commands.echo_json(Bench(seed, rows))
         return
     click.echo(f"{'case':<18}{'I/Os':>12}{'CPU seconds':>14}{'million I/Os per CPU second':>30}")
     for row in rows:

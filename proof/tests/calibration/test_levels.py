@@ -7,10 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from seekwise.judge.planning import forecast
 from seekwise_proof.calibration import units
-from seekwise_proof.calibration.noise import NoiseDesign, study
-from seekwise_proof.calibration.suite import verdicts_of
 
 
 @pytest.mark.parametrize("kind", units.KINDS)
@@ -25,23 +22,3 @@ def test_true_losses_are_found():
         units.UnitDesign("bursts", rounds=60, effects=(0.0, 0.0, math.log(1.5))), 20, np.random.default_rng(8)
     )
     assert found.found >= found.effects / 2
-
-
-def test_forecast_holds_in_simulated_studies() -> None:
-    # After so many repetitions, combinations with no difference are ties and combinations with 5 % are clear, at a 5 % threshold.
-    noise, rng = 0.02, np.random.default_rng(4)
-    repetitions = forecast(combinations=60, settings=2, trial_seconds=1, noise_sd=noise).repetitions
-    decided = total = 0
-    for _ in range(30):
-        # A little beyond the threshold, because exactly at it half of the estimates fall short.
-        design = NoiseDesign(
-            repetitions=repetitions,
-            metric="cpu_efficiency",
-            noise_median=noise,
-            effect_share=0.5,
-            effect_min=0.08,
-            effect_max=0.1,
-        )
-        decided += sum(verdict.word != "undecided" for verdict, _ in verdicts_of(*study(design, rng)))
-        total += 60
-    assert decided / total >= 0.93

@@ -15,12 +15,12 @@ from seekwise import _core
 from seekwise.document import printed
 from seekwise.errors import UsageError
 from seekwise_proof.validate import _basis as basis
-from seekwise_proof.validate import drives, frame, mapping, rates
+from seekwise_proof.validate import _kinds, drives, mapping, rates
 from seekwise_proof.validate._basis import Basis, Count
 from seekwise_proof.validate.frame import FileReport, text
 
 ROOT = Path(__file__).parents[3]
-claims = frame.load("claims")
+claims = _kinds.load("claims")
 
 
 def module():
@@ -68,7 +68,7 @@ def test_a_score_is_what_its_page_says(name):
 
 def shipped_rows():
     """(file, row) of everything that the checks count."""
-    for kind in (frame.load("claims"), frame.load("verdicts")):
+    for kind in (_kinds.load("claims"), _kinds.load("verdicts")):
         yield from ((kind.shipped, row) for row in kind.names())
     yield from ((drives.DEFAULT, row) for row in drives.names(drives.DEFAULT))
     for path in (ROOT / "tests/vectors").rglob("*.csv"):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, Progress, TimeRemainingColumn
 
-from seekwise.cli import _display, _output, tune
+from seekwise.cli import _display, _output, _tune_shown
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.measure.live import candidates, planning, simulated
 from seekwise.store.database import Store
@@ -44,10 +44,10 @@ def answer(request: Request) -> None:
     run = planning.run_of(plan, request.target, backend=simulated.BACKEND)
     with Store.open(request.db) as store:
         if not request.as_json:
-            tune.print_stack(plan)
+            _tune_shown.print_stack(plan)
         with store.ending(run.run_id), progress(simulated.DOING, quiet=request.as_json) as tell:
             simulated.carry_out(store, run, plan, model, _output.progress, tell)
-        tune.show(store, run.run_id, as_json=request.as_json, began_s=request.began_s)
+        _tune_shown.show(store, run.run_id, as_json=request.as_json, began_s=request.began_s)
 
 
 def refuse_what_needs_a_device(request: Request) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from seekwise.cli import _options, _output, _standing
-from seekwise.errors import SeekwiseError, UsageError
+from seekwise.cli import _options, _standing, _tune_shown
+from seekwise.errors import UsageError
 from seekwise.store.database import Store
 
 if TYPE_CHECKING:
@@ -113,33 +112,7 @@ def measure(request: Request, plan: LivePlan, target: Target) -> None:
     run = planning.run_of(plan, request.target)
     with Store.open(request.db) as store:
         if not request.as_json:
-            print_stack(plan)
+            _tune_shown.print_stack(plan)
         with _standing.watching(plan, quiet=request.as_json) as watch:
             execute.carry_out(store, run, plan, target, watch, request.began_s, request.destroy)
-        show(store, run.run_id, as_json=request.as_json, began_s=request.began_s)
-
-
-def print_stack(plan: LivePlan) -> None:
-    """The storage below the target and its warnings, on standard error."""
-    for line in plan.stack:
-        _output.to_person(line)
-    for warning in plan.warnings:
-        _output.to_person(f"warning: {warning}")
-
-
-def show(store: Store, run_id: str, *, as_json: bool, began_s: float) -> None:
-    """The answer of a stored run, and its report beside the working folder. `began_s`: of the monotonic clock."""
-    from seekwise.cli import _shown
-    from seekwise.judge import outcome
-    from seekwise.report import of_run
-
-    judged = replace(outcome.of(store, store.run(run_id)), seconds=time.monotonic() - began_s)
-    if not judged.records:
-        raise SeekwiseError("nothing was measured: the command did not run once", hint="a longer --budget")
-    found = of_run.of_outcome(judged)
-    path = _shown.write_page(found, Path(_shown.page_name(run_id)))
-    if as_json:
-        _shown.echo_json(found.document(records=False, report=str(path)))
-        return
-    found.show(_shown.out())
-    click.echo(path)
+        _tune_shown.show(store, run.run_id, as_json=request.as_json, began_s=request.began_s)

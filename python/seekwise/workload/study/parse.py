@@ -37,7 +37,7 @@ def load_with_text(path: Path) -> tuple[Study, str]:
     try:
         text = read_regular(path, bounds.TOML_BYTES).decode("utf-8")
     except FileNotFoundError as error:
-        raise UsageError(f"no study at {path}", hint=_starters_hint()) from error
+        raise UsageError(f"no study at {path}", hint="`seekwise run` lists the studies that ship") from error
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot read study {path}: {getattr(error, 'strerror', None) or error}") from error
     return loads(text, str(path), folder=path.parent), text
@@ -249,9 +249,3 @@ def _with_job_paths(study: Study, folder: Path) -> Study:
         each.model_copy(update={"job": (folder / each.job).absolute()}) if each.job else each for each in study.workload
     ]
     return study.model_copy(update={"workload": workloads})
-
-
-def _starters_hint() -> str:
-    from seekwise.workload.study import starters
-
-    return "studies that ship with the program: " + ", ".join(starters.names())
