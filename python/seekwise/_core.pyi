@@ -26,9 +26,6 @@ def schedulers(kernel: str, rotational: bool = True) -> str:
     """Every scheduler with kernels, summary, tunables (unit, default of that kernel, range, meaning), processor cost, module, values after a
     switch and chart style, as JSON text."""
 
-def check_tunables(scheduler: str, kernel: str, tunables_json: str) -> None:
-    """Raises ValueError with one sentence if a tunable is unknown, absent from that kernel or outside its range."""
-
 def drive_models() -> list[str]:
     """Ids of the drive models that come with the program."""
 
@@ -55,9 +52,6 @@ def host_model(name: str) -> str:
 
     Raises ValueError with one sentence if there is none.
     """
-
-def check_parameter(kind: str, model: str, parameter: str, value: float) -> None:
-    """Whether a parameter of a model can have this value; `kind`: drive, controller or host. Raises ValueError with the reason if not."""
 
 def measure_drives(requests_json: str) -> str:
     """Closed-loop measurements of drive models, JSON list in, JSON list out; fields in `crates/pyext/src/drives.rs`. No clock is involved."""

@@ -21,14 +21,12 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulate::describe_cell, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::model_version, module)?)?;
     module.add_function(wrap_pyfunction!(schedulers::schedulers, module)?)?;
-    module.add_function(wrap_pyfunction!(schedulers::check_tunables, module)?)?;
     module.add_function(wrap_pyfunction!(drives::drive_models, module)?)?;
     module.add_function(wrap_pyfunction!(drives::drive_model, module)?)?;
     module.add_function(wrap_pyfunction!(models::controller_models, module)?)?;
     module.add_function(wrap_pyfunction!(models::controller_model, module)?)?;
     module.add_function(wrap_pyfunction!(models::host_models, module)?)?;
     module.add_function(wrap_pyfunction!(models::host_model, module)?)?;
-    module.add_function(wrap_pyfunction!(models::check_parameter, module)?)?;
     module.add_function(wrap_pyfunction!(drives::measure_drives, module)?)?;
     Ok(())
 }

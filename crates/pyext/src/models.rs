@@ -38,19 +38,3 @@ pub fn host_model(name: &str) -> PyResult<String> {
     }
     Ok(model.document().to_string())
 }
-
-/// Whether a parameter of a `drive`, `controller` or `host` can have this value. Raises ValueError with the reason if not.
-#[pyfunction]
-pub fn check_parameter(kind: &str, model: &str, parameter: &str, value: f64) -> PyResult<()> {
-    let outcome = match kind {
-        "drive" => Drive::shipped(model)
-            .and_then(|mut model| model.set(parameter, value))
-            .map_err(|error| error.0),
-        "controller" => Controller::shipped(model)
-            .and_then(|mut model| model.set(parameter, value))
-            .map_err(|error| error.0),
-        "host" => Host::shipped(model).and_then(|model| model.clone().set(parameter, value)),
-        _ => Err(format!("there are no models of kind {kind}")),
-    };
-    outcome.map_err(PyValueError::new_err)
-}

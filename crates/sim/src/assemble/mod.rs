@@ -6,7 +6,6 @@ mod array;
 pub mod drive;
 mod file_jobs;
 pub mod files;
-pub mod list;
 mod md;
 mod threads;
 pub(crate) mod traced;
