@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from seekwise.simulate.setups.queries import ResultSource
-from seekwise.simulate.setups.value import ClaimError, NotModelled
+from seekwise.simulate.setups.setup import NotModelled
 from seekwise_papers.expect import passes, shown
 from seekwise_papers.expression import evaluate
 from seekwise_papers.functions import Functions
 from seekwise_papers.prefetch import prepare
+from seekwise_papers.queries import ResultSource
 from seekwise_papers.simulated import SimulatedResults
+from seekwise_papers.value import ClaimError
 
 __all__ = ["KEY", "SAID", "SHARE", "SHIPPED", "SUMMARY", "TABLE", "WHAT", "outcomes", "prepare", "source"]
 SUMMARY = "claims of published articles against the simulator"

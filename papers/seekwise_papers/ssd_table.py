@@ -12,11 +12,12 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from seekwise.simulate.setups.queries import Option, Query, ResultSource
-from seekwise.simulate.setups.setup import setup_of
-from seekwise.simulate.setups.value import ClaimError, NotModelled
+from seekwise.simulate.setups.setup import NotModelled
 from seekwise.store.operations import PURE_OPERATIONS
+from seekwise_papers.queries import Option, Query, ResultSource
 from seekwise_papers.simulated import SimulatedResults
+from seekwise_papers.systems import setup_of
+from seekwise_papers.value import ClaimError
 
 HEADER = "pattern,array,chunk_kib,bs_kib,mb_per_s,tool"
 ROW_TOLERANCE = 0.20

@@ -115,7 +115,7 @@ def test_a_schema_is_found_by_a_short_name_and_a_wrong_one_gets_a_suggestion():
         ("results",),
         ("revert", "--dry-run"),
         ("run", "queue-depth", "--dry-run", "--backend", "simulated", "--target", "exos_x18"),
-        ("run", "nvme-page", "--setup"),
+        ("run", "raid-levels", "--setup"),
         ("apply", "--device", "sdb", "--set", "scheduler=none", "--print", "udev", "--for-capture", str(MACHINE)),
     ],
     ids=" ".join,

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from tests.installed import needs_papers
 
 from report.sample_live import live_outcome
 from seekwise.cli.main import cli
@@ -48,6 +49,7 @@ STUDIES = {
     "imports": ("import", *(str(FOREIGN / f"fio-{name}.{n}.json") for name in ("none", "bfq") for n in (1, 2))),
 }
 LONG = ("chunks", "article", "demo", "queue depth of an SSD", "model of an NVMe drive")
+OF_PAPERS = ("chunks", "article")
 USES_MOST = 3
 """Of those that a run without --for simulates."""
 LIVE = {
@@ -69,7 +71,10 @@ LIVE = {
 
 
 def long_ones_are_slow(kinds):
-    return [pytest.param(each, marks=[pytest.mark.slow] if each in LONG else []) for each in kinds]
+    def marks(kind):
+        return [*([pytest.mark.slow] if kind in LONG else ()), *([needs_papers] if kind in OF_PAPERS else ())]
+
+    return [pytest.param(kind, marks=marks(kind)) for kind in kinds]
 
 
 @pytest.fixture
@@ -259,7 +264,7 @@ def test_a_run_on_a_virtual_drive_is_answered_alike_everywhere(db):
 
 
 def test_an_array_to_build_is_named_alike_in_words_and_in_json():
-    words = ("design", "generic_1tb_sata", "--for", "random-read-1", "--drives", "4", "--trials", "64")
+    words = ("design", "generic_1tb_sata", "--for", "random-read-1", "--drives", "4")
     texts = [CliRunner().invoke(cli, [*words, *more], catch_exceptions=False).stdout for more in ((), ("--json",))]
     document = json.loads(texts[1])
     headline = plain(texts[0].split("\n\n")[0])

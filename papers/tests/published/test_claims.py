@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 from seekwise.files import read_text
-from seekwise.simulate.setups.queries import Defaults, Query
-from seekwise.simulate.setups.value import NotModelled
+from seekwise.simulate.setups.setup import NotModelled
 from seekwise_papers import ssd_table
+from seekwise_papers.queries import Defaults, Query
 from seekwise_papers.simulated import SimulatedResults
 from seekwise_papers.verdicts import decide
 from seekwise_proof.cli.verify import command

@@ -13,10 +13,10 @@ from rich.console import Console
 from insights.test_insights import record
 from seekwise.judge.printed import Style, mean_of, metric_value, printed
 from seekwise.report.terminal import known, print_table
-from seekwise.simulate.setups.queries import Defaults
 from seekwise.workload.study import starters
 from seekwise.workload.study.shown import Grid, Table
 from seekwise_papers import verdicts
+from seekwise_papers.queries import Defaults
 
 SEEDS = Path(__file__).parents[3] / "tests/seeds"
 WORDS = {

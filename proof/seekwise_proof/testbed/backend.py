@@ -25,13 +25,13 @@ from seekwise.store.database import now
 from seekwise.store.record import Phase, Record
 from seekwise.workload.study.factors import Value
 from seekwise.workload.study.plan import Combination, Plan, SystemFacts, Trial
-from seekwise.workload.study.study import Study, System
+from seekwise.workload.study.study import ARRAY_OPTIONS, Study, System
 from seekwise_proof.testbed import filesystem, image, kernels, machine, script
 from seekwise_proof.testbed.cpio import CpioEntry
 from seekwise_proof.testbed.image import Image
 from seekwise_proof.testbed.script import Storage
 
-NOT_PARAMETERS = (*HOST_OPTIONS, *REGION_OPTIONS, *QUEUE_OPTIONS, *arrays.OPTIONS, "trace_events_max", "filesystem")
+NOT_PARAMETERS = (*HOST_OPTIONS, *REGION_OPTIONS, *QUEUE_OPTIONS, *ARRAY_OPTIONS, "trace_events_max", "filesystem")
 """Options of a system that are not the drive's."""
 TRIALS_PER_GUEST = 8
 BOOT_TIMEOUT_S = 300.0

@@ -118,7 +118,8 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
     """What each array offers and survives, beside the best rate that it gave. `everything`: also with a drive missing and while it is rebuilt."""
     if not content.arrays:
         return
-    shown = [row for row in content.arrays if everything or not row.is_degraded]
+    # Where every array lacks a drive, that is what was asked.
+    shown = [row for row in content.arrays if everything or not row.is_degraded] or content.arrays
     names = arrays.operations(shown)
     common = _common_words([row.name for row in shown])
     heads = [

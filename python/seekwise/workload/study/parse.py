@@ -188,6 +188,9 @@ def _check_factors(study: Study, source: str) -> None:
     rows += [
         (f"candidate[{i}]", {name: [value] for name, value in each.items()}) for i, each in enumerate(study.candidate)
     ]
+    for i, system in enumerate(study.system):
+        of_array = {name: [value] for name, value in system.options.items() if name in factors.FACTORS}
+        rows += [(f"system[{i}]", of_array)]
     for place, table in rows:
         for name, values in table.items():
             row = factors.factor(name)

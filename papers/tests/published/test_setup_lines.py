@@ -11,7 +11,7 @@ from seekwise.cli.main import cli
 from seekwise.simulate import setup_lines
 from seekwise.workload.study import starters
 
-PROTOCOL = tomllib.loads((Path(__file__).parents[2] / "seeds" / "protocol.toml").read_text())
+PROTOCOL = tomllib.loads((Path(__file__).parents[3] / "tests/seeds" / "protocol.toml").read_text())
 
 
 def shown(name: str) -> list[str]:

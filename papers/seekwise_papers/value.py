@@ -1,4 +1,4 @@
-"""What an expression can be worth, and the two reasons why a claim is missed before it is decided."""
+"""What an expression can be worth, and why a claim is missed before it is decided; another reason: `NotModelled`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,6 @@ Argument = Value | str | tuple[str, ...]
 
 class ClaimError(Exception):
     """The expression is outside the language or its values do not fit; the message is one sentence without a period."""
-
-
-class NotModelled(Exception):
-    """The source of results has no answer; the message names what is missing."""
 
 
 def finite(number: float, where: str) -> float:
