@@ -1,5 +1,12 @@
 """The compiled proof: replay, rates of machines, speed. Structured data crosses as JSON text."""
 
+def measure_chain(request_json: str) -> str:
+    """Mean time of commands that a drive model gets one after the other: `{"latency_us", "iops"}`, or `{"error"}`, as JSON text.
+
+    `{"model", "parameters", "steps": ["write" | "forced_write" | "flush", …], "block_bytes", "turnaround_ns"}`. Raises ValueError for
+    anything else.
+    """
+
 def verify_mapping(paths: list[str]) -> str:
     """md's model against recordings of real arrays: `{passed, total, ordered: {passed, total}, files: [...]}` as JSON text."""
 
