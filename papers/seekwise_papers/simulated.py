@@ -16,6 +16,7 @@ import math
 import os
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 from seekwise import core
 from seekwise.simulate.setups import trials
