@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 STAMP := $(VENV)/.installed
 SOURCES := $(shell find crates proof/crates models -name '*.rs' -o -name "*.toml" 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml proof/pyproject.toml papers/pyproject.toml
 
-.PHONY: help bootstrap install rust-tests demo test slow lowest newest test-all check lab vectors figures ladder clean wheel collector deb packages docs
+.PHONY: help bootstrap install rust-tests demo test checked slow lowest newest test-all check lab vectors figures ladder clean wheel collector deb packages docs
 
 
 help: ## this list
@@ -70,7 +70,10 @@ endif
 newest: install ## the highest version of every Python library into .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade --upgrade-strategy eager --no-build-isolation --editable '.[test]' --editable proof --editable papers
 
-test-all: newest test slow lowest ## all with the highest versions, some with the lowest, and what takes longer: real kernels in qemu, calibration, thousands of mutated inputs per reader, an error and a kill at every system call, racing attackers, a browser
+checked: ## the Rust tests again, with assertions and overflow checks
+	cargo test --workspace --quiet
+
+test-all: newest test checked slow lowest ## all with the highest versions, some with the lowest, and what takes longer: real kernels in qemu, calibration, thousands of mutated inputs per reader, an error and a kill at every system call, racing attackers, a browser
 
 lab: install ## fetch Debian's kernels and build the guests of `seekwise lab` (kept in ~/.cache/seekwise/lab)
 	@$(BIN)/seekwise lab --build

@@ -7,6 +7,6 @@ BUILD=${BUILD:-target/package-venv}
 export PATH="$PWD/$BUILD/bin:$PATH"
 out=$PWD/dist target=$PWD/target/wheel
 for folder in . proof; do
-    (cd "$folder" && maturin build --release --strip --zig --compatibility manylinux2014 --out "$out" --target-dir "$target" --quiet)
+    (cd "$folder" && maturin build --profile dist --strip --zig --compatibility manylinux2014 --out "$out" --target-dir "$target" --quiet)
 done
 pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist ./papers

@@ -27,6 +27,7 @@ from seekwise_papers.systems import setup_of
 
 # libata keeps one of the drive's 32 commands for itself: `NCQ (depth 31/32)` in the kernel's log.
 NCQ_KEPT_BACK = 1
+READ_SECTORS = 8  # Of the reads by which the product finds places on a disk.
 
 
 class SimulatedResults:
@@ -167,7 +168,7 @@ def _access_ms(name: str, options: dict[str, str | float]) -> float:
 
 
 def _sectors_per_track(name: str, options: dict[str, str | float]) -> float:
-    sector = int((_disk(name)["capacity_sectors"] - 1) * _place(options, "position"))
+    sector = int((_disk(name)["capacity_sectors"] - READ_SECTORS) * _place(options, "position"))
     answer = _measured(json.dumps({"model": name, "measure": "places", "sectors": [sector]}))
     return float(answer["places"][0]["sectors_on_track"])
 
