@@ -46,7 +46,7 @@ slow: install
 	$(PYTEST) -m slow $(TOGETHER)
 
 # The least that is promised: the lowest version of every range in pyproject.toml. Representative: where the libraries are used (screens, pages,
-# verdicts, records, bundles, workers, notebooks), not every test; LOWEST_TESTS=tests runs all fast ones.
+# verdicts, records, workers, notebooks), not every test; LOWEST_TESTS=tests runs all fast ones.
 LOWEST := target/lowest
 LOWEST_TESTS ?= tests/cli/test_terminal.py tests/cli/test_help.py tests/report tests/judge tests/store tests/measure/test_spread.py tests/library
 
