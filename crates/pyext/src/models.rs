@@ -1,9 +1,8 @@
-//! Bindings of the controller and host models, and the question whether a parameter of any model can be so.
+//! Bindings of the controller and host models.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use seekwise_controller::Model as Controller;
-use seekwise_device::Model as Drive;
 use seekwise_sim::cost::HostModel as Host;
 
 /// Ids of the controller models that come with the program.
