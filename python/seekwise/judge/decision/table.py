@@ -27,7 +27,7 @@ class Figures(Protocol):
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """The candidates."""
+        """Names of the candidates."""
         ...
 
     def rounds(self, setting: str) -> tuple[int, ...]:
