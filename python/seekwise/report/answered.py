@@ -189,9 +189,14 @@ def _effects(asked: Question, setting: str, *, better: bool, purpose: Purpose | 
         found.append((abs(rule.capped(math.log(standing.ratio))), subject(each), each, standing))
     # Times and rates before slow tails, which mostly say the same again.
     found.sort(key=lambda row: (row[2].kind in TAILS, -row[0]))
+    if better:
+        found = [row for row in found if row[2].kind not in TAILS] or found
     told: dict[tuple[str, str], str] = {}
     for _, _, each, standing in found:
-        told.setdefault((each.use, each.job), effect(each, standing))
+        # Of one kind of work in several uses the smallest gain, and the largest loss: what is said holds for each of them.
+        key = (each.work or each.job, each.job)
+        if better or key not in told:
+            told[key] = effect(each, standing)
     return list(dict.fromkeys(told.values()))[:EFFECTS_MOST]
 
 

@@ -1,11 +1,12 @@
 """What to set: the setting from which most is to be expected, and what one loses by it or by staying, for each purpose.
 
 The *utility* of a setting is the mean of its ln gain over the setting in force, over the parts of a purpose. A part is a use and a purpose, its figures
-averaged; no figure weighs more than a factor of ten. What the other purpose, or the background of a use that was asked for, loses by it on average is
-subtracted. All of it is computed draw by draw (`posterior.py`), so sums know how sure they are.
+averaged; no figure weighs more than a factor of ten. Half of what the other purpose, or the background of a use that was asked for, loses by it on average
+is subtracted, so a price counts and does not rule. All of it is computed draw by draw (`posterior.py`), so sums know how sure they are.
 
     regret    of a setting: how much more the best one would bring, expected, and its 95 % bound
-    harm      it brings less than nothing, or loses more in one use of the purpose than it gains in any, or halves something of the other purpose
+    harm      it brings less than nothing, or loses more in one use of the purpose than it gains in any, or more than that in most uses of all, or more than
+              half of something of another purpose and more than it gains
 
 A setting is advised where it is expected to bring 5 % (a change is trouble), brings anything with 80 % probability, and harms with at most 20 %: on
 machines with known truth that loses 1 % on average and advises nothing that harms (`verify judgement`). Of several the one that
@@ -37,11 +38,13 @@ P_GAIN = 0.80
 P_HARM_MOST = 0.20
 P_PROBABLE = 0.70
 """A setting that is not advised is named where it is probably better."""
-PRICE_WEIGHT = 1.0
+PRICE_WEIGHT = 0.5
 """Of what the other purpose loses on average over its uses."""
 HARM_LOG = math.log1p(0.10)
 """A loss below this is no harm."""
 HALVED_LOG = math.log(2)
+LOST_LOG = math.log1p(0.05)
+"""Losses below this are none where they are counted over uses."""
 REGRET_TAIL = 0.05
 REGRET_ENOUGH_LOG = 0.01
 """Measuring ends where no more than this is expected to be lost by the answer."""
@@ -138,6 +141,8 @@ def utility(own: Sequence[Judged], setting: str, in_force: str, others: Sequence
     harms = (gain < -0.01) | (-np.min(gains, axis=0) > np.maximum(most, HARM_LOG))
     if prices:
         harms |= -np.min(prices, axis=0) > np.maximum(most, HALVED_LOG)
+        lost = np.mean([-each > np.maximum(most, LOST_LOG) for each in [*gains, *prices]], axis=0)
+        harms |= lost > 0.5
     return Utility(gain, harms)
 
 
