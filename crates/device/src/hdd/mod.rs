@@ -34,7 +34,7 @@ use cache::{LinkQueue, Segments};
 use core::cell::RefCell;
 use geometry::{Geometry, Layout};
 use mechanics::Mechanics;
-use ncq::{Head, Ordering, Queue};
+use ncq::{Head, Ordering, Queue, Sets};
 use rotation::Spindle;
 use seek::{SeekCurve, SeekTimes};
 use seekwise_units::{Depth, Lba, Nanos, Sectors};
@@ -57,6 +57,8 @@ pub struct HddParameters {
     pub depth: Depth,
     pub ncq_efficiency: f64,
     pub age_limit: Nanos,
+    /// Whether it takes sets in order of arrival while few commands wait.
+    pub sets: Sets,
     pub segments: usize,
     pub segment: Sectors,
     /// How far the drive reads on after a read.
@@ -105,7 +107,11 @@ impl Hdd {
                 geometry: Arc::new(Geometry::new(&parameters.layout, &spindle)),
                 curve: SeekCurve::new(&parameters.seek, &spindle),
                 spindle,
-                ordering: Ordering::new(parameters.ncq_efficiency, parameters.age_limit),
+                ordering: Ordering::new(
+                    parameters.ncq_efficiency,
+                    parameters.age_limit,
+                    parameters.sets,
+                ),
                 command_overhead: parameters.command_overhead,
                 cached_overhead: parameters.cached_overhead,
                 link_ns_per_sector: (512e9 / parameters.link_bytes_per_second * 1024.0) as u64,

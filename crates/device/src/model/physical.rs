@@ -2,6 +2,7 @@
 
 use super::{Attachment, Model, GOLDEN};
 use crate::hdd::geometry::Layout;
+use crate::hdd::ncq::Sets;
 use crate::hdd::seek::SeekTimes;
 use crate::hdd::HddParameters;
 use crate::ssd::SsdParameters;
@@ -103,6 +104,10 @@ impl Model {
                 Nanos::NEVER
             } else {
                 age
+            },
+            sets: Sets {
+                below: self.get("ncq_sets_below") as usize,
+                share: self.get("ncq_set_share"),
             },
             segments: self.get("cache_segments") as usize,
             segment: kib("cache_segment_kib"),

@@ -174,6 +174,9 @@ impl Md {
             stripe: self.stripe.nanos(),
             request: self.request.nanos(),
             switch: self.switch.nanos(),
+            // Part of `bio` and of the members' requests, which are paid for by themselves.
+            pass: Nanos::ZERO,
+            piece: Nanos::ZERO,
         }
     }
 }

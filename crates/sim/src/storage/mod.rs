@@ -35,6 +35,12 @@ pub trait Storage {
 pub trait Stack: Storage {
     fn submit<O: Observer>(&mut self, now: Nanos, bio: &Bio, observer: &mut O) -> Submission;
 
+    /// Processor time that what was submitted since the last call costs its task besides: cutting and copying of md.
+    #[inline(always)]
+    fn take_task_work(&mut self) -> Nanos {
+        Nanos::ZERO
+    }
+
     /// The task begins to submit several bios in a row.
     fn begin_plug(&mut self);
     fn end_plug<O: Observer>(&mut self, now: Nanos, observer: &mut O);

@@ -12,6 +12,7 @@
 
 mod done;
 pub mod files;
+mod forced;
 mod intent;
 pub(crate) mod member_bio;
 mod members;
@@ -23,6 +24,7 @@ pub(crate) mod thread;
 use crate::cost::MdCosts;
 use crate::storage::attached::AttachedDrive;
 use crate::storage::{MemberTotals, Storage};
+use forced::MemberFlushes;
 use intent::Intent;
 use member_bio::{MemberBio, Owner};
 use seekwise_device::Device;
@@ -60,10 +62,13 @@ pub struct MdMember<Q, D> {
     pub rebuilt: bool,
     /// But for the drive's busy time. What its requests took are their ends less their beginnings, which wraps while any is under way.
     pub done: MemberTotals,
-    /// Of what was read and written, what a resync moved.
+    /// Of what was read and written, what a resync has issued.
     pub resynced: Sectors,
+    /// Sectors of requests that are done.
+    pub completed: Sectors,
     /// Given something since the plugs were removed last.
     given: bool,
+    flushes: MemberFlushes,
 }
 
 /// A bio of the volume on its way, or a range of an operation with files that md has to know as one.
@@ -128,6 +133,8 @@ pub struct Md<Q, D> {
     given: Vec<u32>,
     /// What the running bio became, used again.
     orders: Vec<MemberBio>,
+    /// Processor time of the submitting task that it has not been charged yet.
+    task_work: Nanos,
     woken: VecDeque<ProcessId>,
     ended: Vec<Done>,
     /// Operations with files of which something has ended, and the piece if it was read.
@@ -164,7 +171,9 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                     rebuilt: false,
                     done: MemberTotals::default(),
                     resynced: Sectors(0),
+                    completed: Sectors(0),
                     given: false,
+                    flushes: MemberFlushes::default(),
                 })
                 .collect(),
             volume,
@@ -189,6 +198,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             timers: Soonest::new(count),
             given: Vec::with_capacity(count),
             orders: Vec::new(),
+            task_work: Nanos::ZERO,
             woken: VecDeque::new(),
             ended: Vec::new(),
             pieces_done: Vec::new(),
@@ -208,6 +218,12 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     /// The md thread books this processor.
     pub fn share(&mut self, processor: SharedProcessor) {
         self.thread.sharing(processor);
+    }
+
+    /// A drive alone, with no md above it.
+    #[inline]
+    fn single(&self) -> bool {
+        matches!(self.volume, Volume::Single { .. })
     }
 
     /// Cuts a bio into requests of members, or gives it to the stripe cache or the thread; what the task sends itself is in `orders`.
@@ -247,6 +263,8 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             orders.push(MemberBio::of_bio(bio, Owner::Call(call), piece));
         }
         self.pieces = pieces;
+        let further = (orders.len() as u64).saturating_sub(1);
+        self.task_work += Nanos(self.thread.costs.piece.0 * further);
         if write && self.volume.mirrored() {
             for order in orders.iter() {
                 self.volume.write_begins(&order.piece);

@@ -63,6 +63,9 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
     fn submit<O: Observer>(&mut self, now: Nanos, bio: &Bio, observer: &mut O) -> Submission {
         self.clock = now;
         let waited = self.place_stalled(bio.process, bio.token);
+        if waited.is_none() && !self.single() {
+            self.task_work += self.thread.costs.pass;
+        }
         let whole = match waited {
             None if bio.direction == Direction::Read && !self.degraded => {
                 self.volume.read_whole(bio.start, bio.sectors)
@@ -86,6 +89,11 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
             self.unplug_members(now, observer);
         }
         submission
+    }
+
+    #[inline]
+    fn take_task_work(&mut self) -> Nanos {
+        core::mem::take(&mut self.task_work)
     }
 
     fn begin_plug(&mut self) {
@@ -166,8 +174,7 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
             if self.members[index].missing {
                 continue;
             }
-            self.members[index].drive.flush(now);
-            self.refresh(now, index);
+            self.flush_for_task(now, index);
             asked += 1;
         }
         asked

@@ -318,6 +318,15 @@ impl DirectThreads {
         if several {
             engine.storage.end_plug(engine.now, &mut engine.observer);
         }
+        let work = engine.storage.take_task_work();
+        if work > Nanos::ZERO {
+            // Booked behind the bios: md sends each piece as soon as it is cut, while the members are at work on those before.
+            let thread = &mut self.threads[index as usize];
+            thread.used += work;
+            engine
+                .processors
+                .book(thread.plan.processor, engine.now, work);
+        }
         if left.0 == 0 {
             self.submitted(engine, index, token);
         }
