@@ -8,7 +8,7 @@ pub mod unit;
 use crate::storage::attached::AttachedDrive;
 use seekwise_device::Device;
 use seekwise_host::block::{Bio, BlockQueue, Done, Observer, Submission};
-use seekwise_sched::ProcessId;
+use seekwise_sched::{Direction, ProcessId};
 use seekwise_units::{Nanos, Sectors};
 
 /// Token of a drive's flush that is done: no bio has it.
@@ -35,9 +35,9 @@ pub trait Storage {
 pub trait Stack: Storage {
     fn submit<O: Observer>(&mut self, now: Nanos, bio: &Bio, observer: &mut O) -> Submission;
 
-    /// Processor time that what was submitted since the last call costs its task besides: cutting and copying of md.
+    /// Processor time that a request costs its task beside the call, before all of it is on its way: what md cuts and copies.
     #[inline(always)]
-    fn take_task_work(&mut self) -> Nanos {
+    fn task_work(&self, _direction: Direction, _sectors: Sectors) -> Nanos {
         Nanos::ZERO
     }
 

@@ -133,8 +133,6 @@ pub struct Md<Q, D> {
     given: Vec<u32>,
     /// What the running bio became, used again.
     orders: Vec<MemberBio>,
-    /// Processor time of the submitting task that it has not been charged yet.
-    task_work: Nanos,
     woken: VecDeque<ProcessId>,
     ended: Vec<Done>,
     /// Operations with files of which something has ended, and the piece if it was read.
@@ -198,7 +196,6 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             timers: Soonest::new(count),
             given: Vec::with_capacity(count),
             orders: Vec::new(),
-            task_work: Nanos::ZERO,
             woken: VecDeque::new(),
             ended: Vec::new(),
             pieces_done: Vec::new(),
@@ -218,12 +215,6 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     /// The md thread books this processor.
     pub fn share(&mut self, processor: SharedProcessor) {
         self.thread.sharing(processor);
-    }
-
-    /// A drive alone, with no md above it.
-    #[inline]
-    fn single(&self) -> bool {
-        matches!(self.volume, Volume::Single { .. })
     }
 
     /// Cuts a bio into requests of members, or gives it to the stripe cache or the thread; what the task sends itself is in `orders`.
@@ -263,8 +254,6 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             orders.push(MemberBio::of_bio(bio, Owner::Call(call), piece));
         }
         self.pieces = pieces;
-        let further = (orders.len() as u64).saturating_sub(1);
-        self.task_work += Nanos(self.thread.costs.piece.0 * further);
         if write && self.volume.mirrored() {
             for order in orders.iter() {
                 self.volume.write_begins(&order.piece);

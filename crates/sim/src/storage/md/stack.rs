@@ -63,9 +63,6 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
     fn submit<O: Observer>(&mut self, now: Nanos, bio: &Bio, observer: &mut O) -> Submission {
         self.clock = now;
         let waited = self.place_stalled(bio.process, bio.token);
-        if waited.is_none() && !self.single() {
-            self.task_work += self.thread.costs.pass;
-        }
         let whole = match waited {
             None if bio.direction == Direction::Read && !self.degraded => {
                 self.volume.read_whole(bio.start, bio.sectors)
@@ -92,8 +89,14 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
     }
 
     #[inline]
-    fn take_task_work(&mut self) -> Nanos {
-        core::mem::take(&mut self.task_work)
+    fn task_work(&self, direction: Direction, sectors: Sectors) -> Nanos {
+        let write = direction == Direction::Write;
+        let by_thread = write && (self.parity.is_some() || self.mirrors_by_thread);
+        if by_thread {
+            return Nanos::ZERO;
+        }
+        let further = self.volume.pieces(sectors, write) - 1;
+        Nanos(self.thread.costs.piece.0 * further)
     }
 
     fn begin_plug(&mut self) {

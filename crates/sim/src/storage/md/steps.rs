@@ -251,6 +251,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             let pages = sectors / 8 * u64::from(parity.members);
             let work = StripeWork {
                 stripes: sectors / 8,
+                looks: pages,
                 xor_pages: pages,
                 syndrome_pages: if parity.parities == 2 { pages } else { 0 },
                 ..StripeWork::default()
