@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 # maturin and ruff come from the environment that we build.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 STAMP := $(VENV)/.installed
-SOURCES := $(shell find crates models -name '*.rs' -o -name "*.toml" 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml
+SOURCES := $(shell find crates proof/crates models -name '*.rs' -o -name "*.toml" 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml proof/pyproject.toml papers/pyproject.toml
 
 .PHONY: help bootstrap install rust-tests demo test slow test-all check lab vectors figures ladder clean wheel collector deb drive packages docs
 
@@ -24,7 +24,7 @@ $(STAMP): $(SOURCES)
 	@PYTHON=$(PYTHON) sh tools/bootstrap.sh
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check 'maturin>=1.7,<2'
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[test]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[test]' --editable proof --editable papers
 	@touch $@
 
 demo: install ## measure the storage under this folder, judge it, write the report; where that is not possible, simulate a drive like it
@@ -53,7 +53,7 @@ lab: install ## fetch Debian's kernels and build the guests of `seekwise lab` (k
 LIST ?= tests/vectors/lists
 OUT ?= vectors
 vectors: install ## record LIST=FILE (ARGS='--kernel 6.1 --scheduler bfq …') on real kernels into OUT=FOLDER, replayable by `seekwise verify vectors`
-	@$(BIN)/python -m seekwise.lab.testbed.vectors $(if $(wildcard $(LIST)/*),$(wildcard $(LIST)/*.list),$(LIST)) --out $(OUT) $(ARGS)
+	@$(BIN)/python -m seekwise_proof.testbed.vectors $(if $(wildcard $(LIST)/*),$(wildcard $(LIST)/*.list),$(LIST)) --out $(OUT) $(ARGS)
 
 figures: install ## run the checks of README's accuracy table again and write the figures of all pages anew
 	@$(BIN)/python tools/figures.py
@@ -61,7 +61,7 @@ figures: install ## run the checks of README's accuracy table again and write th
 LADDER_DB ?= ladder.db
 ladder: lab ## validation level 4, the long form: every study of studies/ladder in the VM testbed, kept in tests/vectors/ladder, and the simulator against it
 	@for study in disk flash arrays flash-arrays buffered-reads buffered-writes buffered-flash; do $(BIN)/seekwise lab studies/ladder/$$study.toml --db $(LADDER_DB) || exit; done
-	@$(BIN)/python -m seekwise.lab.validate._ladder_tables $(LADDER_DB) tests/vectors/ladder
+	@$(BIN)/python -m seekwise_proof.validate._ladder_tables $(LADDER_DB) tests/vectors/ladder
 	@$(BIN)/seekwise verify ladder tests/vectors/ladder
 
 dist/.wheel: $(SOURCES) $(shell find python packaging -name '*.py' -o -name '*.sh' -o -name '*.toml' -o -name '*.md' 2>/dev/null)
@@ -93,8 +93,8 @@ check: install ## formatting, lints and types
 	cargo fmt --check
 	rustfmt --check --edition 2021 crates/sched/src/*.rs crates/sched/src/*/mod.rs
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
-	$(BIN)/ruff check python tests tools
-	$(BIN)/ruff format --check python tests tools
+	$(BIN)/ruff check python proof papers tests tools conftest.py
+	$(BIN)/ruff format --check python proof papers tests tools conftest.py
 	$(BIN)/mypy
 
 clean: ## remove what was built

@@ -14,7 +14,7 @@ root=target/deb/$release
 rm -rf "$root"
 mkdir -p "$root/DEBIAN" "$root/usr/bin" "$root/usr/lib/seekwise" "$root/usr/share/doc/seekwise" "$root/usr/share/lintian/overrides" \
     "$root/usr/share/man/man1" "$root/usr/share/bash-completion/completions" "$root/usr/share/zsh/vendor-completions" \
-    "$root/usr/share/fish/vendor_completions.d"
+    "$root/usr/share/fish/vendor_completions.d" "$root/usr/lib/systemd/system"
 
 # Wheels of the Python of that release, whatever Python runs here.
 $PYTHON -m pip install --quiet --disable-pip-version-check --no-compile --target "$root/usr/lib/seekwise" \
@@ -28,7 +28,6 @@ find "$root/usr/lib/seekwise" -depth -type d \( -name tests -o -name __pycache__
 find "$root/usr/lib/seekwise" -type f \( -name '*.pyx' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.h' -o -name '*.a' \) -delete
 find "$root/usr/lib/seekwise" -type f -name '*.so*' -exec chmod 644 {} +
 # Not stripped: `strip` ruins libraries whose paths auditwheel has patched (OpenBLAS no longer loads).
-chmod 755 "$root/usr/lib/seekwise/seekwise/lab/testbed/guest/init"
 find "$root/usr/lib/seekwise" -type f -name '*.py' -exec chmod 644 {} +
 
 cat > "$root/usr/bin/seekwise" <<'SCRIPT'
@@ -55,16 +54,18 @@ cp "$pages/completions/bash" "$root/usr/share/bash-completion/completions/seekwi
 cp "$pages/completions/zsh" "$root/usr/share/zsh/vendor-completions/_seekwise"
 cp "$pages/completions/fish" "$root/usr/share/fish/vendor_completions.d/seekwise.fish"
 
+cp packaging/systemd/* "$root/usr/lib/systemd/system/"
+
 cp packaging/debian/copyright "$root/usr/share/doc/seekwise/copyright"
 cp packaging/debian/overrides "$root/usr/share/lintian/overrides/seekwise"
 printf 'seekwise (%s) unstable; urgency=medium\n\n  * See CHANGELOG.md of the sources.\n\n -- %s  %s\n' "$version" \
     "Seekwise maintainers <maintainers@seekwise.example>" "$(date -R -d "@${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}")" \
     | gzip -9n > "$root/usr/share/doc/seekwise/changelog.gz"
-install -m 755 packaging/debian/postinst packaging/debian/prerm "$root/DEBIAN/"
+install -m 755 packaging/debian/postinst packaging/debian/prerm packaging/debian/postrm "$root/DEBIAN/"
 size=$(du -sk --exclude=DEBIAN "$root" | cut -f1)
 sed -e "s/@VERSION@/$version/; s/@PYTHON@/$python/; s/@NEXT@/$next/; s/@SIZE@/$size/" packaging/debian/control > "$root/DEBIAN/control"
 (cd "$root" && find usr -type f -print0 | sort -z | xargs -0 md5sum) > "$root/DEBIAN/md5sums"
 find "$root" -type d -exec chmod 755 {} +
-find "$root/usr/share" -type f -exec chmod 644 {} +
+find "$root/usr/share" "$root/usr/lib/systemd" -type f -exec chmod 644 {} +
 mkdir -p dist
 dpkg-deb --root-owner-group -Zxz -z1 --build "$root" "dist/seekwise_${version}_amd64.deb"

@@ -3,7 +3,7 @@
     python packaging/repack.py whole WHEEL OUT DRIVE
     python packaging/repack.py collector WHEEL OUT
 
-The collector has the same modules without charts, the VM testbed and validation, and requires only `NEEDS`. RECORD is written anew.
+The collector has the same modules without charts, and requires only `NEEDS`. RECORD is written anew.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 COLLECTOR = "seekwise-collector"
 NEEDS = ("click", "rich", "pydantic", "psutil")
-LEFT_OUT = ("report/charts/", "report/templates/", "lab/testbed/", "lab/validate/data/")
+LEFT_OUT = ("report/charts/", "report/templates/")
 """Folders below seekwise/ that only the whole package needs."""
 EXECUTABLE = 0o100755 << 16
 Member = tuple[zipfile.ZipInfo, bytes]

@@ -30,7 +30,7 @@ def test_it_prints_and_ends_as_a_start_does(words, status, tmp_path):
 
 
 def test_a_command_that_takes_too_long_is_killed(tmp_path):
-    words = ["demo", "--output", str(tmp_path / "page.html")]
+    words = ["run", "demo", "--db", str(tmp_path / "records.db")]
     with pytest.raises(subprocess.TimeoutExpired):
         preloaded.run(words, {**os.environ, "SEEKWISE_STATE": str(tmp_path)}, tmp_path, timeout_s=0.05)
 

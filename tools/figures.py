@@ -1,7 +1,7 @@
 """Makes the figures of README and pages again: `python tools/figures.py [NAME…]`, or `make figures`.
 
 Runs the checks named (all without a name), keeps what they print in docs/figures.json, with the model's version, and writes every block between
-`<!-- figures: BLOCK -->` and `<!-- end of figures -->` anew. `--pages` writes the blocks alone. tests/validate/test_figures.py fails when a
+`<!-- figures: BLOCK -->` and `<!-- end of figures -->` anew. `--pages` writes the blocks alone. proof/tests/validate/test_figures.py fails when a
 figure has changed, when a page differs from docs/figures.json, or when that was made with another model than the present one.
 """
 
@@ -37,21 +37,20 @@ CHECKS: dict[str, tuple[str, str, str]] = {
     "ladder-unseen": ("ladder tests/vectors/ladder-unseen", "the same, combinations of no study", "Linux 6.1 in the VM testbed, within 10 %"),
     "whatif": ("whatif tests/vectors/whatif", "a recorded load on other storage", "the same load run there in the VM testbed, rate within 10 %"),
     "drives": ("drives", "drives", "data sheets and reviews"),
-    "traces": ("traces tests/reference/disksim", "disks of DiskSim's library", "traces of the real drives, as close as DiskSim"),
     "ssd": ("rates tests/seeds/ssd_raid10_chunk.csv", "rates of an SSD RAID 10", "a publication's table, within 20 %"),
     "verdicts": ("verdicts", "winners in articles", "four publications"),
     "claims": ("claims", "claims in articles", "four publications"),
 }  # fmt: skip
 ARTICLE = ("A", "B", "D", "S1", "S5")
 """Systems of the 2008 article whose rates its page shows."""
-FAST = ("mapping", "drives", "traces")
+FAST = ("mapping", "drives")
 """Checks of some seconds: the fast tests repeat them."""
 
 EXAMPLES = {
     "show-read-ahead": "run read-ahead --backend simulated --target exos_x18 --seed 1",
     "show-raid-levels": "run raid-levels --seed 1",
     "show-queue-depth": "run queue-depth --backend simulated --target wd2500ys --seed 1",
-    "show-demo": "demo --seed 1",
+    "show-demo": "run demo --seed 1",
 }
 """Commands whose output pages show: {block: words after `seekwise`}."""
 ANSWERS = ("article-2008", "nvme-page", "ssd-raid10-chunk", "tiobench-comparison")
@@ -92,9 +91,9 @@ def measure(name: str) -> Figure:
 
 def article() -> Figure:
     """Simulated rates [MB/s] of the 2008 article's systems: {system operation scheduler: by threads}, the means of five seeds."""
-    from seekwise.papers.simulated import SimulatedResults
     from seekwise.simulate.setups.queries import Query
     from seekwise.store.operations import PURE_OPERATIONS
+    from seekwise_papers.simulated import SimulatedResults
 
     source, threads = SimulatedResults(), (1, 2, 4, 8)
     names = [(s, o, e) for s in ARTICLE for o in PURE_OPERATIONS for e in ("deadline", "cfq")]

@@ -60,14 +60,16 @@ def collect(folder: Path) -> None:
     from seekwise.cli.main import cli
 
     os.environ.update(SEEKWISE_DB=str(folder / "collect.db"), SEEKWISE_STATE=str(folder / "state"))
-    studies = sorted((ROOT / "studies").rglob("*.toml"))
+    studies = sorted(
+        path for folder in ("", "ladder", "published") for path in (ROOT / "studies" / folder).glob("*.toml")
+    )
     commands = [
         ["run", str(path), "--backend", "simulated", "--budget", "1m", "--seed", seed]
         for path in studies
         for seed in ("1", "77")
     ]
     commands += [["verify", "ladder", str(path)] for path in sorted((ROOT / "tests/vectors/ladder").glob("*.csv"))]
-    commands += [["verify", "verdicts"], ["verify", "claims"], ["demo", "--seed", "3"]]
+    commands += [["verify", "verdicts"], ["verify", "claims"], ["run", "demo", "--seed", "3"]]
     for command in commands:
         source = " ".join(command).replace(str(ROOT) + "/", "")
         began = time.monotonic()

@@ -18,8 +18,8 @@ import re
 import sys
 
 from seekwise import schedulers
-from seekwise.lab.testbed import cpio, debian, image, kernels, machine, modules, vectors
-from seekwise.lab.testbed.cpio import CpioEntry
+from seekwise_proof.testbed import cpio, debian, image, kernels, machine, modules, vectors
+from seekwise_proof.testbed.cpio import CpioEntry
 
 TAGS = 32
 SERVICE_NS = 2_000_000

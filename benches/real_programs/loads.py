@@ -154,7 +154,7 @@ def rsync(folder: Path) -> Iterator[Visit]:
 @contextlib.contextmanager
 def compiled(folder: Path) -> Iterator[Visit]:
     """Eight files of fio's source compiled on two processors, sources cold."""
-    from seekwise.lab.testbed import debian, programs
+    from seekwise_proof.testbed import debian, programs
 
     archive = debian.fetch(programs.FIO, lambda _: None)
     must("tar", "-xf", str(archive), "-C", str(folder))

@@ -49,12 +49,6 @@ def schedulers(kernel: str, rotational: bool = True) -> str:
 def check_tunables(scheduler: str, kernel: str, tunables_json: str) -> None:
     """Raises ValueError with one sentence if a tunable is unknown, absent from that kernel or outside its range."""
 
-def verify_closed_loop(paths: list[str]) -> str:
-    """Simulates recorded runs from what was submitted alone and compares them with the recordings, as JSON.
-
-    `files`: order and total time of each, end of each process; `groups`: by scheduler and kernel; `errors`; `met`.
-    """
-
 def drive_models() -> list[str]:
     """Ids of the drive models that come with the program."""
 
@@ -88,14 +82,6 @@ def check_parameter(kind: str, model: str, parameter: str, value: float) -> None
 def measure_drives(requests_json: str) -> str:
     """Closed-loop measurements of drive models, JSON list in, JSON list out; fields in `crates/pyext/src/drives.rs`. No clock is involved."""
 
-def replay_on_drive(
-    model: str, writes: list[bool], starts: list[int], sectors: list[int], gaps_ns: list[int]
-) -> list[int]:
-    """Plays a closed trace on a drive model given as TOML; service times in ns.
-
-    Each command arrives its gap after the one before is done. Raises ValueError with one sentence.
-    """
-
 def verify_machine_rates(text: str, seed: int) -> str:
     """A recorded whole-machine table, simulated row by row: `{passed, total, pairs_passed, pairs_total, median_error, misses}` as JSON text.
 
@@ -112,7 +98,7 @@ def verify_core_rates(text: str, seed: int) -> str:
 def serve_drives(options_json: str, notify: Callable[[str | None], bool]) -> str:
     """Serves virtual drives over NBD until `notify` gives false or raises; gives the report as JSON.
 
-    Options: `crates/drive/src/options.rs`. `notify` gets notices as JSON (`ready`, `event`), and None every 50 ms or so.
+    Options: `proof/crates/drive/src/options.rs`. `notify` gets notices as JSON (`ready`, `event`), and None every 50 ms or so.
     A refusal raises ValueError whose text is JSON: `why` (usage, refused, failed) and `sentence`.
     """
 

@@ -10,6 +10,8 @@ import tomllib
 from typing import Any
 
 MIB = 1 << 20
+JSON_VALUES = 1_500_000
+"""Commas and opening brackets of a JSON text; each is up to 200 bytes of memory. A fio job prints 500 of them, with json+ 3,000."""
 TOML_BYTES = MIB
 """The largest file of ours has 60 kB."""
 TOML_DEPTH = 32
@@ -24,12 +26,6 @@ CAPTURE_NAMES_BYTES = 64 * MIB
 """Of all names together, with those of the folders above them."""
 CAPTURE_HEADER_BYTES = MIB // 4
 """What tar may say of one member before its content."""
-BUNDLE_BYTES = 4096 * MIB
-"""Uncompressed."""
-BUNDLE_LINE_BYTES = 24 * MIB
-"""A plan of 100,000 trials has 15 MB."""
-PARQUET_GROUP_ROWS = 4 * 2**20
-"""Read at once; ours have a quarter of it."""
 
 _PIECE = re.compile(
     r'"""(?:[^\\]|\\.)*?"""' + r"|'''.*?'''" + r'|"(?:[^"\\\n]|\\.)*"' + r"|'[^'\n]*'|#[^\n]*|[^\"'#\[\]{}.,=\n]+|.",

@@ -13,8 +13,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from seekwise.errors import SeekwiseError, UsageError
-from seekwise.files import make_folders, read_text, write_product
+from seekwise.errors import UsageError
+from seekwise.files import read_text
 
 COLOURS = ("auto", "always", "never")
 GENERAL = {"colour": "auto, always or never", "db": "results database to use"}
@@ -45,7 +45,7 @@ def load() -> Table:
     try:
         found = bounds.toml(text)
     except ValueError as error:
-        raise UsageError(f"{file}: {error}", hint="`seekwise config set NAME VALUE` writes it") from error
+        raise UsageError(f"{file}: {error}", hint='for example: colour = "never"') from error
     for name, value in found.items():
         if not isinstance(value, dict):
             check_general(name, value)
@@ -72,29 +72,3 @@ def apply_general(found: Table) -> None:
         os.environ.setdefault("FORCE_COLOR", "1")
     if db := found.get("db"):
         os.environ.setdefault("SEEKWISE_DB", os.path.expanduser(str(db)))
-
-
-def save(found: Table) -> None:
-    """Writes the file anew: general entries, then a table per command. The old file stays if that fails."""
-    lines = [f"{name} = {_literal(value)}" for name, value in sorted(found.items()) if not isinstance(value, dict)]
-    for name, table in sorted(found.items()):
-        if isinstance(table, dict) and table:
-            lines += ["", f"[{name}]", *(f"{key} = {_literal(value)}" for key, value in sorted(table.items()))]
-    file = path()
-    try:
-        make_folders(file.parent)
-        write_product(file, "\n".join(lines).strip() + "\n")
-    except OSError as error:
-        raise SeekwiseError(f"cannot write {file}: {error.strerror}") from error
-
-
-def _literal(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int | float):
-        return str(value)
-    if isinstance(value, list):
-        return f"[{', '.join(_literal(each) for each in value)}]"
-    import json
-
-    return json.dumps(str(value), ensure_ascii=False)

@@ -349,17 +349,6 @@ def read_regular(path: Path, most_bytes: int) -> bytes:
         os.close(descriptor)
 
 
-def open_regular(path: Path) -> BinaryIO:
-    """An ordinary file, to be read bit by bit; OSError, with words, for a pipe, a device and a folder, none of which is waited for."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    kind = os.fstat(descriptor).st_mode
-    if not stat.S_ISREG(kind):
-        os.close(descriptor)
-        number = errno.EISDIR if stat.S_ISDIR(kind) else errno.EINVAL
-        raise OSError(number, "it is a folder" if stat.S_ISDIR(kind) else "it is no ordinary file", str(path))
-    return os.fdopen(descriptor, "rb")
-
-
 TEXT_BYTES_MAX = 16 << 20
 
 

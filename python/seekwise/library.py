@@ -125,8 +125,7 @@ def simulate(
 
     Raises UsageError for a study that cannot be simulated, and what `seekwise run` ends with otherwise.
     """
-    from seekwise.measure import execute
-    from seekwise.measure.cluster import where
+    from seekwise.measure import execute, spread
     from seekwise.simulate.protocol import Options
     from seekwise.simulate.simulated import SimulatedBackend
     from seekwise.workload.study import parse, plan, starters
@@ -143,10 +142,7 @@ def simulate(
     chosen = chosen.model_copy(update={"backend": "simulated"})
     backend: Any = SimulatedBackend(Options(drive))
     made = plan.make(chosen, backend.describe(chosen), seed=seed)
-    if (place := where.parse(on, workers)) is not None:
-        from seekwise.measure.cluster.spread import SpreadBackend
-
-        backend = SpreadBackend(backend, place)
+    backend = spread.over(backend, "simulated", spread.parse(on, workers))
     backend.check(made)
     with _store(db) as store:
         run = execute.new_run(made, text, drive)

@@ -1,6 +1,6 @@
 """Temporary folders that no other user can reach into, and their removal after whatever ended the process that made them.
 
-Libraries and programs put files under predictable names into the temporary folder (Dask even looks for modules there), so they get a
+Libraries and programs put files under predictable names into the temporary folder, so they get a
 folder of their own: mode 0700, locked for as long as its process lives, below folders that only root or this user can change.
 """
 
@@ -20,7 +20,7 @@ PREFIX = "seekwise-"
 SHARED_MEMORY = Path("/dev/shm")
 PLACES = (Path("/tmp"), Path("/var/tmp"))
 """Where temporary files go if `TMPDIR` names no safe folder (FHS 3.0, 3.18 and 5.15)."""
-KINDS = ("dask", "record", "whatif", "library", "verify", "lab", "submit", "fio")
+KINDS = ("record", "whatif", "library", "verify", "lab", "submit", "fio")
 """Only folders of these names are removed: others may call theirs `seekwise-…`, too."""
 
 
@@ -66,24 +66,6 @@ def private(kind: str, below: Path | None = None) -> Iterator[Path]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)
-
-
-@contextlib.contextmanager
-def everything_in(folder: Path) -> Iterator[None]:
-    """Libraries' own temporary files go there, in this process and its children, so that a kill leaves none of them elsewhere:
-    Dask writes the keys of its connections into a folder each time it reads them."""
-    import tempfile
-
-    before = tempfile.tempdir, os.environ.get("TMPDIR")
-    tempfile.tempdir = os.environ["TMPDIR"] = str(folder)
-    try:
-        yield
-    finally:
-        tempfile.tempdir = before[0]
-        if before[1] is None:
-            del os.environ["TMPDIR"]
-        else:
-            os.environ["TMPDIR"] = before[1]
 
 
 def _made(parent: Path, kind: str) -> tuple[Path, int]:

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from seekwise.cli.main import cli
 
-FOREIGN = Path(__file__).parents[1] / "store/foreign"
+FOREIGN = Path(__file__).parents[1] / "importing/files"
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import pytest
 from seekwise.cli.main import cli
 
 ROOT = Path(__file__).resolve().parents[2]
+TESTS = ("tests", "proof/tests", "papers/tests")
 SHARED = {"--help", "--version", "--db", "--json", "--seed"}
 """Options that most commands have; `--help` explains them."""
 
@@ -37,7 +38,7 @@ def options(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tupl
 def texts(of: str) -> str:
     files = {
         "page": [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.ipynb")],
-        "test": [path for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__)],
+        "test": [path for top in TESTS for path in (ROOT / top).rglob("*.py") if path != Path(__file__)],
     }[of]
     return "\n".join(path.read_text(encoding="utf-8") for path in files)
 

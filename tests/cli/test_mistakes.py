@@ -11,10 +11,9 @@ import pytest
 
 from report.sample_live import live_outcome
 from seekwise.cli import main as program
-from seekwise.store import codec
 from seekwise.store.database import Store
 
-FOREIGN = Path(__file__).parents[1] / "store/foreign"
+FOREIGN = Path(__file__).parents[1] / "importing/files"
 USAGE, FAILED, MISSING = 2, 1, 4
 
 MISTAKES: list[tuple[str, int, str, str]] = [
@@ -29,8 +28,6 @@ MISTAKES: list[tuple[str, int, str, str]] = [
     ("help tnue", USAGE, "no command is called `tnue`", "did you mean `tune`?"),
     ("verify vectrs x", USAGE, "no command is called `vectrs`", "did you mean `vectors`?"),
     ("trace shwo x", USAGE, "no command is called `shwo`", "did you mean `show`?"),
-    ("config sett a b", USAGE, "no command is called `sett`", "did you mean `set`?"),
-    ("config set tune.budgt 5m", USAGE, "has no option `--budgt`", "did you mean `budget`?"),
     # options
     ("run demo --buget 5s", USAGE, "no such option '--buget'", "did you mean `--budget`?"),
     ("report last --opne", USAGE, "no such option '--opne'", "did you mean `--open`?"),
@@ -144,7 +141,9 @@ def run_id(place, monkeypatch, capsys):
         known.write_text(out.split()[4])
         with Store.open(place / "records.db") as store:
             found = live_outcome(3)
-            store.add_whole(replace(found.run, run_id="a-run-of-tune"), [codec.row(each) for each in found.records])
+            store.add_run(replace(found.run, run_id="a-run-of-tune"))
+            for record in found.records:
+                store.add(replace(record, run_id="a-run-of-tune"))
     return known.read_text()
 
 

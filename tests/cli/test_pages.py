@@ -160,21 +160,3 @@ def test_report_open_writes_the_page_and_starts_the_browser_where_there_is_one(d
     document = json.loads(call(db, "report", "before", "--open", "--json"))
     assert document["schema"] == "seekwise.report/1" and document["opened"]
     assert opened == [Path(document["report"]).as_uri()]
-
-
-def test_watch_tells_standing_and_progress_of_a_run_that_goes_on_and_ends_with_it(db):
-    run_id = live_run(db)
-    ended = call(db, "watch", "before")
-    assert "complete" in ended and "84 periods" in ended
-    with Store.open(Path(db)) as store:
-        store._change("UPDATE run SET outcome = NULL, ended_at = NULL WHERE run_id = ?", (run_id,))
-    now = json.loads(call(db, "watch", "before", "--json"))
-    assert now["schema"] == "seekwise.watch/1" and not now["ended"] and now["done"] == 84
-    assert len(now["standings"]) >= 3
-    shown = call(db, "watch", "before", "--once")
-    assert f"run {run_id}" in shown and "best:" in shown
-
-
-def test_watch_counts_the_trials_of_a_study(db):
-    study_run(db)
-    assert "trials" in call(db, "watch") and "complete" in call(db, "watch", "last", "--once")

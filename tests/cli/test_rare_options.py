@@ -18,7 +18,7 @@ from seekwise.linux.setters.assignment import Setter
 from seekwise.settings import conflicts
 from seekwise.settings.asked import Asked
 
-FOREIGN = Path(__file__).parents[1] / "store/foreign"
+FOREIGN = Path(__file__).parents[1] / "importing/files"
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def test_a_recording_is_anonymised_when_that_is_asked_for(called, tmp_path, monk
 
 
 def test_building_the_guests_runs_no_study(called, tmp_path, monkeypatch):
-    from seekwise.lab.testbed import image, kernels
+    from seekwise_proof.testbed import image, kernels
 
     built = []
 

@@ -25,8 +25,6 @@ KEPT = {
     "seekwise.installed/1",
     "seekwise.scratch/2",
     "seekwise.live-plan/1",
-    "seekwise.bundle/1",
-    "seekwise.parquet/1",
 }
 """Files that only this program reads; `seekwise.capture/1` is the first line of an archive."""
 MACHINE = ROOT / "tests" / "machines" / "smartpqi-gen10"
@@ -47,7 +45,7 @@ runtime = "1s"
 [design]
 blocks = 3
 """
-FOREIGN = ROOT / "tests" / "store" / "foreign"
+FOREIGN = ROOT / "tests" / "importing" / "files"
 
 
 @pytest.fixture

@@ -266,18 +266,18 @@ def test_a_buffered_study_without_a_limit_is_refused(seekwise, on_disk, study):
 def test_demo_needs_neither_root_nor_fio(seekwise, tmp_path):
     (tmp_path / "bin").mkdir()
     seekwise.path = str(tmp_path / "bin")
-    done = seekwise("demo")
-    report = Path(done.stdout.splitlines()[-1])
+    done = seekwise("run", "demo")
+    report = Path(seekwise("report", "last").stdout.splitlines()[-1])
     assert report.parent == seekwise.folder
     assert "simulated" in report.read_text()
     assert "random read" in done.stdout.lower()
-    again = json.loads(seekwise("demo", "--json").stdout)
+    again = json.loads(seekwise("run", "demo", "--json").stdout)
     assert again["badge"] == "simulated"
 
 
 def test_the_same_seed_gives_the_same_simulated_records(seekwise):
     def facts() -> list:
-        document = json.loads(seekwise("demo", "--json", "--seed", "7").stdout)
+        document = json.loads(seekwise("run", "demo", "--json", "--seed", "7").stdout)
         return [(r["trial"], r["setting"], r["seed"], r["phases"]) for r in document["records"]]
 
     assert facts() == facts()
@@ -296,7 +296,7 @@ def test_plan_shows_order_time_bytes_and_what_is_touched(seekwise):
 
 
 def test_results_and_export_read_what_a_run_wrote(seekwise):
-    seekwise("demo")
+    seekwise("run", "demo")
     listed = json.loads(seekwise("results", "--json").stdout)
     (run,) = listed["runs"]
     assert run["outcome"] == "complete"

@@ -23,7 +23,6 @@ ALLOWED = {
     "measure/kernel/memory.py: write_text": SYSFS,
     "cli/_output.py: open": "standard output and standard error, by number",
     "cli/main.py: write_text": "writes help to the screen (click)",
-    "lab/testbed/programs.py: extractall": PRIVATE,
     "trace/load.py: tofile": PRIVATE,
     "cli/main.py: tempfile.mkstemp": "a name that cannot be predicted, made with O_EXCL, in a safe TMPDIR",
     "temporary.py: tempfile.mkdtemp": "this is where private folders are made",
@@ -38,28 +37,14 @@ ALLOWED = {
     "control/exact.py: os.symlink": "restores a link in a folder of /etc that only root can change",
     "control/exact.py: os.replace": "restores a link in a folder of /etc that only root can change",
     "control/journal.py: os.replace": PRIVATE,
-    "settings/system/install.py: mkdir": "folders of /usr and /etc that only root can change",
-    "settings/system/install.py: symlink_to": "links in folders of /usr and /etc that only root can change",
-    "settings/system/restore.py: shutil.copytree": "in /run, which only root can change, before other users' programs start",
+    "control/boot.py: shutil.copytree": "in /run, which only root can change, before other users' programs start",
     "measure/live/prepare.py: os.open": "in a scratch folder reached by descriptor, new (O_EXCL) and through no link",
     "measure/live/fio_load.py: write_text": PRIVATE,
     "measure/live/fio_load.py: open": PRIVATE,
     "measure/live/prepare.py: mkdir": "in a scratch folder reached by descriptor",
     "measure/live/team_load.py: mkdir": PRIVATE,
     "trace/load.py: open": PRIVATE,
-    "simulate/recordings/recorder.py: mkdir": "for developers: in the folder that is named, mode 0700",
-    "simulate/recordings/recorder.py: write_bytes": "for developers: into the folder of the repository",
-    "lab/testbed/tune_programs.py: write_bytes": PRIVATE,
-    "lab/testbed/guest/programs.py: open": "inside the guest",
-    "lab/testbed/host_programs.py: tempfile.TemporaryDirectory": "in the user's own cache folder",
-    "lab/testbed/host_programs.py: tarfile.open": "in the user's own cache folder",
-    "lab/testbed/host_programs.py: rename": "in the user's own cache folder",
     "trace/record/recorder.py: open": PRIVATE,
-    "lab/testbed/image.py: write_bytes": PRIVATE,
-    "lab/testbed/programs.py: write_bytes": PRIVATE,
-    "lab/testbed/vectors.py: write_bytes": PRIVATE,
-    "lab/testbed/whatif.py: mkdir": PRIVATE,
-    "lab/testbed/whatif.py: write_bytes": PRIVATE,
     "store/database.py: sqlite3.connect": "`files.claim` makes the file; SQLite follows no link in the names of its logs (unixOpen, O_NOFOLLOW)",
 }
 """{file: call}: why it may. One that is no longer found has to go."""
@@ -141,7 +126,7 @@ RUST = re.compile(
     r"File::create|File::options|OpenOptions|fs::(?:write|copy|rename|hard_link|create_dir|create_dir_all|set_permissions|soft_link)\b"
     r"|DirBuilder|symlink\(|UnixListener::bind|create_new|O_CREAT|OFlags::CREATE|mkdirat|mknodat|renameat|remove_dir_all|\.truncate\(true"
 )
-RUST_ALLOWED = {"crates/drive/src/files.rs"}
+RUST_ALLOWED = {"proof/crates/drive/src/files.rs"}
 
 
 def test_rust_creates_files_in_one_place():
@@ -152,8 +137,8 @@ def test_rust_creates_files_in_one_place():
         text = path.read_text().split("#[cfg(test)]")[0]
         if name not in RUST_ALLOWED and "tests" not in path.parts and path.name != "tests.rs":
             found += [f"{name}: {hit}" for hit in RUST.findall(text)]
-    assert not found, f"use crates/drive/src/files.rs: {found}"
-    assert RUST.search((ROOT / "crates/drive/src/files.rs").read_text())
+    assert not found, f"use proof/crates/drive/src/files.rs: {found}"
+    assert RUST.search((ROOT / "proof/crates/drive/src/files.rs").read_text())
 
 
 @pytest.mark.parametrize(

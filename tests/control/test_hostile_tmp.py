@@ -1,6 +1,6 @@
 """A temporary folder and a working folder made hostile for the libraries and programs that a command uses: nothing in them is followed or run.
 
-V8 (vl-convert) draws the pictures, fio measures; Dask has `tests/measure/cluster/test_private.py`.
+V8 (vl-convert) draws the pictures, fio measures.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from tests import simulated_study
+
+from seekwise import temporary
 
 from .nobody import NOBODY
 
@@ -106,3 +109,35 @@ def test_measuring(hostile, tmp_path):
     (hostile[0] / "fio-dump-status").unlink(missing_ok=True)
     names.remove("fio-dump-status")
     unharmed(hostile, names)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: gives folders to user nobody")
+def test_a_folder_is_safe_only_if_nobody_else_can_change_its_path(tmp_path: Path) -> None:
+    def made(name: str, mode: int, owner: int = 0) -> Path:
+        folder = tmp_path / name
+        folder.mkdir()
+        folder.chmod(mode)
+        os.chown(folder, owner, owner)
+        return folder
+
+    assert temporary.is_safe(made("own", 0o700)) and temporary.is_safe(made("sticky", 0o1777))
+    assert not temporary.is_safe(made("shared", 0o777)) and not temporary.is_safe(made("theirs", 0o700, NOBODY))
+    (tmp_path / "theirs" / "below").mkdir()
+    assert not temporary.is_safe(tmp_path / "theirs" / "below") and not temporary.is_safe(tmp_path / "missing")
+    (tmp_path / "link").symlink_to(tmp_path / "own")
+    assert temporary.is_safe(tmp_path / "link")
+    (tmp_path / "away").symlink_to(tmp_path / "theirs")
+    assert not temporary.is_safe(tmp_path / "away")
+
+
+def test_folders_of_the_living_stay_and_those_of_the_dead_go(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with temporary.private("record") as alive:
+        dead = Path(shutil.copytree(alive, tmp_path / "seekwise-record-dead"))
+        dead.chmod(0o700)
+        (dead / "file").write_text("x")
+        foreign = tmp_path / "seekwise-notes"
+        foreign.mkdir(0o700)
+        temporary.remove_left_behind()
+        assert alive.is_dir() and foreign.is_dir() and not dead.exists()
+    assert not alive.exists()

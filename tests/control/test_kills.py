@@ -162,10 +162,7 @@ def test_killed_workers_leave_nothing_after_the_next_command(tmp_path, count):
     study.write_text(simulated_study.text(name="kills", ios=3000, repetitions=60))
     for _ in range(count):
         process = seekwise("run", study, "--workers", "2", "--db", tmp_path / "x.db", folder=tmp_path, start=True)
-        end = time.monotonic() + 60
-        while not list((tmp_path / "tmp").glob("seekwise-dask-*")) and time.monotonic() < end:
-            time.sleep(0.01)
-        time.sleep(chance.random() * 4)
+        time.sleep(chance.random() * 6)
         if process.poll() is None:
             killed(process, signal.SIGKILL)
         assert seekwise("status", "--json", folder=tmp_path).returncode == 0

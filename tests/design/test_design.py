@@ -12,9 +12,8 @@ from tests import schemas as checking
 
 from seekwise.cli.main import cli
 from seekwise.errors import NotMetError, SeekwiseError, UsageError
-from seekwise.measure.cluster import specs
 from seekwise.measure.live import simulated
-from seekwise.settings.design import array_answer, search, surrogate
+from seekwise.settings.design import array_answer, search, surrogate, trial
 from seekwise.settings.design.front import front
 from seekwise.settings.design.space import Array, Point, Space, arrays_of, parse_drives, space_of
 from seekwise.workload.study import uses
@@ -28,7 +27,7 @@ def swept(trials: int, levels=("raid0", "raid10", "raid5"), drives=(4, 6), survi
     space = space_of(model, arrays, reads_ahead=False, chunks=(16, 64, 512))
     sweep = search.Sweep(
         model=model, space=space, uses=(uses._shipped()[use],), data_bytes=50 * 10**9, seed=seed, trials_most=trials,
-        simulate=specs.here,
+        simulate=trial.simulate,
     )  # fmt: skip
     return sweep, search.carry_out(sweep)
 
@@ -38,7 +37,7 @@ def test_the_search_finds_what_trying_everything_finds() -> None:
     found = array_answer.of(sweep, racers, None)
     everything = search.Sweep(
         model=sweep.model, space=sweep.space, uses=sweep.uses, data_bytes=sweep.data_bytes, seed=99, trials_most=0,
-        simulate=specs.here,
+        simulate=trial.simulate,
     )  # fmt: skip
     every = sweep.space.every()
     everything.run([(point, number) for point in every for number in range(2)], "all")
@@ -197,7 +196,6 @@ def test_what_is_no_number_of_drives(text) -> None:
         ((MODEL, "--for", "queries-and-log", "--kernel", "banana"), "banana"),
         ((MODEL, "--for", "queries-and-log", "--rate", "nan"), "is no rate"),
         ((MODEL, "--for", "queries-and-log", "--rate", "inf"), "is no rate"),
-        ((MODEL, "--for", "queries-and-log", "--on", "tcp://x"), "names no scheduler"),
     ],
 )
 def test_wrong_words_end_in_one_error(words, says) -> None:

@@ -16,14 +16,14 @@ from pathlib import Path
 
 import pytest
 
+from seekwise import importing
 from seekwise.control import nbd
+from seekwise.importing.registry import FORMATS
+from seekwise.importing.result import Source
 from seekwise.judge import workloads
 from seekwise.linux.setters import find_setters
 from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import open_tree
-from seekwise.measure import foreign
-from seekwise.measure.foreign.registry import FORMATS
-from seekwise.measure.foreign.result import Source
 from seekwise.settings import controllers, history
 from seekwise.settings.controllers import LogicalUnit
 from seekwise.trace import depend, summary
@@ -36,8 +36,8 @@ TESTS = Path(__file__).parents[1]
 sys.path.insert(0, str(TESTS / "trace"))
 import samples  # noqa: E402
 
-FILES = [path for path in (TESTS / "store/foreign").rglob("*") if path.is_file() and path.suffix != ".md"]
-RESULTS = sorted(str(path.relative_to(TESTS / "store/foreign")) for path in FILES)
+FILES = [path for path in (TESTS / "importing/files").rglob("*") if path.is_file() and path.suffix != ".md"]
+RESULTS = sorted(str(path.relative_to(TESTS / "importing/files")) for path in FILES)
 """One sample or more of every format that `seekwise import` reads."""
 
 
@@ -48,7 +48,7 @@ def shared(count: int, parts: int) -> int:
 
 def test_every_import_format_has_a_sample_here():
     found = set()
-    for path in (TESTS / "store/foreign" / name for name in RESULTS):
+    for path in (TESTS / "importing/files" / name for name in RESULTS):
         source = Source(path, path.read_bytes())
         found.add(next(form.name for form in FORMATS if form.recognises(source)))
     assert found == {form.name for form in FORMATS}
@@ -61,9 +61,9 @@ def test_results_of_other_tools(name, count, tmp_path):
 
     def read(data: bytes) -> None:
         path.write_bytes(data)
-        foreign.read((path,), name="x", labels=())
+        importing.read((path,), name="x", labels=())
 
-    every((TESTS / "store/foreign" / name).read_bytes()[:40_000], read, shared(count, len(RESULTS)))
+    every((TESTS / "importing/files" / name).read_bytes()[:40_000], read, shared(count, len(RESULTS)))
 
 
 TRACES = {**{name: text.encode() for name, text in samples.TEXTS.items()}, "blktrace": samples.blktrace()}

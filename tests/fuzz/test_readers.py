@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from seekwise import importing
 from seekwise.control import recovery
 from seekwise.control.journal import Journal, _line
 from seekwise.errors import SeekwiseError
+from seekwise.importing import fio_result
 from seekwise.linux.stack import read_stack
-from seekwise.measure import foreign
-from seekwise.measure.kernel import fio_result, user_job, windows
+from seekwise.measure.kernel import user_job, windows
 from seekwise.store.database import Store
 from seekwise.workload.study import parse
 
@@ -70,7 +71,7 @@ def test_imports(count, tmp_path):
 
     def read(data: bytes) -> None:
         path.write_bytes(data)
-        foreign.read((path,), name="x", labels=())
+        importing.read((path,), name="x", labels=())
 
     every(FIO, read, count)
 
@@ -214,6 +215,6 @@ def test_what_is_no_file_is_an_error_and_nobody_waits(tmp_path, make):
         path.mkdir()
     else:
         path = Path(make)
-    for read in (parse.load, lambda each: foreign.read((each,), name="x", labels=()), user_job.read):
+    for read in (parse.load, lambda each: importing.read((each,), name="x", labels=()), user_job.read):
         with pytest.raises(SeekwiseError):
             read(path)

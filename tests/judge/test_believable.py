@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from seekwise import importing
 from seekwise.judge.believable import implausible, implausible_periods
-from seekwise.measure import foreign
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.workload.study import uses
 from seekwise.workload.study.uses import Job, Use
 
-FOREIGN = Path(__file__).parents[1] / "store/foreign"
+FOREIGN = Path(__file__).parents[1] / "importing/files"
 
 
 def record(
@@ -77,7 +77,7 @@ def test_what_is_only_unusual_is_not(one):
 
 def test_results_of_fio_as_it_writes_them_are_believed_unless_they_are_limited(tmp_path):
     files = sorted(FOREIGN.glob("fio-*.?.json"))
-    assert implausible(foreign.read(files)[1]) == []
+    assert implausible(importing.read(files)[1]) == []
     for number in (1, 2):
         words = [
             "fio", "--name=seq", "--rw=randread", "--bs=4k", "--size=8m", f"--filename={tmp_path / 'data'}", "--rate_iops=512",
@@ -85,7 +85,7 @@ def test_results_of_fio_as_it_writes_them_are_believed_unless_they_are_limited(t
         ]  # fmt: skip
         subprocess.run(words, check=True, capture_output=True)
         assert json.loads((tmp_path / f"none.{number}.json").read_text())["jobs"]
-    said = " ".join(implausible(foreign.read(sorted(tmp_path.glob("none.*.json")))[1]))
+    said = " ".join(implausible(importing.read(sorted(tmp_path.glob("none.*.json")))[1]))
     assert "called sequential and is randread" in said and "were asked for" in said
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from seekwise.judge.calibration import units
 from seekwise.judge.decision.bounded import bounded
 from seekwise.judge.decision.pair_errors import (
     RatioSums,
@@ -18,6 +17,7 @@ from seekwise.judge.decision.pair_errors import (
     of_sums,
     own_quantile_error,
 )
+from seekwise_proof.calibration import units
 
 BIN_LOG = math.log(2) / 64
 

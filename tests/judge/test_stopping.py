@@ -131,8 +131,8 @@ def test_forecast_grows_with_noise_and_names_its_assumption() -> None:
 
 def test_forecast_holds_in_simulated_studies() -> None:
     # After so many repetitions, combinations with no difference are ties and combinations with 5 % are clear, at a 5 % threshold.
-    from seekwise.judge.calibration.noise import NoiseDesign, study
-    from seekwise.judge.calibration.suite import verdicts_of
+    from seekwise_proof.calibration.noise import NoiseDesign, study
+    from seekwise_proof.calibration.suite import verdicts_of
 
     noise, rng = 0.02, np.random.default_rng(4)
     repetitions = forecast(combinations=60, settings=2, trial_seconds=1, noise_sd=noise).repetitions

@@ -104,7 +104,7 @@ PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def python_blocks() -> list[tuple[str, str]]:
-    """(page, text) of each block of Python on a page that calls Seekwise; those that start a cluster need one."""
+    """(page, text) of each block of Python on a page that calls Seekwise; those that start workers included."""
     pages = sorted((ROOT / "docs").rglob("*.md"))
     found = [(page.name, text) for page in pages for text in PYTHON_BLOCK.findall(page.read_text(encoding="utf-8"))]
     return [(page, text) for page, text in found if "import seekwise" in text]

@@ -101,9 +101,10 @@ def works(run: Chroot, *program: str) -> None:
 
 def judges(run: Chroot, *program: str) -> None:
     """What only the whole package does: simulate, judge, draw, import, validate."""
-    assert ".html" in run(*program, "demo")
+    run(*program, "run", "demo")
+    assert ".html" in run(*program, "report", "last")
     for name in ("fio-none.1.json", "fio-none.2.json", "fio-bfq.1.json", "fio-bfq.2.json"):
-        shutil.copy(ROOT / "tests" / "store" / "foreign" / name, run.folder / "tmp" / name)
+        shutil.copy(ROOT / "tests" / "importing" / "files" / name, run.folder / "tmp" / name)
     shown = run(*program, "import", *(f"/tmp/fio-{name}.json" for name in ("none.1", "none.2", "bfq.1", "bfq.2")))
     assert "4 records" in shown
     checked = json.loads(run("sh", "-c", f"{' '.join(program)} verify drives --json || test $? = 5"))
@@ -151,7 +152,7 @@ def test_tasks_of_the_page_are_done_by_a_new_user_in_three_commands_each(fresh, 
     shutil.copy(package, run.folder / "tmp" / package.name)
     run("apt-get", "update", "-q")
     run("apt-get", "install", "-y", "-q", "--no-install-recommends", f"/tmp/{package.name}", timeout=900)
-    for each in (ROOT / "tests" / "store" / "foreign").glob("fio-*.json"):
+    for each in (ROOT / "tests" / "importing" / "files").glob("fio-*.json"):
         shutil.copy(each, run.folder / "root" / each.name)
     tasks = re.findall(r"^## \d.*?(?=^## |\Z)", TASKS.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     assert len(tasks) == 14
@@ -219,7 +220,12 @@ def test_the_collector_is_small_and_says_what_it_lacks(fresh):
     program = ("env", "PYTHONPATH=/opt/collector/modules", "python3", "-m", "seekwise.cli.main")
     works(run, *program)
     done = subprocess.run(
-        ["chroot", str(run.folder), *program, "demo"], capture_output=True, text=True, check=False, cwd="/", timeout=300
+        ["chroot", str(run.folder), *program, "run", "demo"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd="/",
+        timeout=300,
     )
     assert "records of run" in done.stdout or "seekwise-collector" in done.stderr, done.stderr
 

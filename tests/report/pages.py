@@ -156,7 +156,7 @@ memory_limit = "128m"
 [design]
 blocks = 3
 """
-FIO = Path(__file__).parents[1] / "store/foreign"
+FIO = Path(__file__).parents[1] / "importing/files"
 
 
 def write_all(folder: Path) -> dict[str, Path]:

@@ -14,11 +14,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from fleet import synthetic
 from report.sample_live import live_outcome
 from seekwise.cli.main import cli
 from seekwise.errors import MissingError, UsageError
-from seekwise.lab.testbed import image, kernels, machine
 from seekwise.linux import page_cache
 from seekwise.measure.live import own, passive, simulated, stretch
 from seekwise.measure.live.session import RunListener
@@ -31,17 +29,18 @@ from seekwise.workload.live_plan import LivePlan
 from seekwise.workload.study import uses
 from seekwise.workload.study.plan import Plan, Touch
 from seekwise.workload.study.uses import Use
+from seekwise_proof.testbed import image, kernels, machine
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "trace"))
 import closed_loops as loops
 
 SMALL = ("--budget", "5s", "--seed", "3")
-FOREIGN = Path(__file__).parents[1] / "store/foreign"
+FOREIGN = Path(__file__).parents[1] / "importing/files"
 STUDIES = {
     "schedulers": ("run", "schedulers", "--backend", "simulated", "--target", "samsung_850_evo", *SMALL),
     "queue-depth": ("run", "queue-depth", "--backend", "simulated", "--target", "wd2500ys", *SMALL),
     "raid-levels": ("run", "raid-levels", *SMALL),
-    "demo": ("demo", "--seed", "3"),
+    "demo": ("run", "demo", "--seed", "3"),
     "queue depth of an SSD": ("run", "queue-depth", "--backend", "simulated", "--target", "850 evo", *SMALL),
     "read-ahead": ("run", "read-ahead", "--backend", "simulated", "--target", "exos_x18", *SMALL),
     "one setting": ("run", "request-size", "--backend", "simulated", "--target", "850 evo", *SMALL),
@@ -282,18 +281,6 @@ def test_an_array_to_build_is_named_alike_in_words_and_in_json():
     assert headline.startswith(f"Build {document['recommended']['name']}, with ")
     assert f"next: {document['command']}" in texts[0]
     fits(texts[0])
-
-
-def test_a_fleet_is_told_alike_by_import_results_and_json(db, tmp_path):
-    _, bundles = synthetic.write_bundles(tmp_path, 5, 3)
-    typed = call(db, "import", *map(str, bundles))
-    shown = call(db, "results", "--fleet")
-    assert typed.partition("\n")[2].startswith(shown.rstrip("\n"))
-    found = json.loads(call(db, "results", "--fleet", "--json"))
-    assert f"{found['hosts']} hosts, {found['devices']} devices" in shown
-    for each in (*found["outliers"], *found["changes"]):
-        assert each["sentence"] in plain(shown)
-    fits(shown)
 
 
 def test_a_measured_run_of_tune_is_answered_alike_everywhere(db):

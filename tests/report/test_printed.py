@@ -12,11 +12,11 @@ from rich.console import Console
 
 from insights.test_insights import record
 from seekwise.judge.printed import Style, mean_of, metric_value, printed
-from seekwise.lab.validate import verdicts
 from seekwise.report.terminal import known, print_table
 from seekwise.simulate.setups.queries import Defaults
 from seekwise.workload.study import starters
 from seekwise.workload.study.shown import Grid, Table
+from seekwise_papers import verdicts
 
 SEEDS = Path(__file__).parents[1] / "seeds"
 WORDS = {

@@ -3,12 +3,12 @@
 import pytest
 
 from seekwise.errors import UsageError
-from seekwise.lab.testbed.backend import LabBackend
 from seekwise.simulate.protocol import Options
 from seekwise.simulate.room import needed_bytes
 from seekwise.simulate.simulated import SimulatedBackend
 from seekwise.workload.study import parse
 from seekwise.workload.study.plan import Load, make
+from seekwise_proof.testbed.backend import LabBackend
 
 STUDY = """
 name = "room"

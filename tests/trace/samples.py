@@ -14,8 +14,6 @@ ALIBABA = (
     "419,R,512000,4096,1577808144360767\n419,W,2560000,8192,1577808144361767\n419,R,516096,4096,1577808144363767\n"
 )
 TENCENT = "1538323200,1000,8,0,1063\n1538323201,5000,16,1,1063\n1538323202,1008,8,0,1063\n"
-DISKSIM = "0.000000 0 1000 8 1\n1.000000 0 5000 16 0\n3.0 0 1008 8 1\n"
-VALIDATION = "R Hit 1000 8 2000.0 1000.0\nW Hit 5000 16 1000.0 1000.0\nR Miss 1008 8 2000.0 500.0\n"
 IOLOG2 = (
     "fio version 2 iolog\n/dev/sda add\n/dev/sda open\n/dev/sda read 512000 4096\n/dev/sda wait 1000\n"
     "/dev/sda write 2560000 8192\n/dev/sda read 516096 4096\n/dev/sda close\n"
@@ -94,8 +92,6 @@ TEXTS = {
     "MSR Cambridge": MSR,
     "Alibaba cloud": ALIBABA,
     "Tencent cloud": TENCENT,
-    "DiskSim ASCII": DISKSIM,
-    "DiskSim validation": VALIDATION,
     "fio iolog": IOLOG2,
     "fio latency log": FIO_LOG,
     "blkparse": BLKPARSE,

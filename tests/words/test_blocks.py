@@ -22,28 +22,27 @@ TOOLS = ("make", "cargo", "pip", "pipx", "python", "modprobe", "mdadm", "dask", 
 WHY_NOT = {
     r"^sudo ": "measures or sets as root: tests/live, tests/settings, tests/packaging",
     r"^seekwise (tune (?!model:|lab:)|record|characterize|apply (?!.*--print)|revert)": "measures or sets: tests/live, tests/settings",
-    r"^seekwise drive ": "serves until it is stopped: tests/drive",
-    r"^seekwise (lab|tune lab:)|LAB-RUN|verify vectors recorded": "boots guests of the VM testbed: tests/testbed",
-    r"^seekwise verify (claims|verdicts|vectors|ladder|rates|whatif|judgement)": "minutes: tests/validate, `make figures`",
+    r"^seekwise drive ": "serves until it is stopped: proof/tests/drive",
+    r"^seekwise (lab|tune lab:)|LAB-RUN|verify vectors recorded": "boots guests of the VM testbed: proof/tests/testbed",
+    r"^seekwise verify (claims|verdicts|vectors|ladder|rates|whatif|judgement)": "minutes: proof/tests/validate, `make figures`",
     r"^seekwise bench": "its figures are this machine's: tests/sim",
     r"MD-RUN": "names two measured runs: tests/insights",
     r"^seekwise tune model:(?!.*--for database$)|^seekwise tune model:generic": "minutes: tests/simulate; a shorter line is run",
     r"^seekwise run (article-2008|ssd-raid10-chunk|tiobench-comparison)": "minutes: `make figures` runs it",
-    r"^(head|node)\$|^from dask": "needs a cluster: tests/measure",
+    r"^(head|node)\$": "needs a cluster: tests/measure",
     r"^seekwise apply last .*--print": "needs a run that measured this machine: tests/settings",
     r"/dev/md0": "needs that array: tests/linux",
     rf"^({'|'.join(TOOLS)})\b": "no command of the program; what it names exists",
 }  # fmt: skip
 SHOWN = {
     "The queue is long, loop2": "a throttled loop device: tests/trace/test_request_times.py",
-    "500 bundles": "500 synthetic hosts: benches/fleets.py",
     "threads →": "a drawing",
     "host ─►": "a drawing",
     "options = {": "a line of a study: the laboratory's own files have it",
 }  # fmt: skip
 """Blocks that are no command, by how they begin."""
 OF_THIS_MACHINE = re.compile(r"seekwise (devices|status|doctor|advise --device|capture)\b")
-SLOW = re.compile(r"seekwise (run (?!queue-depth|read-ahead)|demo|design|whatif|tune)")
+SLOW = re.compile(r"seekwise (run (?!queue-depth|read-ahead)|design|whatif|tune)")
 FIGURES = re.compile(r"<!-- figures: ([a-z0-9-]+) -->")
 
 
@@ -117,9 +116,7 @@ def prepared(tmp_path_factory) -> Path:
     """A folder with what the pages name, and a results database whose last run is a study with an answer."""
     folder = tmp_path_factory.mktemp("pages")
     for name in ("fio-none.1.json", "fio-none.2.json", "fio-bfq.1.json", "fio-bfq.2.json"):
-        shutil.copy(ROOT / "tests/store/foreign" / name, folder)
-    for each in (ROOT / "tests/reference/disksim").iterdir():
-        shutil.copy(each, folder)
+        shutil.copy(ROOT / "tests/importing/files" / name, folder)
     for name in ("srv.swt", "load.swt"):
         shutil.copy(ROOT / "tests/vectors/whatif/sqlite@wd2500ys.single@bfq.swt", folder / name)
     shutil.copy(ROOT / "studies/nvme-schedulers.toml", folder / "mine.toml")
@@ -209,6 +206,9 @@ def test_what_is_not_run_has_its_reason(page: Path):
                 exists(line)
 
 
+TOPS = {"seekwise_proof": "proof", "seekwise_papers": "papers"}
+
+
 def exists(line: str) -> None:
     """What a line names that is not the program's own: a target of make, a file, a module, an example."""
     if found := re.match(r"make ([a-z-]+)", line):
@@ -216,10 +216,14 @@ def exists(line: str) -> None:
     if found := re.match(r"(?:sudo )?python (\S+\.py)", line):
         assert (ROOT / found[1]).is_file(), line
     if found := re.match(r"(?:sudo )?python -m (\S+)", line):
-        module = ROOT / "python" / found[1].replace(".", "/")
+        module = ROOT / TOPS.get(found[1].partition(".")[0], "python") / found[1].replace(".", "/")
         assert module.with_suffix(".py").is_file() or (module / "__main__.py").is_file(), line
     if found := re.search(r"cargo .*--example (\w+)", line):
-        assert list(ROOT.glob(f"crates/*/examples/{found[1]}.rs")), line
+        examples = [
+            *ROOT.glob(f"crates/*/examples/{found[1]}.rs"),
+            *ROOT.glob(f"proof/crates/*/examples/{found[1]}.rs"),
+        ]
+        assert examples, line
 
 
 def of_language(language: str) -> list[tuple[Path, str]]:

@@ -17,7 +17,6 @@ HISTORY = ROOT / "docs" / "history"
 TEXT = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 GROUPS = ["Results", "Features", "Fixes", "Internals"]
 ENTRY_CHARACTERS_MAX = 160
-RELEASE_LINES_MAX = 90
 
 
 def releases() -> dict[str, str]:
@@ -41,12 +40,11 @@ def test_what_is_not_released_stands_first_and_releases_have_a_date():
 
 
 @pytest.mark.parametrize("release", releases())
-def test_a_release_has_the_four_groups_in_order_and_is_short(release: str):
+def test_a_release_has_the_four_groups_in_order(release: str):
     text = releases()[release]
     found = re.findall(r"^### (.*)", text, re.MULTILINE)
     assert set(found) <= set(GROUPS)
     assert all(GROUPS.index(one) < GROUPS.index(other) for one, other in pairwise(found))
-    assert len(text.splitlines()) <= RELEASE_LINES_MAX
 
 
 def test_an_entry_is_one_short_line():

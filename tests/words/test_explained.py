@@ -9,10 +9,10 @@ import pytest
 
 from seekwise import environment
 from seekwise.errors import UsageError
+from seekwise.importing import registry
 from seekwise.judge import observation as study_words
 from seekwise.judge.decision import verdicts as live_words
 from seekwise.judge.observe import METRICS
-from seekwise.measure.foreign import registry
 from seekwise.report.content import METRIC_TITLES
 from seekwise.report.explain import explain, program
 from seekwise.workload.study import uses
@@ -21,7 +21,7 @@ from seekwise.workload.study.study import BackendName
 # The right column of the glossary in reference/english.md.
 GLOSSARY = """validation level; validation; restore; dispatch; dispatch list; requeue; queue kick; SCSI budget token; service slot; in-service queue;
 indirect blocks; weight-raising; service tree; physical device; background job; configuration; setting; trial; combination; repetition; replicate;
-drift check; A/A check; verdict; provenance; VM testbed; closed-loop replay; published results; publication; article; prefetch; look-ahead; request;
+drift check; A/A check; verdict; provenance; VM testbed; published results; publication; article; prefetch; look-ahead; request;
 prepared target; insights; trace sink; seek; rotational delay; discarded trial"""
 # What `tune`, `results`, `compare`, `status` and `doctor` print as labels.
 PRINTED = """inconclusive; undecided; threshold; 95 %; interval; noise; outlier; drift; best; within; worse; tie; regression; improvement; p50; p99; mean latency;

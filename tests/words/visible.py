@@ -12,7 +12,6 @@ import seekwise
 from seekwise.report.explain import program
 
 PACKAGE = Path(seekwise.__file__).parent
-SCRIPTS = {"lab/testbed/script.py", "lab/testbed/filesystem.py"}
 """Shell lines that run in the guest: they are not for reading."""
 TEMPLATE_CODE = r"{[%#{].*?[%#}]}|<(style|script).*?</\1>|<[^>]*>"
 SQL = ("CREATE TABLE", "SELECT", "INSERT", "UPDATE")
@@ -57,9 +56,8 @@ def _strings() -> Iterator[tuple[str, str]]:
         yield f"seekwise {name}", command.help or ""
     for path in sorted(PACKAGE.rglob("*.py")):
         name = str(path.relative_to(PACKAGE))
-        if name not in SCRIPTS:
-            for line, text in literals(path):
-                yield f"{name}:{line}", text
+        for line, text in literals(path):
+            yield f"{name}:{line}", text
     for path in sorted(PACKAGE.rglob("*.html")):
         words = re.sub(TEMPLATE_CODE, " ", path.read_text(encoding="utf-8"), flags=re.DOTALL)
         for line in words.splitlines():

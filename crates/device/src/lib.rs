@@ -1,13 +1,11 @@
 //! Drive models. A device does not know who asks.
 //!
 //! [`Model`] reads and checks the parameters of a drive, [`Drive`] is the running device, [`hdd`], [`ssd`](crate::ssd),
-//! [`extracted`], [`null`], [`linear`] and [`exact`] are the kinds of device.
+//! [`null`] and [`exact`] are the kinds of device.
 
 pub mod device;
 pub mod exact;
-pub mod extracted;
 pub mod hdd;
-pub mod linear;
 pub mod measure;
 pub mod model;
 pub mod null;
@@ -26,9 +24,7 @@ pub enum Drive {
     Hdd(hdd::Hdd),
     Ssd(ssd::Ssd),
     Exact(exact::Exact),
-    Extracted(extracted::ExtractedDisk),
     Null(null::Null),
-    Linear(linear::Linear),
 }
 
 impl Drive {
@@ -42,7 +38,5 @@ device_is_one_of!(Drive {
     Hdd,
     Ssd,
     Exact,
-    Extracted,
-    Null,
-    Linear
+    Null
 });

@@ -6,7 +6,6 @@
 mod physical;
 
 use crate::exact::{Exact, ExactParameters, ServiceOrder};
-use crate::extracted::{self, ExtractedDisk};
 use crate::hdd::seek::SEEK_TURNS_MAX;
 use crate::hdd::Hdd;
 use crate::null::Null;
@@ -27,8 +26,6 @@ pub enum DriveKind {
     Hdd,
     Ssd,
     Exact,
-    /// A disk with the parameters that were extracted from a real one; they stand in a table of their own.
-    Extracted,
     Null,
 }
 
@@ -84,9 +81,6 @@ pub struct Model {
     pub notes: Vec<String>,
     #[serde(default)]
     pub parameters: BTreeMap<String, Parameter>,
-    /// What an extracted model is made of.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub extracted: Option<Box<extracted::Parameters>>,
     /// Other capacities or editions: what differs, by name. `NAME/VARIANT` asks for one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variants: BTreeMap<String, BTreeMap<String, Parameter>>,
@@ -272,7 +266,7 @@ pub enum Attachment {
 impl DriveKind {
     /// What the kernel reports as `queue/rotational` for a drive of this kind.
     pub fn rotational(self) -> bool {
-        matches!(self, Self::Hdd | Self::Exact | Self::Extracted)
+        matches!(self, Self::Hdd | Self::Exact)
     }
 
     fn rules(self) -> &'static [Rule] {
@@ -280,7 +274,6 @@ impl DriveKind {
             Self::Hdd => HDD_RULES,
             Self::Ssd => SSD_RULES,
             Self::Exact => EXACT_RULES,
-            Self::Extracted => &[],
             Self::Null => NULL_RULES,
         }
     }
@@ -451,20 +444,8 @@ impl Model {
         }
         match self.kind {
             DriveKind::Hdd => self.check_hdd(),
-            DriveKind::Extracted => self.extracted_disk(0.0).map(|_| ()),
             DriveKind::Ssd | DriveKind::Exact | DriveKind::Null => Ok(()),
         }
-    }
-
-    fn extracted_disk(&self, start: f64) -> Result<ExtractedDisk, ModelError> {
-        let named = |reason: String| ModelError(format!("drive model `{}`: {reason}", self.id));
-        let Some(parameters) = &self.extracted else {
-            return Err(named(
-                "a model of kind `extracted` needs a table `extracted`".into(),
-            ));
-        };
-        parameters.check().map_err(named)?;
-        ExtractedDisk::new(parameters, start).map_err(named)
     }
 
     fn check_hdd(&self) -> Result<(), ModelError> {
@@ -535,9 +516,6 @@ impl Model {
                 },
                 read_ahead: self.get("read_ahead") != 0.0,
             })),
-            DriveKind::Extracted => {
-                Drive::Extracted(self.extracted_disk(f64::from(instance) * GOLDEN)?)
-            }
             DriveKind::Null => Drive::Null(Null::new(
                 Sectors(self.get("capacity_sectors") as u64),
                 Depth(self.get("queue_depth") as u32),

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
 
-/// One measurement of one model; see `python/seekwise/lab/validate/drives.py` for what each is used for.
+/// One measurement of one model; see `proof/seekwise_proof/validate/drives.py` for what each is used for.
 #[derive(Deserialize)]
 struct Request {
     model: String,
@@ -346,51 +346,4 @@ fn served(drive: &mut Drive, sectors: &[u64], together: bool) -> Vec<Value> {
         }
     }
     rows
-}
-
-/// Plays a closed trace on a drive model given as TOML: each command arrives its gap after the one before is done. Returns the service
-/// times in ns. Raises ValueError with one sentence.
-#[pyfunction]
-pub fn replay_on_drive(
-    python: Python<'_>,
-    model: &str,
-    writes: Vec<bool>,
-    starts: Vec<u64>,
-    sectors: Vec<u64>,
-    gaps_ns: Vec<u64>,
-) -> PyResult<Vec<u64>> {
-    let failed = |sentence: String| PyValueError::new_err(sentence);
-    let count = writes.len();
-    if starts.len() != count || sectors.len() != count || gaps_ns.len() != count {
-        return Err(failed("the columns of the trace differ in length".into()));
-    }
-    let model = Model::parse(model).map_err(|error| failed(error.0))?;
-    let mut drive = Drive::new(&model, 0).map_err(|error| failed(error.0))?;
-    let capacity = drive.capacity().0;
-    python.allow_threads(|| {
-        let mut now = Nanos::ZERO;
-        let mut served = Vec::with_capacity(count);
-        for place in 0..count {
-            let (start, length) = (starts[place], sectors[place]);
-            if length == 0 || start.checked_add(length).is_none_or(|end| end > capacity) {
-                return Err(format!(
-                    "request {} asks for {length} sectors from {start}, but the drive `{}` has {capacity}",
-                    place + 1,
-                    model.id
-                ));
-            }
-            let kind = if writes[place] {
-                CommandKind::Write { force_unit_access: false }
-            } else {
-                CommandKind::Read
-            };
-            drive.submit(now, Command { tag: Tag(0), kind, start: Lba(start), sectors: Sectors(length) });
-            let done = drive.next_completion().ok_or("the drive lost a command")?;
-            drive.complete_next(done);
-            served.push((done - now).0);
-            now = done + Nanos(gaps_ns[place]);
-        }
-        Ok(served)
-    })
-    .map_err(failed)
 }

@@ -26,7 +26,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulate::model_version, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::bench_cases, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::bench, module)?)?;
-    module.add_function(wrap_pyfunction!(vectors::verify_closed_loop, module)?)?;
     module.add_function(wrap_pyfunction!(mapping::verify_mapping, module)?)?;
     module.add_function(wrap_pyfunction!(rates::verify_machine_rates, module)?)?;
     module.add_function(wrap_pyfunction!(rates::verify_core_rates, module)?)?;
@@ -41,7 +40,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(models::host_model, module)?)?;
     module.add_function(wrap_pyfunction!(models::check_parameter, module)?)?;
     module.add_function(wrap_pyfunction!(drives::measure_drives, module)?)?;
-    module.add_function(wrap_pyfunction!(drives::replay_on_drive, module)?)?;
     module.add_class::<probe::ModelDrive>()?;
     module.add_function(wrap_pyfunction!(virtual_drives::serve_drives, module)?)?;
     Ok(())

@@ -16,12 +16,6 @@ pub fn verify_vectors(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -
     serde_json::to_string(&outcome).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 
-/// Closed-loop replay of the recordings in `paths` (files or folders), as JSON: `files`, `groups` by scheduler and kernel, `errors`, `met`.
-#[pyfunction]
-pub fn verify_closed_loop(py: Python<'_>, paths: Vec<PathBuf>) -> String {
-    py.allow_threads(|| seekwise_validate::closed_loop::verify(&paths).to_string())
-}
-
 fn kernel_of(text: &str) -> PyResult<Kernel> {
     Kernel::parse(text, seekwise_sched::kernel::HZ_DEFAULT).map_err(PyValueError::new_err)
 }

@@ -1,12 +1,11 @@
 //! RAID: layouts (pure address arithmetic), and md as Linux does it. Controllers are devices: crate `controller`.
 //!
-//! `layout` says where a sector lies. `memory` moves real bytes through a layout, loses disks and checks parity.
+//! `layout` says where a sector lies.
 //! `md` decides, event by event, which member gets which request; it owns no threads and no clock.
 
 pub mod geometry;
 pub mod layout;
 pub mod md;
-pub mod memory;
 
 pub use geometry::{Geometry, GeometryError, Level};
 pub use layout::parity::ParityLayout;

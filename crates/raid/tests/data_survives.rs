@@ -1,8 +1,8 @@
 //! This test will write random data through every level, layout and chunk, lose every tolerated set of members, and find every
 //! byte and every parity right.
 
+use crate::memory::MemoryArray;
 use proptest::prelude::*;
-use seekwise_raid::memory::MemoryArray;
 use seekwise_raid::{Geometry, Level, ParityLayout, Raid10Layout};
 use seekwise_units::{Lba, Sectors, SECTOR_BYTES};
 

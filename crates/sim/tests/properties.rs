@@ -25,7 +25,7 @@ fn run(spec: &Value) -> Result<Value, String> {
 fn drive(choice: u8) -> Value {
     match choice % 4 {
         0 => json!({"model": "fixed", "parameters": {"depth": 4, "service_ns": 2_000_000}}),
-        1 => json!({"model": "linear"}),
+        1 => json!({"model": "samsung_850_evo"}),
         2 => json!({"model": "wd2500ys"}),
         _ => json!({"model": "null", "parameters": {"latency_us": 50}}),
     }

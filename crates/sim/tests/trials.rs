@@ -95,7 +95,7 @@ fn large_operations_are_split_at_max_sectors() {
 fn the_same_spec_gives_the_same_bytes_and_another_seed_does_not() {
     let spec = |seed: u64| {
         let mut s = trial("deadline", random_reads(8, 500));
-        s["device"] = json!({"model": "linear"});
+        s["device"] = json!({"model": "wd2500ys"});
         s["seed"] = json!(seed);
         s["trace_events_max"] = json!(1000);
         s

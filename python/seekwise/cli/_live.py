@@ -10,9 +10,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-from rich.text import Text
 
-from seekwise.cli import _output
+from seekwise.cli import _display
 from seekwise.measure.execute import Progress as Told
 from seekwise.workload.study.quantity import time_text
 
@@ -32,7 +31,7 @@ class Watcher:
 
     def say(self, sentence: str) -> None:
         """A line on standard error, above the progress bar; markup in it is printed as it is."""
-        self.console.print(sentence, style="dim", highlight=False, markup=False, soft_wrap=True)
+        self.console.print(sentence, style="dim", highlight=False, markup=False, soft_wrap=self.bar is None)
 
     def tell(self, told: Told) -> None:
         """Moves the bar; where there is no bar, prints a line per repetition or per tenth. Discarded trials: three are named, then no more."""
@@ -62,21 +61,16 @@ class Watcher:
 @contextmanager
 def watching(repetitions: int, *, quiet: bool = False) -> Iterator[Watcher]:
     """A bar with the time left on a terminal, and sentences as they come; silent with `quiet`."""
-    quiet = quiet or _output.asked_quiet()
-    console = _output.console(stderr=True, quiet=quiet)
-    if not console.is_terminal or quiet:
-        yield Watcher(console, None, repetitions)
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=30),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[left]}"),
-    )
-    with Progress(*columns, console=console, transient=True) as bar:
-        yield Watcher(console, bar, repetitions)
-
-
-def plain(text: str) -> Text:
-    """Text without markup."""
-    return Text(text)
+    with _display.moving(quiet=quiet) as (console, live):
+        if live is None:
+            yield Watcher(console, None, repetitions)
+            return
+        bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=30),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[left]}"),
+        )
+        watcher = Watcher(console, bar, repetitions)
+        live.update(bar, refresh=True)
+        yield watcher

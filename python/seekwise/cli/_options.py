@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from seekwise.simulate.backends import BACKENDS
+from seekwise.simulate.backends import NAMES
 from seekwise.workload.study.quantity import TIME_FORM, parse_seconds
 
 
@@ -110,7 +110,7 @@ def style(mean: str, acceptable: float | None):
     return Style("high" if mean == "high" else "plain", acceptable)
 
 
-backend = click.option("--backend", type=click.Choice(list(BACKENDS)), help="Backend that runs the trials.")
+backend = click.option("--backend", type=click.Choice(list(NAMES)), help="Backend that runs the trials.")
 
 
 class NotEmpty(click.ParamType):
@@ -147,5 +147,5 @@ def spread(function: Callable) -> Callable:
         "--workers",
         type=click.IntRange(1, 4096),
         metavar="N",
-        help="Spread simulated trials over N local worker processes.",
+        help="Spread simulated trials over N processes of this machine.",
     )(function)

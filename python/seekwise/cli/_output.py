@@ -12,7 +12,9 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TextIO
 
@@ -46,6 +48,9 @@ class Guarded:
 
     def __init__(self, raw: TextIO, name: str) -> None:
         self.raw, self._name = raw, name
+        self.display: Console | None = None
+        """While something moves on this terminal: where lines are printed, so that they stand above it."""
+        self._begun = ""
         self.outlives_reader = False
         self.reader_gone = False
 
@@ -53,8 +58,24 @@ class Guarded:
         """Returns the characters taken, before control characters were made visible."""
         if isinstance(text, bytes):  # click's completions, as it finds no `buffer`
             text = text.decode("utf-8", "backslashreplace")
-        self.write_as_it_is(safe(text))
+        if self.display is not None:
+            self._write_above(safe(text))
+        else:
+            self.write_as_it_is(safe(text))
         return len(text)
+
+    def _write_above(self, text: str) -> None:
+        """Whole lines; one that has only begun waits for its end."""
+        from rich.text import Text
+
+        *whole, self._begun = (self._begun + text).split("\n")
+        for line in whole:
+            self.display.print(Text(line))
+
+    def end_display(self) -> None:
+        """From here on text is written where the cursor is."""
+        self.display, begun, self._begun = None, self._begun, ""
+        self.write_as_it_is(begun)
 
     def writelines(self, lines: Iterable[str]) -> None:
         """As `io.TextIOBase.writelines`: no line ends are added."""
@@ -129,6 +150,18 @@ def progress(sentence: str) -> None:
         click.echo(sentence, err=True)
 
 
+def to_person(sentence: str) -> None:
+    """A sentence on standard error; wrapped between words on a terminal, one line where a program reads."""
+    import click
+
+    if sys.stderr.isatty():
+        width, indent = shutil.get_terminal_size().columns, re.match(" *", sentence)[0] + "  "
+        sentence = "\n".join(
+            textwrap.wrap(sentence, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+        )
+    click.echo(sentence, err=True)
+
+
 def silence(stream: TextIO) -> None:
     """Whatever is still in its buffer goes nowhere: Python would complain about it at its end."""
     with contextlib.suppress(OSError, ValueError):
@@ -178,6 +211,19 @@ def outliving_its_reader() -> Iterator[None]:
         yield
     finally:
         stream.outlives_reader = False
+
+
+@contextlib.contextmanager
+def above(display: Console) -> Iterator[None]:
+    """While inside, lines printed to either output that is a terminal stand above what moves on it."""
+    streams = [each for each in (sys.stdout, sys.stderr) if isinstance(each, Guarded) and each.isatty()]
+    for each in streams:
+        each.display = display
+    try:
+        yield
+    finally:
+        for each in streams:
+            each.end_display()
 
 
 def console(*, stderr: bool = False, **options: object) -> Console:

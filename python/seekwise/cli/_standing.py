@@ -8,19 +8,22 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from rich.console import Console, Group
-from rich.live import Live
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from seekwise.cli import _output
+from seekwise.cli import _display
 from seekwise.judge.decision.verdicts import Judged
 from seekwise.measure.live.session import RunListener
 from seekwise.workload.live_plan import LivePlan
 from seekwise.workload.study.quantity import time_text
 
-REFRESHES_PER_S = 4
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.live import Live
+
 LINE_EVERY_S = 20.0
 """Between lines of progress, where nothing can be drawn over."""
 
@@ -34,7 +37,7 @@ class _Screen:
         self.judged: Sequence[Judged] = ()
 
     def say(self, sentence: str) -> None:
-        self.console.print(Text(sentence, style="dim"), soft_wrap=True)
+        self.console.print(Text(sentence, style="dim"), soft_wrap=self.live is None)
 
     def laying_out(self, share: float) -> None:
         self.doing = f"writing test files, {100 * share:.0f} %"
@@ -55,7 +58,7 @@ class _Screen:
 
     def draw(self) -> None:
         if self.live is not None:
-            self.live.update(Group(Text(self.doing), self._table()))
+            self.live.update(Group(Text(self.doing), *([self._table()] if self.judged else ())))
 
     def _so_far(self, use: str) -> str:
         """How the candidates stand in the first figure of this use."""
@@ -80,12 +83,6 @@ class _Screen:
 @contextmanager
 def watching(plan: LivePlan, *, quiet: bool = False) -> Iterator[RunListener]:
     """The screen of a run on standard error; gone when the run ends."""
-    quiet = quiet or _output.asked_quiet()
-    console = _output.console(stderr=True, quiet=quiet)
-    if quiet or not console.is_terminal:
-        screen = _Screen(console, None, plan)
-        yield RunListener(screen.say, screen.laying_out, screen.measuring, screen.standing)
-        return
-    with Live(console=console, refresh_per_second=REFRESHES_PER_S, transient=True) as live:
+    with _display.moving(quiet=quiet) as (console, live):
         screen = _Screen(console, live, plan)
         yield RunListener(screen.say, screen.laying_out, screen.measuring, screen.standing)

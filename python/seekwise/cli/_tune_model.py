@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, Progress, TimeRemainingColumn
 
-from seekwise.cli import _output, tune
+from seekwise.cli import _display, _output, tune
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.measure.live import candidates, planning, simulated
 from seekwise.store.database import Store
@@ -66,10 +66,13 @@ def refuse_what_needs_a_device(request: Request) -> None:
 @contextmanager
 def progress(what: str, *, quiet: bool) -> Iterator[Callable[[str, float], None]]:
     """A bar with the time left on a terminal; nothing elsewhere."""
-    console = _output.console(stderr=True, quiet=quiet)
-    columns = (what, BarColumn(), TimeRemainingColumn(), "{task.description}")
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with _display.moving(quiet=quiet) as (_, live):
+        if live is None:
+            yield lambda use, share: None
+            return
+        bar = Progress(what, BarColumn(), TimeRemainingColumn(), "{task.description}")
         task = bar.add_task("", total=1.0)
+        live.update(bar, refresh=True)
         yield lambda use, share: bar.update(task, description=use, completed=share)
 
 

@@ -62,7 +62,6 @@ class Size(click.ParamType):
     help="How the first half of the trials is spread: Sobol sequence or Latin hypercube.",
 )
 @_options.seed("Seed of the whole search.", default=1, show_default=True)
-@_options.spread
 @_options.as_json()
 def command(
     drive: str,
@@ -77,8 +76,6 @@ def command(
     trials: int,
     sampling: str,
     seed: int,
-    workers: int | None,
-    on: str | None,
     as_json: bool,
 ) -> None:
     """Find the array to build of some DRIVEs for a load.
@@ -86,17 +83,14 @@ def command(
     Simulated: DRIVE is a drive model (`seekwise explain models`). RAID level, number of drives, chunk, scheduler, queue depth and read-ahead are searched
     in stages, not tried one by one.
     """
-    from seekwise.cli import _shown, _spread
-    from seekwise.measure.cluster import specs, where
+    from seekwise.cli import _shown
     from seekwise.measure.live import simulated
-    from seekwise.settings.design import array_answer, search
+    from seekwise.settings.design import array_answer, search, trial
     from seekwise.settings.design import space as spaces
     from seekwise.workload.study import uses as use_files
 
     if rate is not None and not math.isfinite(rate):
         raise UsageError(f"`--rate {rate}` is no rate", hint="MB/s, for example: --rate 400")
-    place = where.parse(on, workers)
-    _spread.check("simulated", place)
     named, counts = _levels(levels), spaces.parse_drives(drives)
     chosen = tuple(simulated.check_uses(use_files.chosen(uses))[0])
     model = simulated.model_of(drive, kernel)
@@ -105,19 +99,18 @@ def command(
     )
     smallest = min(array.capacity_bytes for array in arrays)
     reads_ahead = any(job.uses_read_ahead and not simulated.is_direct(job) for use in chosen for job in use.job)
-    with specs.simulating(place, [("drive", model.name)], _output.progress) as simulate:
-        sweep = search.Sweep(
-            model=model,
-            space=spaces.space_of(model, arrays, reads_ahead=reads_ahead),
-            uses=chosen,
-            data_bytes=data or smallest // 2,
-            seed=seed,
-            trials_most=trials,
-            simulate=simulate,
-            sampling=sampling,
-            tell=_ProgressLine(),
-        )
-        racers = search.carry_out(sweep)
+    sweep = search.Sweep(
+        model=model,
+        space=spaces.space_of(model, arrays, reads_ahead=reads_ahead),
+        uses=chosen,
+        data_bytes=data or smallest // 2,
+        seed=seed,
+        trials_most=trials,
+        simulate=trial.simulate,
+        sampling=sampling,
+        tell=_ProgressLine(),
+    )
+    racers = search.carry_out(sweep)
     found = array_answer.of(sweep, racers, rate)
     if as_json:
         _shown.echo_json(array_answer.document(found, sweep))

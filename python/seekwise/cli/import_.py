@@ -1,18 +1,12 @@
-"""`seekwise import FILE…`: results of other tools and hosts become records like our own, DiskSim's drives become drive models."""
+"""`seekwise import FILE…`: results of other tools become records like our own."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import click
 
-from seekwise.cli import _fleet, _options
-from seekwise.errors import SeekwiseError, UsageError
-from seekwise.files import make_folders, write_product
-from seekwise.workload.study.quantity import counted
+from seekwise.cli import _options
 
 FORMAT_NAMES = (
     "gnome-disks",
@@ -24,33 +18,7 @@ FORMAT_NAMES = (
     "sysbench",
     "fio-logs",
 )
-"""Names of `measure.foreign.registry.FORMATS`, written out so that `--help` need not load them; a test compares the two."""
-
-DRIVES = (".parv", ".diskspecs")
-BUNDLE = ".bundle"
-ZSTANDARD = b"\x28\xb5\x2f\xfd"
-"""How a compressed file begins (RFC 8878, section 3.1.1)."""
-
-
-@dataclass(frozen=True)
-class ImportedDrive:
-    """A drive model made from DiskSim's parameters."""
-
-    file: Path
-    id: str
-    name: str
-    notes: Sequence[str]
-    model: Path
-    """The model file."""
-
-
-@dataclass(frozen=True)
-class ImportDrives:
-    """`import FILE.parv --json`."""
-
-    SCHEMA: ClassVar = "seekwise.import.drives/1"
-
-    drives: list[ImportedDrive]
+"""Names of `importing.registry.FORMATS`, written out so that `--help` need not load them; a test compares the two."""
 
 
 @click.command("import")
@@ -68,9 +36,6 @@ class ImportDrives:
 @click.option(
     "--format", "format_name", type=click.Choice(FORMAT_NAMES), help="Format of every FILE; default: recognised."
 )
-@click.option(
-    "--output", type=click.Path(path_type=Path, file_okay=False), help="Folder for drive models; default: this one."
-)
 @_options.common
 def command(
     files: tuple[Path, ...],
@@ -78,47 +43,23 @@ def command(
     setting: tuple[str, ...],
     given: tuple[str, ...],
     format_name: str | None,
-    output: Path | None,
     db: Path | None,
     as_json: bool,
 ) -> None:
-    """Import results of other tools, or bundles of hosts.
-
-    FILE.bundle, which `seekwise export --bundle` makes on a host, keeps its runs; several hosts' are pooled.
+    """Import results of other tools.
 
     Reads fio (JSON, terse, logs), tiotest and tiobench, gnome-disks, Phoronix Test Suite and sysbench fileio.
 
     A file's configuration is --setting, or what the file itself calls it, or its name up to the first dot: none.1.json,
     none.2.json and mq-deadline.1.json are two configurations, with two repeats and one.
-
-    A .parv or .diskspecs file of DiskSim becomes the model file ID.toml; the layout and seek files that it names must lie beside it.
     """
-    for path in files:
-        if path.is_dir() and (found := sorted(path.glob(f"*{BUNDLE}"))):
-            raise UsageError(
-                f"{path} is a folder, with {counted(len(found), 'bundle')} in it",
-                hint=f"name the files: seekwise import {path}/*{BUNDLE}",
-            )
-    bundles = [path for path in files if path.suffix == BUNDLE or _begins_as_bundle(path)]
-    if bundles:
-        if len(bundles) < len(files):
-            raise UsageError("bundles and other files cannot be imported together", "import them one after the other")
-        if name != "imported" or setting or given or format_name or output:
-            raise UsageError(
-                "a bundle says itself what it holds, so it goes with no other option than `--db` and `--json`"
-            )
-        _fleet.import_bundles(bundles, db, as_json)
-        return
-    if drives := _of_disksim(files):
-        _drives(drives, output or Path(), as_json)
-        return
+    from seekwise import importing
     from seekwise.cli import _shown
-    from seekwise.measure import foreign
-    from seekwise.measure.foreign.result import parse_given
+    from seekwise.importing.result import parse_given
     from seekwise.report import of_run
     from seekwise.store.database import Store
 
-    run, records = foreign.read(files, name=name, labels=setting, given=parse_given(given), format_name=format_name)
+    run, records = importing.read(files, name=name, labels=setting, given=parse_given(given), format_name=format_name)
     with Store.open(db) as store:
         store.add_run(run)
         for record in records:
@@ -131,64 +72,3 @@ def command(
     click.echo(f"{len(records)} records in run {run.run_id}\n")
     found.show(_shown.out())
     click.echo(f"\nnext: seekwise results {run.run_id}")
-
-
-def _of_disksim(files: Sequence[Path]) -> list[Path]:
-    """The files that describe drives: all of them or none."""
-    drives = [path for path in files if path.suffix in DRIVES]
-    for path in files:
-        if path.suffix in (".model", ".seek"):
-            raise UsageError(f"{path}: is a part of a drive's description", "name the drive's .parv or .diskspecs file")
-    if drives and len(drives) < len(files):
-        hint = "import them one after the other"
-        raise UsageError("fio's JSON and DiskSim's drives cannot be imported together", hint)
-    return drives
-
-
-def _begins_as_bundle(path: Path) -> bool:
-    """Whether a file of another name is compressed as bundles are, which no other format here is."""
-    if not path.is_file():
-        return False  # a pipe would be waited for
-    try:
-        with path.open("rb") as file:
-            return file.read(len(ZSTANDARD)) == ZSTANDARD
-    except OSError:
-        return False  # the reader of the file says what is wrong with it
-
-
-def _drives(files: list[Path], folder: Path, as_json: bool) -> None:
-    """A model file for each drive; all are checked before the first is written."""
-    from seekwise import _core
-    from seekwise.trace.disksim import drive
-
-    found = [drive.load(path) for path in files]
-    for path, model in zip(files, found, strict=True):
-        try:
-            _core.replay_on_drive(model.toml(), [], [], [], [])
-        except ValueError as error:
-            raise UsageError(f"{path}: {error}") from None
-    written = []
-    for model in found:
-        target = folder / f"{model.id}.toml"
-        if target in written:
-            raise UsageError(f"two drives are called {model.id}", "import them into different folders")
-        try:
-            make_folders(folder)
-            write_product(target, model.toml())
-        except OSError as error:
-            raise SeekwiseError(f"{target}: cannot be written: {error.strerror}") from None
-        written.append(target)
-    if as_json:
-        from seekwise.cli import _shown
-
-        listed = [
-            ImportedDrive(path, model.id, model.name, model.notes, target)
-            for path, model, target in zip(files, found, written, strict=True)
-        ]
-        _shown.echo_json(ImportDrives(listed))
-        return
-    for model, target in zip(found, written, strict=True):
-        click.echo(f"{model.name}: {target}")
-        for note in model.notes[1:]:
-            click.echo(f"  {note}")
-    click.echo(f"\nnext: seekwise drive {written[0]}")

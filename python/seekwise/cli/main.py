@@ -1,13 +1,14 @@
 """Entry point: finds the command, turns errors into one message and an exit status.
 
 A command is one module in this folder with a `command` object (click). Adding a file is enough: its name is the
-command's name, `_` becoming `-`.
+command's name, `_` becoming `-`. Other distributions bring theirs as entry points (`seekwise.extensions`).
 """
 
 from __future__ import annotations
 
 import errno
 import importlib
+import importlib.util
 import keyword
 import os
 import re
@@ -17,7 +18,7 @@ from collections.abc import Sequence
 
 import click
 
-from seekwise import command_tree, suggestion, temporary
+from seekwise import command_tree, extensions, suggestion, temporary
 from seekwise.cli import _mistakes, _output
 from seekwise.errors import Exit, MissingError, SeekwiseError, UsageError
 
@@ -41,6 +42,10 @@ SHOWN = (
     "explain",
 )
 """What `--help` lists, in this order; `help --all` lists the rest as well. A test holds every name to a module."""
+OF_PROOF = dict.fromkeys(
+    ("bench", "lab", "verify"), "it comes with the distribution `seekwise-proof`: `pip install seekwise-proof`"
+)
+"""Hints for commands of a distribution that is not installed."""
 ONLY_WHOLE = frozenset({"numpy", "scipy", "altair", "vl_convert", "jinja2"})
 """What the collector (`packaging/repack.py`) is installed without."""
 ALL = "seekwise.help.all"
@@ -60,28 +65,28 @@ class Commands(click.Group):
     """Loads `seekwise.cli.NAME` when NAME is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of the modules in this folder, sorted, as they are typed: `_` becomes `-`."""
-        names = (entry.removesuffix(".py") for entry in os.listdir(HERE) if entry.endswith(".py"))
-        # `import_.py` is `import`: a word of Python cannot be a module's name.
-        shown = (name.rstrip("_").replace("_", "-") for name in names if not name.startswith("_"))
-        return sorted(name for name in shown if name not in NOT_COMMANDS)
+        """Own commands and those of other distributions, sorted."""
+        return sorted({*own_commands(), *extensions.entries(extensions.COMMANDS)})
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Imports the module of this command alone; None for an unknown name."""
-        if name not in self.list_commands(ctx):
-            return None
-        module = name.replace("-", "_") + ("_" if keyword.iskeyword(name) else "")
-        return importlib.import_module(f"seekwise.cli.{module}").command
+        if name in own_commands():
+            return importlib.import_module(module_of(name)).command
+        entry = extensions.entries(extensions.COMMANDS).get(name)
+        return entry.load() if entry is not None else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command of ARGS; its section of the user's configuration becomes its defaults."""
-        if args and not args[0].startswith("-") and args[0] not in (known := self.list_commands(ctx)):
-            raise UsageError(
-                f"no command is called `{args[0]}`",
-                hint=suggestion.hint(args[0], known, "`seekwise help --all` lists the commands"),
-            )
+        if args and not args[0].startswith("-") and args[0] not in own_commands():
+            known = self.list_commands(ctx)
+            if args[0] not in known:
+                raise UsageError(
+                    f"no command is called `{args[0]}`",
+                    hint=OF_PROOF.get(args[0])
+                    or suggestion.hint(args[0], known, "`seekwise help --all` lists the commands"),
+                )
         name, command, rest = super().resolve_command(ctx, args)
         _refuse_empty(name, rest)
         section = (ctx.obj or {}).get(name)
@@ -104,6 +109,21 @@ class Commands(click.Group):
         rows = [(name, click.Command(name, help=docstring(name)).get_short_help_str(width)) for name in names]
         with formatter.section(title):
             formatter.write_dl(rows)
+
+
+def own_commands() -> list[str]:
+    """Names of the modules in this folder as they are typed: `_` becomes `-`."""
+    names = (entry.removesuffix(".py") for entry in os.listdir(HERE) if entry.endswith(".py"))
+    # `import_.py` is `import`: a word of Python cannot be a module's name.
+    shown = (name.rstrip("_").replace("_", "-") for name in names if not name.startswith("_"))
+    return [name for name in shown if name not in NOT_COMMANDS]
+
+
+def module_of(name: str) -> str:
+    """The module of a command."""
+    if name in own_commands():
+        return f"seekwise.cli.{name.replace('-', '_')}" + ("_" if keyword.iskeyword(name) else "")
+    return extensions.entries(extensions.COMMANDS)[name].module
 
 
 def _refuse_empty(name: str | None, words: list[str]) -> None:
@@ -140,11 +160,13 @@ def _defaults(command: click.Command, name: str, section: dict[str, object]) -> 
 
 def docstring(name: str) -> str:
     """What the command NAME says of itself, read without importing its module."""
-    module = name.replace("-", "_") + ("_" if keyword.iskeyword(name) else "")
-    with open(os.path.join(HERE, f"{module}.py"), encoding="utf-8") as file:
+    found = importlib.util.find_spec(module_of(name))
+    if found is None or found.origin is None:
+        return ""
+    with open(found.origin, encoding="utf-8") as file:
         text = file.read()
-    found = re.search(r'^def command\(.*?\) -> None:\n    """(.*?)"""', text, re.MULTILINE | re.DOTALL)
-    return found[1] if found else ""
+    said = re.search(r'^def command\(.*?\) -> None:\n    """(.*?)"""', text, re.MULTILINE | re.DOTALL)
+    return said[1] if said else ""
 
 
 def something_left() -> bool:
@@ -260,9 +282,10 @@ def main() -> None:
 def _told(message: str, hint: str | None, status: int) -> int:
     """One error and one hint on standard error. What somebody is called in it cannot make it more lines."""
     try:
-        click.echo(f"error: {_output.safe_line(message)}", err=True)
+        _output.to_person(f"error: {_output.safe_line(message)}")
         if hint:
-            click.echo(f"\nhint: {hint}", err=True)
+            click.echo(err=True)
+            _output.to_person(f"hint: {hint}")
         _output.finish()
     except (OSError, SeekwiseError):
         pass

@@ -8,8 +8,7 @@ from typing import ClassVar
 
 import click
 
-from seekwise.cli import _fleet, _options, _shown
-from seekwise.errors import UsageError
+from seekwise.cli import _options, _shown
 from seekwise.store.database import Store
 
 
@@ -37,17 +36,15 @@ class RunList:
 
 
 @click.command("results")
-@click.argument("names", nargs=-1, metavar="[RUN|FILE.parquet]…")
+@click.argument("names", nargs=-1, metavar="[RUN]…")
 @click.option("--figures", is_flag=True, help="Show every rate, access time and CPU efficiency.")
 @click.option("--all", "everything", is_flag=True, help="Show every table, insight, outlier and the self-check.")
-@click.option("--fleet", is_flag=True, help="Pool the measured runs of all hosts, or of RUN…, by like devices.")
 @_options.printed
 @_options.common
 def command(
     names: tuple[str, ...],
     figures: bool,
     everything: bool,
-    fleet: bool,
     mean: str,
     acceptable: float | None,
     db: Path | None,
@@ -56,19 +53,8 @@ def command(
     """List the runs, or show the verdicts and advice of RUN.
 
     `last` names the newest run. Several runs of one study are merged: after rebuilding an array, changing a card or switching NCQ.
-    FILE.parquet, made by `export --parquet`, is pooled by like devices.
     """
-    if bundle := next((name for name in names if name.endswith(".bundle")), None):
-        raise UsageError(f"{bundle} is a bundle", hint=f"`seekwise import {bundle}` adds its runs and shows the fleet")
-    if any(name.endswith(".parquet") for name in names):
-        if figures or not all(name.endswith(".parquet") for name in names):
-            raise UsageError("Parquet files are pooled as a whole, so they go with no run and no `--figures`")
-        _fleet.show_parquet([Path(name) for name in names], as_json)
-        return
     with Store.open(db, create=False) as store:
-        if fleet:
-            _fleet.show_store(store, names, as_json)
-            return
         if not names:
             _list(store, as_json)
             return

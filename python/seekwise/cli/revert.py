@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import click
 
 from seekwise.cli import _options, _shown
-from seekwise.control import recovery
+from seekwise.control import boot, recovery
 from seekwise.control.journal import Journal
 from seekwise.errors import SeekwiseError
 from seekwise.settings import history
@@ -49,9 +49,14 @@ class Revert:
 
 @click.command()
 @click.option("--dry-run", is_flag=True, help="Show what would be restored; change nothing.")
+@click.option("--at-boot", is_flag=True, hidden=True, help="For the unit at boot: restore what a crash left.")
 @_options.as_json()
-def command(dry_run: bool, as_json: bool) -> None:
+def command(dry_run: bool, at_boot: bool, as_json: bool) -> None:
     """Restore what a killed run or `seekwise apply` changed."""
+    if at_boot:
+        for sentence in boot.restore():
+            click.echo(sentence)
+        return
     journal = Journal()
     # First: one that watches would set its values after us, or restore what we have restored.
     guards = ending.end_all(dry_run=dry_run)

@@ -7,10 +7,10 @@ from typing import Literal
 
 import click
 
-from seekwise.cli import _dry_run, _job, _options, _spread
+from seekwise.cli import _dry_run, _job, _options
 from seekwise.errors import UsageError
 from seekwise.measure import execute as runs
-from seekwise.measure.cluster import where
+from seekwise.measure import spread
 from seekwise.simulate import backends
 from seekwise.simulate.protocol import Options
 from seekwise.store.database import Store
@@ -75,7 +75,7 @@ def command(
 
     STUDY is a TOML file or the name of a study that ships with the program.
     """
-    place = where.parse(on, workers)
+    place = spread.parse(on, workers)
     if resume is not None:
         named = any(each is not None for each in (study, budget, seed, target, system, backend, program, name))
         if named or until or vary or dry_run or setup:
@@ -97,14 +97,14 @@ def command(
     if dry_run:
         _dry_run.show(chosen, Options(target, destroy), seed=seed, budget_s=budget, until=until, as_json=as_json)
         return
-    _spread.check(chosen.backend, place)
+    spread.check(chosen.backend, place)
     if vary and place is not None:
         raise UsageError("`--vary` runs in this process, so it takes no `--workers` and no `--on`")
     if vary:
         _vary_study(chosen, vary, Options(target, destroy), budget, until, seed, as_json)
         return
     made, carrier = _job.planned(chosen, Options(target, destroy, trace), seed=seed, budget_s=budget, until=until)
-    carrier = _spread.over(carrier, made.backend, place)
+    carrier = spread.over(carrier, made.backend, place)
     _job.carried_out(made, carrier, text, target=target, db=db, as_json=as_json, report_folder=None, name=name)
 
 
@@ -120,11 +120,11 @@ def _opened(study: str | None, backend: str | None, system: str | None, program:
     return chosen if program is None else made_by(chosen, program), text
 
 
-def _go_on(name: str, destroy: tuple[str, ...], place: where.Where | None, db: Path | None, as_json: bool) -> None:
+def _go_on(name: str, destroy: tuple[str, ...], place: spread.Where | None, db: Path | None, as_json: bool) -> None:
     """Finishes a run of the database as it was planned."""
     with Store.open(db, create=False) as store:
         run, plan = runs.to_resume(store, name)
-        backend = _spread.over(backends.get(run.backend, Options(run.target, destroy)), run.backend, place)
+        backend = spread.over(backends.get(run.backend, Options(run.target, destroy)), run.backend, place)
         whole = parse.loads(run.study, f"study of run {run.run_id}")
         part = {facts.name for facts in plan.systems}
         backend.describe(whole.model_copy(update={"system": [each for each in whole.system if each.name in part]}))

@@ -25,14 +25,8 @@ from seekwise.workload.study.quantity import counted
 @click.command("status")
 @click.argument("path", required=False, metavar="[PATH|DEVICE]")
 @_options.as_json("seekwise.status/1")
-@click.option(
-    "--prometheus",
-    "as_metrics",
-    is_flag=True,
-    help="Print metrics for node_exporter's textfile collector, the last verdict of `tune` among them.",
-)
 @_options.captured("Read a captured machine instead.")
-def command(path: str | None, as_json: bool, as_metrics: bool, root: Path) -> None:
+def command(path: str | None, as_json: bool, root: Path) -> None:
     """Show each setting, who set it, and drift.
 
     Drift is any difference from what `seekwise apply` set.
@@ -51,11 +45,6 @@ def command(path: str | None, as_json: bool, as_metrics: bool, root: Path) -> No
         units = controllers.states(stack)
         devices = tuple(replace(each, controller=units.get(each.name)) for each in found.devices)
         found = replace(found, devices=devices, guards=guard_log.read())
-    if as_metrics:
-        from seekwise.cli import _prometheus
-
-        click.echo(_prometheus.text(found), nl=False)
-        return  # the metric says it; a textfile collector wants status 0
     if as_json:
         _shown.echo_json(found)
     else:

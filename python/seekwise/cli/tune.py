@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from seekwise.cli import _options, _standing
+from seekwise.cli import _options, _output, _standing
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.store.database import Store
 
@@ -76,9 +76,9 @@ def answer(request: Request) -> None:
         return
     if request.target.startswith(LAB):
         from seekwise.cli import _tune_model
-        from seekwise.lab.testbed import tune as guests
+        from seekwise.simulate import backends
 
-        _tune_model.answer(request, guests)
+        _tune_model.answer(request, backends.entrance_of_testbed())
         return
     if request.kernel is not None:
         raise UsageError(
@@ -130,9 +130,9 @@ def measure(request: Request, plan: LivePlan, target: Target) -> None:
 def print_stack(plan: LivePlan) -> None:
     """The storage below the target and its warnings, on standard error."""
     for line in plan.stack:
-        click.echo(line, err=True)
+        _output.to_person(line)
     for warning in plan.warnings:
-        click.echo(f"warning: {warning}", err=True)
+        _output.to_person(f"warning: {warning}")
 
 
 def show(store: Store, run_id: str, *, as_json: bool, began_s: float) -> None:

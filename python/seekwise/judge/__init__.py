@@ -4,7 +4,7 @@ rule.py      the numbers of the rule and its version; thresholds by metric     o
 decision/    one judge: tables of values (`table.py`), statistics, verdicts, one setting for all (`choose.py`)
 records.py, observe.py      from records to what is compared        compare.py    two runs of one study
 early.py, stopping.py, racing.py   when a run may end               workloads.py  operations weighed by a use
-calibration/ how often it errs: `verify judgement`                  printed.py    tables of published texts
+printed.py   tables of published texts
 
 Uses: linux, control, workload, store.
 Start: `outcome.of` for a stored run, `judge_observations` for any values.

@@ -5,9 +5,8 @@ whatif.py    a recorded load on other storage
 kernel/      trials on this machine: fio, tiotest, CPU time, memory limits, what makes a trial invalid
 live/        `tune`: what is compared (`planning.py`, `candidates.py`), the load that keeps running, switching under it (`session.py`,
              `stretch.py`), where time goes (`race.py`, `progress.py`), the same on a model (`simulated.py`)
-foreign/     results that other tools measured; one module per format, one row each in its `registry.py`
-cluster/     simulated trials spread over processes and machines by Dask       probe/   what a drive model needs to know of a drive
+spread.py    simulated trials on other processes and machines                  probe/   what a drive model needs to know of a drive
 
-Uses: linux, control, trace, workload, store, simulate, judge.
+Uses: linux, control, trace, workload, store, simulate, judge, importing.
 Start: `live/execute.py` for `tune`, `execute.py` for `run`.
 """

@@ -7,7 +7,7 @@ degraded.py     arrays with a failed drive        close_up.py   a stretch again,
 
 The package is called as a function, too: `seekwise.simulate(STUDY)` of the library has the name of this room.
 
-Uses: control, trace, workload, store.
+Uses: trace, workload, store.
 Start: `simulated.SimulatedBackend`.
 """
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
-from seekwise.errors import UsageError
+from seekwise import extensions
+from seekwise.errors import MissingError, UsageError
 
 if TYPE_CHECKING:
     # Options of commands name BACKENDS: the models of studies, which take longest to load, are loaded with a backend only.
@@ -14,18 +16,39 @@ if TYPE_CHECKING:
 BACKENDS = {
     "kernel": "seekwise.measure.kernel.backend:KernelBackend",
     "simulated": "seekwise.simulate.simulated:SimulatedBackend",
-    "lab": "seekwise.lab.testbed.backend:LabBackend",
 }
+OF_PROOF = "lab"
+"""The backend that the distribution `seekwise-proof` brings: stored runs name it whether or not that is installed."""
+NAMES = (*BACKENDS, OF_PROOF)
 
 
 def get(name: str, options: Options | None = None) -> Backend:
     """The backend of that name, loaded when it is asked for."""
     from seekwise.simulate.protocol import Options
 
+    entry = extensions.entries(extensions.BACKENDS).get(name)
+    if entry is not None:
+        return entry.load()(options or Options())
+    if name == OF_PROOF:
+        raise _no_testbed()
     if name not in BACKENDS:
         from seekwise.workload.study.study import FORMER_BACKENDS
 
-        hint = FORMER_BACKENDS.get(name, "backends: " + ", ".join(BACKENDS))
+        hint = FORMER_BACKENDS.get(name, "backends: " + ", ".join(NAMES))
         raise UsageError(f"this release has no `{name}` backend", hint=hint)
     module, _, attribute = BACKENDS[name].partition(":")
     return getattr(import_module(module), attribute)(options or Options())
+
+
+def entrance_of_testbed() -> ModuleType:
+    """What `tune lab:` is carried out by."""
+    entry = extensions.entries(extensions.ENTRANCES).get(OF_PROOF)
+    if entry is None:
+        raise _no_testbed()
+    return entry.load()
+
+
+def _no_testbed() -> MissingError:
+    return MissingError(
+        "the VM testbed is not installed", hint="it comes with `seekwise-proof`: `pip install seekwise-proof`"
+    )

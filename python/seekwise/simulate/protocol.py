@@ -73,8 +73,10 @@ class Session(Protocol):
 class SpreadSession(Protocol):
     """A session whose trials run on many processors at once: they end in any order, several at a time, and need no repetitions in between."""
 
-    workers: int
-    """Processors at work now."""
+    @property
+    def workers(self) -> int:
+        """Processors at work now."""
+        ...
 
     def run_spread(self, trials: Sequence[Trial], attempts: dict[int, int]) -> Iterator[Sequence[StoredRecord]]:
         """Carries out the trials; the rows of some of them as they end, each trial exactly once."""

@@ -1,6 +1,6 @@
 """Trials on whole storage - arrays, controllers, page cache and file system - for the simulated backend.
 
-A system and a load become the same set-up, and the same spec of the compiled simulator, as a question to `seekwise.papers`: a study and a
+A system and a load become the same set-up, and the same spec of the compiled simulator, as a question to `seekwise_papers`: a study and a
 claim about it cannot drift apart. An operation that is not modelled has no phase in the record; why stands in `conditions.not_modelled`.
 """
 

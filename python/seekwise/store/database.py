@@ -217,15 +217,6 @@ class Store:
             ),
         )
 
-    def add_whole(self, run: Run, rows: Sequence[codec.StoredRecord]) -> None:
-        """A run that has ended, with its trials: all of it or nothing."""
-        try:
-            with _transaction(self._connection):
-                self._insert_run(run)
-                self._insert_rows(rows)
-        except UNREADABLE as error:
-            raise _translated(self.path, error) from error
-
     def end_run(self, run_id: str, outcome: str | None) -> None:
         """Sets the time of the end to now; `outcome` as in `Run`."""
         self._change("UPDATE run SET ended_at = ?, outcome = ? WHERE run_id = ?", (now(), outcome, run_id))

@@ -1,4 +1,4 @@
-"""Records for other programs: JSON with everything, CSV with a line per phase."""
+"""Records for other programs: JSON with everything, CSV with a line per phase and the machine that it ran on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TextIO
+from typing import Any, ClassVar, TextIO
 
 from seekwise.document import printed
 from seekwise.store.database import Run
@@ -14,6 +14,11 @@ from seekwise.store.record import Record
 
 COLUMNS = (
     "run_id",
+    "host",
+    "kernel",
+    "device",
+    "model",
+    "firmware",
     "trial",
     "attempt",
     "block",
@@ -59,17 +64,21 @@ def write_json(run: Run, records: Iterable[Record], out: TextIO) -> None:
     out.write("\n")
 
 
-def write_csv(run: Run, records: Iterable[Record], out: TextIO) -> None:
-    """One line per phase; factors become columns."""
-    records = list(records)
+def write_csv(records: Sequence[Record], out: TextIO) -> None:
+    """One line per phase; factors become columns. Several devices of a machine share a cell, joined by `+`."""
     factors = sorted({name for record in records for name in record.factors} - set(COLUMNS))
     writer = csv.DictWriter(out, [*COLUMNS, *factors], lineterminator="\n")
     writer.writeheader()
+    machine: dict[str, dict[str, str]] = {}
     for record in records:
+        # Only the first record of a run describes the machine where nothing changed in between.
+        if record.environment.get("devices") or record.run_id not in machine:
+            machine[record.run_id] = _machine(record.environment)
         for phase in record.phases:
             percentiles = phase.percentiles_ns
             writer.writerow({
                 **{name: record.factors.get(name) for name in factors},
+                **machine[record.run_id],
                 "run_id": record.run_id,
                 "trial": record.trial,
                 "attempt": record.attempt,
@@ -98,3 +107,16 @@ def write_csv(run: Run, records: Iterable[Record], out: TextIO) -> None:
                 "cpu_efficiency_mb_per_s": phase.cpu_efficiency,
                 "device_bytes": phase.device_bytes,
             })  # fmt: skip
+
+
+def _machine(environment: dict[str, Any]) -> dict[str, str]:
+    devices = [each for each in environment.get("devices") or [] if isinstance(each, dict)]
+    columns = {"device": "name", "model": "model", "firmware": "firmware"}
+    return {
+        "host": str(environment.get("host") or ""),
+        "kernel": str(environment.get("kernel") or ""),
+        **{
+            column: "+".join(dict.fromkeys(str(each[key]) for each in devices if each.get(key)))
+            for column, key in columns.items()
+        },
+    }

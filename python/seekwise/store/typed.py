@@ -1,6 +1,6 @@
 """What a stored record must hold: the type and the range of each value that readers compute with.
 
-A database or a bundle may come from anywhere. What is wrong is refused where it is read, so that no reader has to look again.
+A database may come from anywhere. What is wrong is refused where it is read, so that no reader has to look again.
 """
 
 from __future__ import annotations

@@ -212,8 +212,20 @@ class Assembler:
         if found is not None:
             found.issue = UNKNOWN
 
+    def begin_again(self, ns: int) -> None:
+        """Another recording follows, whose times begin anew at `ns`: it is shown behind the first, and what was open there was cut off."""
+        self._cut()
+        self.start = ns - self.latest
+
     def finish(self) -> None:
         """What is still open when the trace ends was cut off."""
+        self._cut()
+        if self.orphans:
+            self.notes.sentences.append(f"{self.orphans:,} events belong to requests that began before the trace")
+        if self.given_up:
+            self.notes.sentences.append(f"{self.given_up:,} requests were never seen to end")
+
+    def _cut(self) -> None:
         for (device, _), found in list(self._open.items()):
             found.flags |= int(Flag.CUT)
             self._row(found, device, UNKNOWN)
@@ -224,10 +236,6 @@ class Assembler:
         self._open.clear()
         self._ends.clear()
         self._flushes.clear()
-        if self.orphans:
-            self.notes.sentences.append(f"{self.orphans:,} events belong to requests that began before the trace")
-        if self.given_up:
-            self.notes.sentences.append(f"{self.given_up:,} requests were never seen to end")
 
     def _known(self, time: int, device: int, sector: int, sectors: int, letters: str, process: int) -> _Open:
         """The request of an event; one whose start was not seen starts here."""

@@ -10,8 +10,8 @@ import pytest
 
 from cli.conftest import STUDY, loop, mounted, needs_fio, needs_root, seekwise, study  # noqa: F401 (fixtures)
 from seekwise.errors import UsageError
-from seekwise.measure.foreign.result import MIB
-from seekwise.measure.foreign.tiotest import FORMAT
+from seekwise.importing.result import MIB
+from seekwise.importing.tiotest import FORMAT
 from seekwise.measure.kernel import tiotest
 from seekwise.workload.study.plan import Combination, Load, PlannedPhase
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from seekwise.importing.fio_result import FioPhase
 from seekwise.linux.diskstats import DiskCounters
 from seekwise.measure.kernel import validity
-from seekwise.measure.kernel.fio_result import FioPhase
 from seekwise.measure.kernel.programs import ForeignProgram
 from seekwise.workload.study.plan import Load, PlannedPhase
 

@@ -5,7 +5,6 @@ use crate::spec::check::check;
 use crate::spec::controller;
 use crate::spec::DeviceSpec;
 use crate::storage::unit::StorageUnit;
-use seekwise_device::linear::Linear;
 use seekwise_device::model::Attachment;
 use seekwise_device::null::Null;
 use seekwise_device::{Device, Drive, Model};
@@ -115,11 +114,8 @@ pub fn instance(seed: u64) -> u32 {
 
 /// `instance` tells the drives of one system apart ([`Model::build`]).
 pub fn build(spec: &DeviceSpec, instance: u32) -> Result<AnyDrive, String> {
-    if spec.controller.is_some() && matches!(spec.model.as_str(), "fixed" | "linear") {
-        return Err(format!(
-            "{} stands for a recording's drive and has no controller",
-            spec.model
-        ));
+    if spec.controller.is_some() && spec.model == "fixed" {
+        return Err("fixed stands for a recording's drive and has no controller".to_owned());
     }
     match spec.model.as_str() {
         "fixed" => {
@@ -128,16 +124,6 @@ pub fn build(spec: &DeviceSpec, instance: u32) -> Result<AnyDrive, String> {
             let service = number(spec, "service_ns", "ns", REFERENCE_SERVICE_NS, 0.0, 1e12)?;
             let drive = Null::new(capacity(spec)?, Depth(depth), Nanos(service as u64));
             Ok(AnyDrive::recorded(Drive::Null(drive), "fixed service time"))
-        }
-        "linear" => {
-            known(spec, &["capacity_sectors", "base_ns", "sectors_per_ns"])?;
-            let base = number(spec, "base_ns", "ns", 1_000_000.0, 0.0, 1e12)?;
-            let per_ns = number(spec, "sectors_per_ns", "sectors/ns", 100.0, 1.0, 1e12)?;
-            let drive = Linear::new(capacity(spec)?, Nanos(base as u64), per_ns as u64);
-            Ok(AnyDrive::recorded(
-                Drive::Linear(drive),
-                "service time linear in distance",
-            ))
         }
         _ => modelled(spec, instance),
     }

@@ -52,7 +52,7 @@ impl MdCosts {
     /// 0.08 a member (half to double): a rebuild of 3 + 1 drives with P4600 goes through 257,000 stripes a second in one thread of Linux 6.12, and its
     /// profile says what of it is the state of the stripe and what that of the members (linux-raid 2025-01-27, A. Gavriliuk).
     /// Pass 0.9 us (0.5 to 1.4): 4 KiB reads at depth 1 take 13.2 us alone and 14.1 in RAID 0 with 64 KiB chunks. Piece 3.0 us (2.9 to 3.9):
-    /// what 16 to 128 pieces of 4 KiB add to a read, direct (3.9) and under read-ahead (2.9); the lower end, for its processor is the slower one of the two that published figures are taken for. Both: four 980 PRO, EPYC 7313, Linux 5.14
+    /// what 16 to 128 pieces of 4 KiB add to a read, direct (3.9) and under read-ahead (2.9); the lower end is taken. Both: four 980 PRO, EPYC 7313, Linux 5.14
     /// (linux-raid 2024, dd_rescue).
     pub const MODERN: Self = Self {
         xor_bytes_per_s: 12.0e9,

@@ -62,7 +62,7 @@ pub struct DeviceSpec {
     pub toml: Option<String>,
     /// Commands that the host keeps outstanding (NCQ depth, `device/queue_depth`); the device's own depth when absent.
     pub depth: Option<u32>,
-    /// Numbers of built-in kinds: `service_ns`, `capacity_sectors`, `base_ns`, `sectors_per_ns`.
+    /// Numbers of built-in kinds: `service_ns`, `capacity_sectors`, `depth`.
     #[serde(default)]
     pub parameters: BTreeMap<String, f64>,
     /// Part of a drive alone in use (a partition); all of it when absent.

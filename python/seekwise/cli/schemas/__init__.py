@@ -12,47 +12,32 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from seekwise import suggestion
+from seekwise import extensions, suggestion
 from seekwise.errors import UsageError
 
 DOCUMENTS: tuple[str, ...] = (
     "cli._captures",
     "cli._dry_run",
     "cli._job",
-    "cli._progress",
     "cli._request_times",
     "cli._vary",
     "cli._whatif",
     "cli.advise",
     "cli.apply",
-    "cli.bench",
     "cli.config",
     "cli.devices",
     "cli.doctor",
-    "cli.import_",
     "cli.record",
     "cli.report",
     "cli.results",
     "cli.revert",
     "cli.schemas.tools",
-    "cli.system",
     "judge.raid_kind",
-    "lab.validate.claims",
-    "lab.validate.drives",
-    "lab.validate.judgement",
-    "lab.validate.ladder",
-    "lab.validate.mapping",
-    "lab.validate.rates",
-    "lab.validate.traces",
-    "lab.validate.vectors",
-    "lab.validate.verdicts",
-    "lab.validate.whatif",
     "linux.document",
     "measure.probe.characterize",
     "report.advised",
     "report.documents",
     "report.explain.explanation",
-    "report.fleet.fleet_answer",
     "report.paired",
     "settings.design.array_answer",
     "settings.drive_class",
@@ -64,10 +49,16 @@ DOCUMENTS: tuple[str, ...] = (
 """Modules below `seekwise` with dataclasses that are printed as they stand (`seekwise.document`)."""
 
 
+def modules_with_documents() -> list[str]:
+    """Own modules and those of other distributions."""
+    others = [entry.load().DOCUMENTS for entry in extensions.entries(extensions.DOCUMENTS).values()]
+    return [*(f"seekwise.{name}" for name in DOCUMENTS), *(name for modules in others for name in modules)]
+
+
 @cache
 def _documents() -> dict[str, Any]:
     """{schema: dataclass}"""
-    modules = [import_module(f"seekwise.{name}") for name in DOCUMENTS]
+    modules = [import_module(name) for name in modules_with_documents()]
     kinds = [kind for module in modules for kind in vars(module).values() if is_dataclass(kind)]
     return {kind.SCHEMA: kind for kind in kinds if hasattr(kind, "SCHEMA")}
 

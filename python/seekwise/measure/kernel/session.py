@@ -11,13 +11,13 @@ from pathlib import Path
 
 from seekwise.control import child
 from seekwise.errors import MissingError
+from seekwise.importing import fio_result
 from seekwise.linux import diskstats
 from seekwise.measure.kernel import (
     cpu,
     environment,
     fio,
     fio_job,
-    fio_result,
     memory,
     prepared_target,
     programs,

@@ -2,7 +2,7 @@
 
 Source of the options: github.com/mkuoppal/tiobench (tiotest.c): `-t` threads, `-f` MiB of each thread's file, `-b` bytes of a request,
 `-r` random requests of each thread, `-d` folder. It goes through the page cache, always does all four phases in its order and cannot
-be stopped by a time. Its table is read by `measure.foreign.tiotest`, which knows and repairs the faults of its versions.
+be stopped by a time. Its table is read by `importing.tiotest`, which knows and repairs the faults of its versions.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from pathlib import Path
 
 from seekwise.control import child
 from seekwise.errors import MissingError, SeekwiseError, UsageError
-from seekwise.measure.foreign.result import MIB, Given, Source
-from seekwise.measure.foreign.tiotest import FORMAT
+from seekwise.importing.fio_result import FioPhase
+from seekwise.importing.result import MIB, Given, Source
+from seekwise.importing.tiotest import FORMAT
 from seekwise.measure.kernel import memory
-from seekwise.measure.kernel.fio_result import FioPhase
 from seekwise.store.record import Phase
 from seekwise.workload.study.plan import Combination, Load
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from seekwise.importing.fio_result import FioPhase
 from seekwise.linux.diskstats import DiskCounters
-from seekwise.measure.kernel.fio_result import FioPhase
 from seekwise.measure.kernel.programs import ForeignProgram
 from seekwise.workload.study.plan import Load, PlannedPhase
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from seekwise import _core
 from seekwise.errors import SeekwiseError
 from seekwise.measure.live import simulated as played
 from seekwise.measure.live.simulated import Model, jobs_of, phase_of
@@ -14,6 +17,7 @@ from seekwise.simulate import trial_spec
 from seekwise.store.percentiles import percentiles
 from seekwise.workload.study.uses import Use
 
+Document = dict[str, Any]
 Simulate = Callable[[Sequence[dict[str, Any]]], list[dict[str, Any]]]
 """Specs of trials in, results in their order out."""
 PERIOD_SHARE = 0.5
@@ -56,6 +60,12 @@ def _read_ahead(made: dict[str, Any], point: Point) -> dict[str, Any]:
     if point.read_ahead_kib:
         made["cache"]["read_ahead_kib"] = point.read_ahead_kib
     return made
+
+
+def simulate(specs: Sequence[Document]) -> list[Document]:
+    """Results of trials in their order, on all processors of this machine."""
+    found: list[Document] = json.loads(_core.simulate_cells(json.dumps(list(specs)), os.cpu_count() or 1))
+    return found
 
 
 def figures(use: Use, result: dict[str, Any]) -> LoadFigures:

@@ -9,12 +9,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib.resources import files
 
 from seekwise import _core
 from seekwise.simulate.setups.queries import Defaults, Option
 from seekwise.simulate.setups.value import NotModelled
-from seekwise.workload.study import parse
+from seekwise.workload.study import starters
 from seekwise.workload.study.profiles import resolve
 from seekwise.workload.study.study import Study, System, Workload
 
@@ -101,9 +100,7 @@ class Setup:
 @cache
 def published() -> dict[str, Study]:
     """The published studies by name."""
-    folder = files("seekwise") / "studies" / "published"
-    texts = {entry.name.removesuffix(".toml"): entry.read_text(encoding="utf-8") for entry in folder.iterdir()}
-    return {name: parse.loads(text, name) for name, text in sorted(texts.items())}
+    return {name: starters.open_shipped(name)[0] for name in starters.published_names()}
 
 
 @cache

@@ -12,7 +12,7 @@ import numpy as np
 
 from seekwise.trace.assemble import NO_SECTOR, Assembler
 from seekwise.trace.columns import Notes, TraceError
-from seekwise.trace.readers.source import Lines, begins, checked, nanoseconds, rest
+from seekwise.trace.readers.source import Lines, checked, first_lines, nanoseconds, rest
 
 _LINE = re.compile(
     r"\s*(?P<device>\d+,\d+)\s+\d+\s+\d+\s+(?P<time>\d+\.\d+)\s+(?P<pid>\d+)\s+(?P<action>[A-Z]{1,2}|m)\s+(?P<rest>.*)$"
@@ -27,28 +27,41 @@ _SUMMARY = re.compile(
 )
 
 
-known = begins(_LINE)
+PREFACE_LINES = 20
+"""Prompts and warnings that a terminal's copy has before the events."""
+
+
+def known(head: bytes) -> bool:
+    """Whether one of the first lines is an event as blkparse prints it."""
+    return any(_LINE.match(line) for line in first_lines(head, PREFACE_LINES))
 
 
 def read(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
     """Requests in chunks of rows (`columns.py`); what the format leaves out goes to `notes`."""
     requests = Assembler(notes)
+    recordings, between = 0, True
     for line in lines:
         match = _LINE.match(line)
         if not match:
-            if not line.strip():
+            # Behind a summary is prose, or another recording.
+            between = between or _SUMMARY.match(line) is not None
+            if between or not line.strip():
                 continue
-            if _SUMMARY.match(line):
-                break
             if lines.wrong(line, "MAJ,MIN CPU SEQUENCE TIME PID ACTION RWBS SECTOR + COUNT [NAME]"):
                 break
             continue
         try:
+            if between:
+                recordings, between = recordings + 1, False
+                if recordings > 1:
+                    requests.begin_again(nanoseconds(match["time"]))
             full = _event(requests, notes, match)
         except TraceError as error:
             raise lines.problem(error.message) from None
         if full:
             yield requests.rows.take()
+    if recordings > 1:
+        notes.sentences.append(f"The file holds {recordings} recordings, shown one behind the other")
     yield rest(requests, lines, "has events, but no requests")
 
 

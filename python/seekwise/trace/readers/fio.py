@@ -20,6 +20,8 @@ from seekwise.trace.readers.source import Lines, checked, first_lines
 
 _HEADER = re.compile(r"fio version ([23]) iolog$")
 _LOG = re.compile(r"\d+,\s*\d+,\s*[0-3],\s*\d+(,\s*\d+(,\s*\w+(,.*)?)?)?$")
+_NO_LATENCIES = re.compile(r"_(bw|iops|clat_hist)(?:\.\d+)?\.log")
+OTHER_LOGS = {"bw": "bandwidth (KiB/s)", "iops": "IOPS", "clat_hist": "histograms"}
 KINDS = {
     "read": Kind.READ,
     "write": Kind.WRITE,
@@ -28,6 +30,7 @@ KINDS = {
     "datasync": Kind.FLUSH,
     "sync_file_range": Kind.FLUSH,
 }
+SYNC_DIRECTION = 3
 SILENT = {"add", "open", "close"}
 
 
@@ -80,6 +83,11 @@ def read_log(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
     """Requests in chunks of rows (`columns.py`); what the format leaves out goes to `notes`."""
     start: list[int] = []
     places = [True]
+    if other := _NO_LATENCIES.search(lines.path.name):
+        raise TraceError(
+            f"{lines.path}: is fio's log of {OTHER_LOGS[other[1]]}, which holds no requests",
+            "read the log of latencies (write_lat_log, without log_avg_msec); `seekwise import` reads all logs of a run",
+        )
 
     def parse(line: str, rows: Rows) -> bool:
         words = [word.strip() for word in line.split(",")]
@@ -87,6 +95,11 @@ def read_log(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
         direction, size = int(words[2]), int(words[3])
         if not 0 <= direction <= 3:
             raise TraceError(f"fio has no direction {direction}")
+        if size == 0 and direction < SYNC_DIRECTION:
+            raise TraceError(
+                "an average over a window (log_avg_msec), no request",
+                "record without log_avg_msec; `seekwise import` reads averages",
+            )
         kind = (Kind.READ, Kind.WRITE, Kind.DISCARD, Kind.FLUSH)[direction]
         places[0] = places[0] and len(words) > 4
         sector = int(words[4]) // 512 if len(words) > 4 else 0

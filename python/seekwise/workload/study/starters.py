@@ -1,4 +1,4 @@
-"""Studies that ship with the program: `seekwise/studies/NAME.toml` and `studies/published/NAME.toml` (those of published texts).
+"""Studies that ship: `seekwise/studies/NAME.toml`, and those of other distributions (`seekwise.extensions`), `published/NAME` among them.
 
 Each one is a file that a user can copy and change.
 """
@@ -7,36 +7,35 @@ from __future__ import annotations
 
 import os
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from seekwise import suggestion
+from seekwise import extensions, suggestion
 from seekwise.errors import UsageError
 from seekwise.workload.study import parse
 from seekwise.workload.study.study import Study
 
 PUBLISHED = "published"
+"""The group that repeats published texts: the distribution `seekwise-papers`."""
 
 
 def names() -> list[str]:
-    """Studies that ship with the program, the published ones last."""
-    return [*_names_in(_folder()), *published_names()]
+    """Own studies, then those of other distributions."""
+    return [name for folder in _folders().values() for name in _names_in(folder)]
 
 
 def published_names() -> list[str]:
-    """Studies that repeat a published text."""
-    return _names_in(_folder() / PUBLISHED)
-
-
-def ladder(name: str) -> Path:
-    """A study of the comparison of simulator and VM testbed."""
-    return Path(str(_folder() / "ladder" / f"{name}.toml"))
+    """Studies that repeat a published text; none where they are not installed."""
+    folder = _folders().get(PUBLISHED)
+    return _names_in(folder) if folder is not None else []
 
 
 def text(name: str) -> str:
     """The TOML of a shipped study."""
-    name = name.removeprefix(f"{PUBLISHED}/")
-    folder = _folder() / PUBLISHED if name in published_names() else _folder()
-    return (folder / f"{name}.toml").read_text(encoding="utf-8")
+    group, _, own = name.rpartition("/")
+    folders = _folders()
+    folder = folders[group] if group else next(each for each in folders.values() if own in _names_in(each))
+    return (folder / f"{own}.toml").read_text(encoding="utf-8")
 
 
 def open_shipped(name: str) -> tuple[Study, str]:
@@ -47,7 +46,7 @@ def open_shipped(name: str) -> tuple[Study, str]:
 def open_study(name: str) -> tuple[Study, str]:
     """(study, its text) of a file, or of a study that ships with the program."""
     path = Path(name)
-    if not os.path.lexists(path) and name.removeprefix(f"{PUBLISHED}/") in names():
+    if not os.path.lexists(path) and _is_shipped(name):
         return open_shipped(name)
     if path.is_dir():
         raise UsageError(f"{name} is a folder, not a study", hint=f"did you mean `seekwise tune {name}`?")
@@ -58,9 +57,20 @@ def open_study(name: str) -> tuple[Study, str]:
     return parse.load_with_text(path)
 
 
-def _names_in(folder) -> list[str]:
+def _is_shipped(name: str) -> bool:
+    group, _, own = name.rpartition("/")
+    return own in names() if not group else own in _names_in(_folders().get(group))
+
+
+def _names_in(folder: Traversable | None) -> list[str]:
+    if folder is None:
+        return []
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
 
 
-def _folder():
-    return files("seekwise") / "studies"
+def _folders() -> dict[str, Traversable]:
+    """{group: folder}; own studies have no group."""
+    others = extensions.entries(extensions.STUDIES)
+    return {"": files("seekwise") / "studies"} | {
+        name: files(entry.module) / "studies" for name, entry in others.items()
+    }

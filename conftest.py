@@ -1,0 +1,38 @@
+"""Makes `tests/` importable, so that helpers stand beside the tests that use them, and signals heard; orders the slow tests."""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent / "tests"))
+
+# Under nohup SIGHUP is ignored, in the background of a script SIGINT and SIGQUIT, and the programs that tests start and end by them
+# inherit that.
+for _signal, _handler in (
+    (signal.SIGHUP, signal.SIG_DFL),
+    (signal.SIGQUIT, signal.SIG_DFL),
+    (signal.SIGINT, signal.default_int_handler),
+):
+    if signal.getsignal(_signal) is signal.SIG_IGN:
+        signal.signal(_signal, _handler)
+
+# Words of commands and options are explained where there is a command line.
+import seekwise.cli.main  # noqa: E402, F401
+
+LONGEST = ("test_systemd_guest.py", "test_new_scheduler.py")
+"""Files of minutes: they begin first, so that one worker is not left with them at the end."""
+SLOW_UNTIL = float(os.environ.get("SLOW_TESTS_UNTIL", "inf"))
+"""Seconds since 1970 after which no slow test begins: `.ci/run` has an hour."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.name not in LONGEST)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("slow") is not None and time.time() > SLOW_UNTIL:
+        pytest.skip("the time for slow tests is used up (SLOW_TESTS_UNTIL)")

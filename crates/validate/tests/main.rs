@@ -1,6 +1,0 @@
-//! The integration tests of the crate, one binary: `cargo test -p seekwise-validate --test it MODULE`.
-
-mod closed_loop;
-mod files;
-mod machine_rates;
-mod recorded;

@@ -1,0 +1,116 @@
+"""Winners of published tables against the simulator (validation level 5).
+
+FILE has `[[block]]` and `[[cell]]` records (default: the data that ships with the program). Records with the same `fact` are one measurement
+and count once. Rule: the metric is averaged over five seeds and the thread counts of the study; values within 3 % of the greater one are a
+tie, and so are CPU efficiencies within the standard error of the clock ticks of one run. Otherwise the greater rate or CPU efficiency wins, and
+the smaller access time. What is not modelled is missed, with the reason. 85 % are required.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from seekwise.judge.published_rule import METRICS, RULE, decide
+from seekwise.simulate.setups.queries import SCHEDULERS, Query, ResultSource
+from seekwise.simulate.setups.value import ClaimError, NotModelled
+from seekwise.store.operations import PURE_OPERATIONS
+from seekwise_papers._published import Outcome, Publications, PublicationsReport
+
+SUMMARY = "winners of published tables against the simulator"
+REQUIRES_FILES = False
+
+Side = tuple[str, str]
+"""System and scheduler."""
+
+
+@dataclass(kw_only=True)
+class Verdicts(PublicationsReport):
+    """`verify verdicts --json`."""
+
+    SCHEMA: ClassVar = "seekwise.validate.verdicts/1"
+
+    rule: str = RULE
+
+
+def verify(paths: Sequence[Path], options: dict[str, Any], source: ResultSource | None = None) -> Verdicts:
+    """Verdict files, or folders that are searched for files named *verdicts*.toml."""
+    return PUBLISHED.verify(Verdicts, paths, options, source)
+
+
+def _outcomes(document: Mapping[str, Any], source: ResultSource) -> Iterable[Outcome] | str:
+    cells, blocks = document.get("cell"), document.get("block", [])
+    records = [*cells, *blocks] if isinstance(cells, list) and isinstance(blocks, list) else [None]
+    if not cells or not all(isinstance(record, Mapping) for record in records):
+        return "has no [[cell]] and [[block]] records"
+    by_id = {str(block.get("id")): block for block in blocks}
+    facts: dict[str, list[Mapping[str, Any]]] = {}
+    for number, cell in enumerate(cells, start=1):
+        facts.setdefault(str(cell.get("fact", cell.get("id", f"cell {number}"))), []).append(cell)
+    found = {fact: [_outcome(cell, by_id, source) for cell in printed] for fact, printed in facts.items()}
+    return [
+        (fact, all(known for known, _ in outcomes), next((why for _, why in outcomes if why is not None), None))
+        for fact, outcomes in found.items()
+    ]
+
+
+PUBLISHED = Publications("verdicts", "facts", "cell", "fact", 0.85, _outcomes)
+
+
+def _outcome(
+    cell: Mapping[str, Any], blocks: Mapping[str, Mapping[str, Any]], source: ResultSource
+) -> tuple[bool, str | None]:
+    """Whether the source of results has an answer, and why the cell is missed (None: it is not)."""
+    try:
+        block = blocks.get(str(cell.get("block")))
+        if block is None:
+            raise ClaimError(f"there is no block `{cell.get('block')}`")
+        sides = _sides(block)
+        names = tuple(cell.get("pair") or block.get("pair") or ())
+        if len(names) != 2:
+            raise ClaimError("the record has no pair")
+        (first, first_error), (second, second_error) = (_mean(side, cell, source) for side in sides)
+    except ClaimError as error:
+        return False, str(error)
+    except NotModelled as error:
+        return False, f"not modelled: {error}"
+    winner = decide(first, second, names, METRICS[cell["metric"]][1], math.hypot(first_error, second_error))
+    if winner == cell.get("winner"):
+        return True, None
+    return True, f"{winner} ({names[0]} {first:.4g}, {names[1]} {second:.4g}), printed {cell.get('winner')}"
+
+
+def _sides(block: Mapping[str, Any]) -> tuple[Side, Side]:
+    """What is compared, in the order of the pair."""
+    systems, pair, compare = block.get("system") or [], block.get("pair") or [], block.get("compare")
+    if compare == "scheduler" and len(systems) == 1 and len(pair) == 2:
+        chosen = ((systems[0], pair[0]), (systems[0], pair[1]))
+    elif compare == "implementation" and len(systems) == 2:
+        chosen = ((systems[0], block.get("scheduler_hardware")), (systems[1], block.get("scheduler_software")))
+    elif compare == "ncq" and len(systems) == 2:
+        chosen = ((systems[0], block.get("scheduler")), (systems[1], block.get("scheduler")))
+    else:
+        raise ClaimError(f"the comparison `{compare}` of {len(systems)} systems is unknown")
+    for system, scheduler in chosen:
+        if not isinstance(system, str) or scheduler not in SCHEDULERS:
+            raise ClaimError(f"there is no scheduler `{scheduler}`")
+    return chosen
+
+
+def _mean(side: Side, cell: Mapping[str, Any], source: ResultSource) -> tuple[float, float]:
+    """And its standard error."""
+    metric, operation = cell.get("metric"), cell.get("operation")
+    if metric not in METRICS:
+        raise ClaimError(f"there is no metric `{metric}`")
+    if operation not in PURE_OPERATIONS:
+        raise ClaimError(f"there is no operation `{operation}`")
+    system, scheduler = side
+    queries = [
+        Query(METRICS[metric][0], system, operation, scheduler, threads) for threads in source.defaults(system).threads
+    ]
+    values = source.measure(queries)
+    errors = [source.scatter(query) for query in queries]
+    return sum(values) / len(values), math.hypot(*errors) / len(values)

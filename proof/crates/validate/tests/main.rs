@@ -1,0 +1,5 @@
+//! The integration tests of the crate, one binary: `cargo test -p seekwise-validate --test it MODULE`.
+
+mod files;
+mod machine_rates;
+mod recorded;

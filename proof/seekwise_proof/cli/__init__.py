@@ -1,0 +1,1 @@
+"""Commands that appear once this distribution is installed."""

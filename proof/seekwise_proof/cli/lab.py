@@ -1,0 +1,61 @@
+"""`seekwise lab STUDY`: carry out a study under a real kernel on virtual drives, in virtual time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from seekwise.cli import _job, _options, _output
+from seekwise.errors import UsageError
+from seekwise.simulate.protocol import Options
+from seekwise.workload.study import starters
+
+
+@click.command("lab")
+@click.argument("study", required=False, metavar="STUDY")
+@click.option("--build", is_flag=True, help="Only fetch the packages and build the guests.")
+@click.option("--kernel", help="Kernel for systems that name none.")
+@click.option(
+    "--guests", type=click.IntRange(1, 64), help="Virtual machines at once; by default one per idle processor."
+)
+@_options.seed("Seed of the order and of every trial.")
+@_options.budget
+@_options.common
+def command(
+    study: str | None,
+    build: bool,
+    kernel: str | None,
+    guests: int | None,
+    seed: int | None,
+    budget: float | None,
+    db: Path | None,
+    as_json: bool,
+) -> None:
+    """Run STUDY under a real kernel in a VM, on virtual drives.
+
+    fio, Debian's kernel and real md arrays in qemu.
+
+    Needs neither root nor drives; the time is virtual, so a busy machine changes nothing but how long you wait.
+    """
+    from seekwise_proof.testbed import backend, image, kernels
+
+    if build:
+        if study is not None:
+            raise UsageError("`--build` runs nothing, so it takes no study")
+        chosen = [kernels.find(kernel)] if kernel else list(kernels.KERNELS.values())
+        for each in chosen:
+            made = image.build(each, _output.progress)
+            click.echo(f"{each.series}  {made.release}  image {made.digest}  {made.initramfs}")
+        return
+    if study is None:
+        raise UsageError("which study?", hint="a TOML file, or one of: " + ", ".join(starters.names()))
+    opened, text = starters.open_study(study)
+    named = kernels.find(kernel).series if kernel else None
+    systems = [
+        each if each.kernel or not named else each.model_copy(update={"kernel": named}) for each in opened.system
+    ]
+    opened = opened.model_copy(update={"backend": "lab", "system": systems})
+    options = Options(guests=guests or backend.default_guests())
+    made, carrier = _job.planned(opened, options, seed=seed, budget_s=budget)
+    _job.carried_out(made, carrier, text, target=None, db=db, as_json=as_json, report_folder=None)

@@ -1,0 +1,177 @@
+"""The frame that every kind of verification shares: a report, its JSON, and how kinds are found.
+
+Contract of `--json`: one document with `schema`, `kind`, `passed`, `total` and
+`files: [{file, passed, total, misses}]`, plus what a kind adds. An unreadable, unknown or unfinished file or row counts all
+its points as missed; a file of which not even the number of points is known counts as one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any, ClassVar
+
+from seekwise import _core, extensions
+from seekwise.errors import UsageError
+from seekwise_proof.validate import _basis as basis
+from seekwise_proof.validate._basis import Basis, BasisCounts, Count, Shares
+
+CHECKS = "seekwise.checks"
+"""Entry points of kinds that other distributions bring: NAME = "module"."""
+SCHEMAS = "seekwise.validate."
+NOT_KINDS = {"frame", "period_tables"}
+MISSES_SHOWN = 20
+
+
+@dataclass(kw_only=True)
+class FileReport:
+    """One file: N of M points, and every miss. What a kind counts besides stands in a class of its own."""
+
+    HIDDEN: ClassVar = ("shares",)
+    SHOWN: ClassVar = ("basis",)
+
+    file: str
+    passed: int
+    total: int
+    misses: Sequence[str | dict[str, Any]] = ()
+    broken: bool = False
+    """It could not be checked."""
+    shares: Shares = field(default_factory=dict)
+    """The points by what they are worth."""
+
+    @property
+    def basis(self) -> BasisCounts:
+        """The points by what they are worth."""
+        return basis.counts(self.shares)
+
+
+@dataclass(kw_only=True)
+class ValidationReport:
+    """All files of one call, as `verify KIND --json` prints them."""
+
+    NAMES: ClassVar = {"bar": "required"}
+    SHOWN: ClassVar = ("kind", "model_version", "passed", "total", "basis")
+    SCHEMA: ClassVar[str]
+
+    files: Sequence[FileReport]
+    bar: str
+    """What is required."""
+    met: bool
+    """Whether what is required is reached; if not, the exit status is 5."""
+
+    @property
+    def kind(self) -> str:
+        """The word after `seekwise verify`."""
+        return self.SCHEMA.removeprefix(SCHEMAS).partition("/")[0]
+
+    @property
+    def model_version(self) -> int:
+        """The model that it was made with."""
+        return _core.model_version()
+
+    @property
+    def shares(self) -> Shares:
+        """Points of all files by what they are worth."""
+        return basis.added(file.shares for file in self.files)
+
+    @property
+    def basis(self) -> BasisCounts:
+        """The points by what they are worth."""
+        return basis.counts(self.shares)
+
+    @property
+    def passed(self) -> int:
+        """Points within their tolerance, over all files."""
+        return sum(file.passed for file in self.files)
+
+    @property
+    def total(self) -> int:
+        """Points over all files, passed or not."""
+        return sum(file.total for file in self.files)
+
+
+def all_passed(files: Sequence[FileReport]) -> bool:
+    """Every point, and there is one."""
+    return sum(file.total for file in files) > 0 and all(file.passed == file.total for file in files)
+
+
+def unreadable(file: str | Path, reason: str, total: int = 1) -> FileReport:
+    """A file that could not be checked: all its points are missed."""
+    count = max(total, 1)
+    return FileReport(file=str(file), passed=0, total=count, misses=[reason], broken=True, shares=unread(file, count))
+
+
+def unread(file: str | Path, total: int) -> Shares:
+    """What the points of a file that could not be checked are worth."""
+    rule = basis.marking(Path(file)).rule()
+    return {Basis.UNREAD if rule is None else rule.basis: Count(0, total)}
+
+
+def kinds() -> list[str]:
+    """Names of everything that can be verified."""
+    return sorted({*_own(), *extensions.entries(CHECKS)})
+
+
+def _own() -> list[str]:
+    import seekwise_proof.validate as package
+
+    modules = pkgutil.iter_modules(package.__path__)
+    return [m.name for m in modules if m.name not in NOT_KINDS and not m.name.startswith("_")]
+
+
+def load(kind: str) -> ModuleType:
+    """The module of a kind."""
+    if kind not in kinds():
+        raise UsageError(f"unknown kind of verification `{kind}`", f"one of: {', '.join(kinds())}")
+    if kind not in _own():
+        return extensions.entries(CHECKS)[kind].load()
+    return importlib.import_module(f"seekwise_proof.validate.{kind}")
+
+
+def below(folder: Path) -> Iterator[Path]:
+    """What lies in a folder and those below it, on one filesystem, so that `/` does not mean /proc; what may not be read is passed over."""
+    filesystem = os.stat(folder).st_dev
+    for place, folders, names in os.walk(folder):
+        folders[:] = [each for each in folders if _is_on(Path(place, each), filesystem)]
+        yield from (Path(place, name) for name in names)
+
+
+def _is_on(folder: Path, filesystem: int) -> bool:
+    try:
+        return os.lstat(folder).st_dev == filesystem
+    except OSError:
+        return False
+
+
+def files_below(paths: Iterable[Path], suffixes: Sequence[str]) -> list[Path]:
+    """Files as named, and for a folder every file below it with one of these suffixes, in sorted order."""
+    found: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            found.extend(sorted(p for p in below(path) if p.name.endswith(tuple(suffixes)) and p.is_file()))
+        else:
+            found.append(path)
+    return found
+
+
+def text(report: ValidationReport) -> str:
+    """N of M per file, then every miss (the first ones of each file)."""
+    lines = []
+    for file in report.files:
+        lines.append(f"{file.file}: {file.passed} of {file.total}")
+        lines.extend(f"  missed: {miss}" for miss in file.misses[:MISSES_SHOWN])
+        if len(file.misses) > MISSES_SHOWN:
+            lines.append(f"  and {len(file.misses) - MISSES_SHOWN} more (all of them with --json)")
+    lines.append(f"{report.kind}: {report.passed} of {report.total}")
+    return "\n".join([*lines, *worth(report)])
+
+
+def worth(report: ValidationReport) -> list[str]:
+    """What the figure is worth, what is required, and the model that it was made with."""
+    met = "met" if report.met else "not met"
+    return [*basis.lines(report.shares), f"required: {report.bar}: {met}; model_version {report.model_version}"]

@@ -1,0 +1,274 @@
+"""Foreign results as one run: combinations, configurations, repeats, and what a reader must know of them.
+
+combination    what was done: operation, threads, request size, depth, and what else the format tells loads apart by
+configuration  the set-up, as `setups.py` names it
+repeat         the n-th result of a combination and configuration, in the order of the files
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from seekwise.errors import UsageError
+from seekwise.files import read_regular
+from seekwise.importing import fio_logs, registry, setups
+from seekwise.importing.result import ForeignError, Format, Given, Result, Source, ms
+from seekwise.importing.setups import Measured
+from seekwise.store import operations
+from seekwise.store.database import IMPORTED, Run
+from seekwise.store.record import Record
+from seekwise.store.run_id import new_run_id
+from seekwise.workload.study.plan import Combination, Load, Plan, PlannedPhase, Setting, SystemFacts, Trial
+from seekwise.workload.study.quantity import size_word
+
+FILE_BYTES_MAX = 2**30
+REPEATS_WANTED = 3
+
+
+def read(
+    files: Sequence[Path],
+    *,
+    name: str = IMPORTED,
+    labels: Sequence[str] = (),
+    given: Given | None = None,
+    format_name: str | None = None,
+) -> tuple[Run, list[Record]]:
+    """The run and its records. `labels`: one configuration per file, or none; `format_name`: do not look, it is this one."""
+    given = given or Given()
+    if labels and len(labels) != len(files):
+        raise UsageError(f"{len(files)} files, but {len(labels)} times `--setting`", hint="one for each file, or none")
+    if twice := next((path for path in files if list(files).count(path) > 1), None):
+        raise UsageError(f"{twice} is named twice", hint="every file counts as a repeat: name it once")
+    sources = [_source(path) for path in files]
+    label_of = dict(zip(files, labels, strict=True)) if labels else {}
+    run_id = new_run_id()
+    found: list[Measured] = []
+    used: set[str] = set()
+    for form, group in _groups(sources, format_name):
+        used.update(form.takes)
+        for result in _results(form, group, given):
+            path = group[0].path
+            names = ", ".join(str(source.path) for source in group)
+            setting = label_of.get(path) or result.setting
+            found.append(Measured(result, path, names, _load(result), _stem(form, path), setting))
+    if unused := [key for key in given.keys if key not in used]:
+        raise UsageError(
+            f"`--given {unused[0]}=…` says nothing about these files",
+            hint=f"known there: {', '.join(sorted(used)) or 'nothing'}",
+        )
+    measured, labelled, depths = setups.by_depth(found, setups.labels(found))
+    records = _records(run_id, measured, labelled)
+    said = [*([depths] if depths else []), *setups.notes(measured, labelled)]
+    return _run(run_id, name, records, [each.result for each in measured], said), records
+
+
+def _results(form: Format, group: list[Source], given: Given) -> list[Result]:
+    """What a format reads; whatever it stumbles over in a damaged file is one error that names the file."""
+    try:
+        return list(form.read(group, given))
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise ForeignError(
+            f"{group[0].path} looks like `{form.name}`, but something in it cannot be read: {error}",
+            hint="is it complete and unchanged?",
+        ) from error
+
+
+def _source(path: Path) -> Source:
+    try:
+        if path.stat().st_size > FILE_BYTES_MAX:
+            raise UsageError(f"{path} is larger than {FILE_BYTES_MAX >> 30} GiB", hint="a result file is smaller")
+        data = read_regular(path, FILE_BYTES_MAX)
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise UsageError(f"cannot read {path}: {error}") from error
+    if not data.strip() and not fio_logs.is_unused(path):
+        raise ForeignError(f"{path} is empty", hint="the tool may have died, or its disk was full")
+    return Source(path, data)
+
+
+def _groups(sources: list[Source], format_name: str | None) -> list[tuple[Format, list[Source]]]:
+    """Sources by the trial that they belong to, in the order of their first file."""
+    groups: dict[tuple[str, str], tuple[Format, list[Source]]] = {}
+    for source in sources:
+        form = registry.BY_NAME[format_name] if format_name else _format(source)
+        key = form.group(source) if form.group else str(source.path)
+        groups.setdefault((form.name, key), (form, []))[1].append(source)
+    return list(groups.values())
+
+
+def _format(source: Source) -> Format:
+    for form in registry.FORMATS:
+        if form.recognises(source):
+            return form
+    first = next((line.strip() for line in source.lines if line.strip()), "")
+    begins = (
+        f"begins: {first[:60]!r}"
+        if first[:60].isprintable() and "\N{REPLACEMENT CHARACTER}" not in first
+        else "is no text"
+    )
+    raise ForeignError(
+        f"{source.path} has no format that is known; it {begins}",
+        hint=f"known: {', '.join(each.title for each in registry.FORMATS)}; `--format NAME` if one of them is meant",
+    )
+
+
+def _stem(form: Format, path: Path) -> str:
+    """`none.1.json` → `none`; of fio's logs the prefix, `none.1_lat.1.log` → `none`."""
+    name = Path(form.group(Source(path, b""))).name if form.group else path.name
+    return re.split(r"[.\s]", name, maxsplit=1)[0] or name
+
+
+def _load(result: Result) -> str:
+    """What was done, operations included."""
+    return f"{'+'.join(phase.operation for phase in result.phases)} {_combination_key(result)}"
+
+
+def _combination_key(result: Result) -> str:
+    parts = [f"system={IMPORTED}", f"threads={result.threads or 1}"]
+    parts += [f"block={size_word(result.block_bytes)}"] if result.block_bytes else []
+    parts += [f"iodepth={result.iodepth}"] if result.iodepth and result.iodepth > 1 else []
+    # Keys are split at spaces and at the first equals sign.
+    words = ((name, re.sub(r"[\s=]+", "_", str(value))) for name, value in result.more.items())
+    parts += [f"{name}={word}" for name, word in words if word]
+    return " ".join(parts)
+
+
+def _factors(result: Result, label: str, differing: set[str]) -> dict[str, str | int | float | bool]:
+    """`load`: what tells the loads of one run apart, besides what has a column of its own."""
+    apart = ", ".join(f"{name} {result.more[name]}" for name in result.more if name in differing)
+    of_depth: dict[str, str | int | float | bool] = {"iodepth": result.iodepth} if result.iodepth else {}
+    more = dict(result.more)
+    if not result.keeps_depth:
+        # Rate × latency is held against these two; where syncs lie between requests that says nothing.
+        of_depth, engine = {}, more.pop("ioengine", None)
+        more |= {"engine": engine} if engine else {}
+    return {
+        "system": IMPORTED,
+        "setting": label,
+        "threads": result.threads or 1,
+        **({"block_bytes": result.block_bytes} if result.block_bytes else {}),
+        **of_depth,
+        **({"load": apart} if differing else {}),
+        **more,
+    }
+
+
+def _records(run_id: str, measured: Sequence[Measured], labels: Sequence[str]) -> list[Record]:
+    repeats: dict[tuple[str, str], int] = {}
+    records = []
+    known = [each.result.more for each in measured]
+    differing = {name for more in known for name in more if len({str(other.get(name)) for other in known}) > 1}
+    for index, (each, label) in enumerate(zip(measured, labels, strict=True)):
+        result = each.result
+        key = (each.load, label)
+        repeats[key] = repeats.get(key, 0) + 1
+        records.append(
+            Record(
+                run_id=run_id,
+                trial=index,
+                repetition=repeats[key],
+                combination=each.load.partition(" ")[2],
+                setting=label,
+                factors=_factors(result, label, differing - {"load"}),
+                provenance="measured",
+                seed=result.seed,
+                started_at=result.started_at,
+                phases=result.phases,
+                environment={"file": each.files, **result.environment},
+                load={"tool": result.tool, "options": result.options},
+                conditions={"role": "candidate", "imported": True, "notes": list(result.notes)},
+                valid=result.invalid_reason is None,
+                invalid_reason=result.invalid_reason,
+            )
+        )
+    return records
+
+
+STALL_NS = 1e9
+STALL_TIMES = 10
+"""A longest request so many times p99 is no tail of the same distribution."""
+
+
+def stalls(records: Sequence[Record]) -> list[str]:
+    """What stood still, told by the longest request and by a mean above p99, in sentences."""
+    said = []
+    for record in records:
+        for phase in record.phases if record.valid else ():
+            # Of the printed percentiles, whether or not there are enough requests to compare them.
+            p99_ns, mean_ns = phase.percentiles_ns.get("99"), phase.latency_mean_ns
+            if not p99_ns:
+                continue
+            where = f"{record.setting}, {operations.name(phase.operation)[:1].lower()}{operations.name(phase.operation)[1:]}"
+            above = mean_ns > p99_ns
+            if phase.latency_max_ns >= max(STALL_NS, STALL_TIMES * p99_ns):
+                rest = (
+                    f", and the mean ({ms(mean_ns)}) is above p99 ({ms(p99_ns)}): the rate is that of a stall"
+                    if above
+                    else ""
+                )
+                said.append(
+                    f"{where}: the longest request took {ms(phase.latency_max_ns)}{rest or f' (p99 {ms(p99_ns)})'}"
+                )
+            elif above:
+                said.append(
+                    f"{where}: the mean ({ms(mean_ns)}) is above p99 ({ms(p99_ns)}): a few requests, up to {ms(phase.latency_max_ns)}, took most of "
+                    "the time"
+                )
+    return list(dict.fromkeys(said))
+
+
+def notes(records: Sequence[Record], results: Sequence[Result], taken: Sequence[str]) -> tuple[str, ...]:
+    """What the formats lack, what was repaired, what was taken for a repeat, once each; what leads comes first."""
+    leading = dict.fromkeys(result.leads for result in results if result.leads)
+    said = [*leading, *stalls(records), *taken, *dict.fromkeys(note for result in results for note in result.notes)]
+    if any(phase.cpu.system_cpu > 0 for record in records for phase in record.phases):
+        said.append("CPU efficiency counts the load's own threads alone; kernel threads are not in these files")
+    said.append("nothing in these files proves that no cache answered")
+    if any(result.threads is None for result in results):
+        said.append("the number of threads is not in every file: 1 was taken (`--given threads=N`)")
+    repeats: dict[tuple[str, str], int] = {}
+    for record in records:
+        key = (record.combination, record.setting)
+        repeats[key] = max(repeats.get(key, 0), record.repetition)
+    few = [key for key, count in repeats.items() if count < REPEATS_WANTED]
+    if len({record.setting for record in records}) < 2:
+        said.append("one configuration only, so there is nothing to compare: import files of another one with it")
+    if few:
+        said.append(
+            f"{len(few)} of {len(repeats)} combinations have fewer than {REPEATS_WANTED} repeats: a difference there cannot be told "
+            "from noise; import more files of the same configuration"
+        )
+    said.append("the order of trials is not known, so drift cannot be told from a difference")
+    return tuple(f"Imported: {note}" for note in said)
+
+
+def _run(run_id: str, name: str, records: list[Record], results: Sequence[Result], taken: Sequence[str]) -> Run:
+    keys = list(dict.fromkeys(record.combination for record in records))
+    labels = list(dict.fromkeys(record.setting for record in records))
+    combinations = tuple(
+        _combination(key, next(record for record in records if record.combination == key)) for key in keys
+    )
+    tools = ", ".join(dict.fromkeys(result.tool for result in results))
+    trials = tuple(
+        Trial(r.trial, r.repetition, keys.index(r.combination), labels.index(r.setting), "candidate", r.seed)
+        for r in records
+    )
+    system, settings = SystemFacts(IMPORTED, f"results of {tools}"), tuple(Setting(label, {}) for label in labels)
+    said = notes(records, results, taken)
+    plan = Plan.of_records(name, IMPORTED, 0, system, combinations, settings, trials, said).to_document()
+    names = ", ".join(dict.fromkeys(str(record.environment["file"]) for record in records))
+    return Run.begun(name, IMPORTED, plan, seed=0, study=f"# imported from {names}\n", run_id=run_id)
+
+
+def _combination(key: str, record: Record) -> Combination:
+    load = Load(
+        IMPORTED,
+        phases=tuple(PlannedPhase(phase.operation) for phase in record.phases),
+        threads=int(record.factors["threads"]),
+        block_bytes=int(record.factors.get("block_bytes", 4096)),
+        iodepth=int(record.factors.get("iodepth", 1)),
+    )
+    return Combination(key, IMPORTED, load)

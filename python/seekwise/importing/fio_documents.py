@@ -1,0 +1,181 @@
+"""The JSON documents that one file of fio holds, each as a run of its own.
+
+`--status-interval` prints the same run again and again: the last document is the run, those before it are its beginnings.
+Runs appended with `>>` are runs of their own. `--client` has `client_stats` in place of `jobs`, and a last entry that is the sum.
+Words before, between and behind documents (warnings, prompts, the normal output) are skipped.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from seekwise.bounds import JSON_VALUES
+from seekwise.importing.fio_result import FioOutputError, sample
+
+SUM_OF_CLIENTS = "All clients"
+ALIASES = {"readwrite": "rw", "blocksize": "bs", "blocksize_range": "bsrange", "blocksize_split": "bssplit"}
+"""fio's HOWTO: other names of options, which `job options` and `global options` keep as they were typed."""
+SIDES = ("read", "write", "trim", "mixed")
+
+
+@dataclass(frozen=True)
+class FioRun:
+    """One document. Each job has its options with those of `[global]` under them, and the host that ran it (`--client`)."""
+
+    version: str
+    jobs: list[dict]
+    shared: dict[str, str]
+    """Options of `[global]`."""
+    ended_s: float | None
+    """When the document was printed, in seconds since 1970."""
+    beginnings: int = 0
+    """Documents of the same run that came before it."""
+
+    @property
+    def runtime_s(self) -> float:
+        """Over all groups, one after the other."""
+        longest: dict[object, float] = {}
+        for job in self.jobs:
+            for side in _sides(job):
+                group = str(job.get("groupid", 0))
+                longest[group] = max(longest.get(group, 0.0), float(side.get("runtime", 0)) / 1e3)
+        return sum(longest.values())
+
+
+def runs(text: str, source: str) -> tuple[list[FioRun], list[str]]:
+    """(the runs in the order of the file, what a reader must know of them). FioOutputError where there is none."""
+    found: list[FioRun] = []
+    notes: list[str] = []
+    try:
+        for document in _documents(text, source):
+            run = _run(document, source)
+            if found and _continues(found[-1], run):
+                found[-1] = FioRun(run.version, run.jobs, run.shared, run.ended_s, found[-1].beginnings + 1)
+            else:
+                found.append(run)
+    except FioOutputError as error:
+        if not found:
+            raise
+        notes.append(f"left out of {source}: {error.message.removeprefix(source).strip()}")
+    if many := sum(run.beginnings for run in found):
+        notes.append(
+            f"{source}: {many} earlier documents of the same run left out (`--status-interval`): the last one is the whole run"
+        )
+    if len(found) > 1:
+        notes.append(f"{source} holds {len(found)} runs, each counted on its own")
+    return found, notes
+
+
+def _documents(text: str, source: str) -> Iterator[dict]:
+    values = text.count(",") + text.count("{") + text.count("[")
+    if values > JSON_VALUES:
+        raise FioOutputError(
+            f"{source} has {values:,} values, and {JSON_VALUES:,} are read at most",
+            hint="of `--status-interval`, keep the last document; otherwise split the file",
+        )
+    start, decoder = _next_start(text, 0), json.JSONDecoder()
+    if start is None:
+        raise FioOutputError(f"{source} has no JSON{sample(text)}", hint="run fio by hand with the job file to see why")
+    while start is not None:
+        try:
+            document, end = decoder.raw_decode(text, start)
+        except json.JSONDecodeError as error:
+            raise FioOutputError(
+                f"{source} breaks off or is damaged: {error.msg} at character {error.pos}",
+                hint="fio may have died or its disk may be full",
+            ) from error
+        except (RecursionError, ValueError) as error:
+            raise FioOutputError(f"{source} is no JSON that fio writes: {str(error)[:200]}") from error
+        yield document
+        start = _next_start(text, end)
+
+
+def _next_start(text: str, position: int) -> int | None:
+    """A `{` at the start of a line, or behind a document that has just ended, opens the next one."""
+    match = re.compile(r"\s*\{").match(text, position) or re.compile(r"^\{", re.MULTILINE).search(text, position)
+    return match.end() - 1 if match else None
+
+
+def _run(document: dict, source: str) -> FioRun:
+    jobs = document.get("jobs", document.get("client_stats"))
+    if not isinstance(jobs, list) or not jobs:
+        kind = "lists no jobs" if "fio version" in document else "is not fio's: it lists no `jobs`"
+        begins = ", ".join(f"`{name[:30]}`" for name in list(document)[:4])
+        raise FioOutputError(
+            f"{source} is JSON, but {kind}",
+            hint=f"it has {begins or 'nothing'}; fio writes `jobs`, or `client_stats` with --client",
+        )
+    if not all(isinstance(job, dict) for job in jobs):
+        raise FioOutputError(f"{source} has a job that is none", hint="was the file changed after fio wrote it?")
+    if "client_stats" in document and len(jobs) > 1:
+        jobs = [job for job in jobs if job.get("jobname") != SUM_OF_CLIENTS] or jobs
+    shared = _shared(document.get("global options", {}), source)
+    for job in jobs:
+        own = job.get("job options", {})
+        if not isinstance(own, dict):
+            raise FioOutputError(f"{source} has `job options` that are none")
+        client = f"{job.get('hostname', '')}:{job.get('port', '')}"
+        job["job options"] = {**_named(shared.get(client, shared.get("", {}))), **_named(own)}
+    return FioRun(
+        version=str(document.get("fio version", "fio, version unknown")),
+        jobs=jobs,
+        shared=shared.get("", next(iter(shared.values()), {})),
+        ended_s=_stamp(document),
+    )
+
+
+def _shared(options: object, source: str) -> dict[str, dict[str, str]]:
+    """{"": options of `[global]`}, or of each client by `host:port`: newer clients print a list."""
+    each = options if isinstance(options, list) else [options]
+    if not all(isinstance(one, dict) for one in each):
+        raise FioOutputError(f"{source} has `global options` that are none")
+    if isinstance(options, dict):
+        return {"": options}
+    return {f"{one.get('hostname', '')}:{one.get('port', '')}": one for one in each}
+
+
+def _named(options: dict) -> dict[str, str]:
+    return {ALIASES.get(name, name): str(value) for name, value in options.items()}
+
+
+def _stamp(document: dict) -> float | None:
+    for name, scale in (("timestamp_ms", 1e3), ("timestamp", 1.0)):
+        value = document.get(name)
+        if isinstance(value, int | float) and 0 < value / scale < 1e11:
+            return value / scale
+    return None
+
+
+def _sides(job: dict) -> list[dict]:
+    return [job[name] for name in SIDES if isinstance(job.get(name), dict)]
+
+
+def _continues(first: FioRun, then: FioRun) -> bool:
+    """Whether the second document is the first run some time later: the same jobs, which have done no less, begun before the first was printed."""
+    if first.version != then.version or _names(first) != _names(then):
+        return False
+    done = [(_ios(one), _ios(other)) for one, other in zip(first.jobs, then.jobs, strict=True)]
+    if any(later < earlier for earlier, later in done):
+        return False
+    before_s, after_s = first.runtime_s, then.runtime_s
+    if after_s < before_s:
+        return False
+    if first.ended_s is not None and then.ended_s is not None:
+        # A run that was started afterwards began when the first had ended, not half its length earlier.
+        if then.ended_s < first.ended_s or then.ended_s - after_s > first.ended_s - before_s / 2:
+            return False
+    elif before_s == after_s:
+        return False
+    # Without time between them, much more cannot have been done.
+    return after_s > before_s or sum(later for _, later in done) <= 1.02 * sum(earlier for earlier, _ in done)
+
+
+def _names(run: FioRun) -> list[tuple[object, object, object]]:
+    return [(job.get("jobname"), job.get("groupid"), job.get("job options")) for job in run.jobs]
+
+
+def _ios(job: dict) -> int:
+    return sum(int(side.get("total_ios", 0)) for side in _sides(job))

@@ -1,0 +1,293 @@
+"""fio's JSON (`--output-format=json` and `json+`), from 3.0 on: every load that a run holds is a result of its own.
+
+Jobs of one group ran at the same time. Those of the same options are one load of several threads; others ran beside each other. Groups
+(`stonewall`) ran one after the other.
+
+json+ has the histogram of every job and is merged; plain json has percentiles, which cannot be merged over jobs or over
+reads and writes: they are taken where one side of one (grouped) job has them, and left out elsewhere, with a note.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from seekwise.errors import SeekwiseError
+from seekwise.importing import fio_documents, fio_result
+from seekwise.importing.fio_documents import FioRun
+from seekwise.importing.result import ForeignError, Format, Given, Result, Source, ms
+from seekwise.store.record import Phase
+from seekwise.workload.study.quantity import parse_bytes
+
+LOAD_OPTIONS = (
+    "ioengine", "direct", "buffered", "sync", "fsync", "fdatasync", "sync_file_range", "end_fsync", "fsync_on_close", "bssplit", "bsrange",
+    "rwmixread", "rwmixwrite", "percentage_random", "random_distribution", "rate", "rate_iops", "thinktime", "latency_target",
+    "iodepth_batch_submit", "thread_cpus_allowed", "zonemode", "ioprio", "prioclass",
+)  # fmt: skip
+"""Options that tell loads apart, besides pattern, request size, depth and threads; fio's HOWTO says what each does."""
+OF_MIXED = ("rwmixread", "rwmixwrite")
+SYNCS = ("fsync", "fdatasync", "sync_file_range")
+FLUSHES = ("end_fsync", "fsync_on_close")
+SYNC_ENGINES = frozenset({"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"})
+BLOCK_BYTES = 4096
+"""fio's default."""
+SIZE_SLACK = 0.02
+"""Requests at the end of a file, and short ones, are smaller than asked for."""
+
+
+def _recognises(source: Source) -> bool:
+    if source.path.suffix == ".json":
+        return True
+    return '"fio version"' in source.text and ('"jobs"' in source.text or '"client_stats"' in source.text)
+
+
+def _read(sources: list[Source], given: Given) -> list[Result]:
+    (source,) = sources
+    try:
+        runs, notes = fio_documents.runs(source.text, str(source.path))
+        results = []
+        for number, run in enumerate(runs):
+            if (version := re.match(r"fio-([12])\.\d", run.version)) and version[0] != "fio-2.99":
+                raise source.error(
+                    f"was written by {run.version}, whose latencies are in µs and amounts in KiB: not read",
+                    hint="fio 3.0 or newer writes what is read",
+                )
+            results += _of_run(source, run, number, notes, given)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise source.error(
+            f"fio's JSON {fio_result.garbled(error)}", hint="was it changed or cut off after fio wrote it?"
+        ) from error
+    except ForeignError:
+        raise
+    except SeekwiseError as error:
+        where = "" if error.message.startswith(str(source.path)) else f"{source.path}: "
+        raise ForeignError(f"{where}{error.message}", error.hint) from error
+    return results
+
+
+def _of_run(source: Source, run: FioRun, number: int, notes: Sequence[str], given: Given) -> list[Result]:
+    results = []
+    if not any(name in job for job in run.jobs for name in fio_documents.SIDES):
+        raise KeyError("read")
+    for group in _groups(run.jobs):
+        loads = _loads(group)
+        for jobs in loads:
+            beside = [_name(other) for other in loads if other is not jobs]
+            result = _result(run, jobs, number, notes, given, beside)
+            results += [result] if result else []
+    if not results:
+        trimmed = any(job.get("trim", {}).get("total_ios", 0) for job in run.jobs)
+        raise source.error(
+            "its jobs only trimmed, which is not compared" if trimmed else "every job did nothing: no reads, no writes",
+            hint=None if trimmed else "did fio stop before its jobs began, or with an error? Its messages say why",
+        )
+    return results
+
+
+def _groups(jobs: list[dict]) -> list[list[dict]]:
+    """Jobs that ran together: fio counts their group; `stonewall` and `new_group` raise it."""
+    groups: dict[str, list[dict]] = {}
+    for job in jobs:
+        groups.setdefault(str(job.get("groupid", 0)), []).append(job)
+    return list(groups.values())
+
+
+def _loads(group: list[dict]) -> list[list[dict]]:
+    """The jobs of a group by what they do: pattern, sizes, depth and the options that tell loads apart."""
+    loads: dict[object, list[dict]] = {}
+    for job in group:
+        options = job["job options"]
+        asked = (fio_result.pattern_of(job), options.get("bs"), options.get("iodepth"))
+        loads.setdefault((*asked, tuple(options.get(name) for name in LOAD_OPTIONS)), []).append(job)
+    return list(loads.values())
+
+
+def _name(jobs: list[dict]) -> str:
+    """`reader`; `reader1, reader2` of jobs that did the same."""
+    return ", ".join(dict.fromkeys(str(job.get("jobname", "")) for job in jobs))
+
+
+def _result(
+    run: FioRun, jobs: list[dict], number: int, notes: Sequence[str], given: Given, beside: list[str]
+) -> Result | None:
+    found = fio_result.phase(jobs)
+    if found.ios == 0:
+        return None
+    if found.elapsed_s == 0:
+        raise ValueError(f"runtime (0 for {found.ios} requests)")
+    options = jobs[0]["job options"]
+    block, sizes = _block(options, found, given)
+    depth, depth_note = _depth(options, found, given)
+    more = {name: options[name] for name in LOAD_OPTIONS if name in options} | sizes
+    if found.operation != "mixed":
+        more = {name: value for name, value in more.items() if name not in OF_MIXED}
+    if beside:
+        more["beside"] = "; ".join(beside)
+    reported = {} if found.latency_bins else _percentiles(jobs)
+    phase = found.as_phase(
+        {"sides": _sides(jobs)} if found.operation == "mixed" else None, reported_percentiles_ns=reported
+    )
+    errors = [job for job in jobs if job.get("error")]
+    seed = str(options.get("randseed", ""))
+    return Result(
+        phases=(*_synced(phase, found, options), phase),
+        tool=run.version,
+        threads=given.threads or _threads(jobs),
+        block_bytes=block,
+        iodepth=depth,
+        more=more,
+        options=run.shared | {"jobs": [job["job options"] for job in jobs]},
+        seed=int(seed) if seed.isdecimal() and len(seed) < 20 else 0,
+        started_at=_iso(run.ended_s),
+        leads=_of_syncs(jobs, found, found.syncs) if found.syncs else "",
+        notes=(*notes, *_notes(jobs, found, reported, depth_note)),
+        invalid_reason=f"fio reports error {errors[0]['error']} in job {_name(jobs)}" if errors else None,
+        job=_name(jobs),
+        document=number,
+        keeps_depth=found.syncs is None and not any(options.get(name, "0") not in ("0", "") for name in (*SYNCS, *FLUSHES)),
+        spans_s=(run.ended_s - run.runtime_s, run.ended_s) if run.ended_s else None,
+    )  # fmt: skip
+
+
+def _iso(stamp: float | None) -> str:
+    return datetime.fromtimestamp(stamp, UTC).isoformat() if stamp else "unknown"
+
+
+def _synced(phase: Phase, found: fio_result.FioPhase, options: dict) -> tuple[Phase, ...]:
+    """The phase of the syncs: what was made durable by them, and how long each took."""
+    if found.syncs is None:
+        return ()
+    asked = [name for name in SYNCS if options.get(name, "0") not in ("0", "")]
+    return (
+        Phase(
+            operation=asked[0] if len(asked) == 1 else "sync",  # type: ignore[arg-type]
+            elapsed_s=phase.elapsed_s,
+            bytes=found.write_bytes or phase.bytes,
+            ios=found.syncs.count,
+            latency_bins=found.syncs.bins,
+            latency_mean_ns=found.syncs.mean_ns,
+            latency_max_ns=found.syncs.max_ns,
+            cpu=phase.cpu,
+            details={"syncs": True},
+            reported_percentiles_ns={} if found.syncs.bins else found.syncs.percentiles_ns,
+        ),
+    )
+
+
+def _sides(jobs: list[dict]) -> dict[str, dict[str, float]]:
+    """Reads and writes of a mixed load, each by itself."""
+    sides: dict[str, dict[str, float]] = {}
+    for name in ("read", "write"):
+        mine = [job[name] for job in jobs if name in fio_result.sides_of(job)]
+        if ios := sum(int(side["total_ios"]) for side in mine):
+            mean = sum(float(fio_result.latency_of(side)["mean"]) * int(side["total_ios"]) for side in mine) / ios
+            sides[name] = {"bytes": sum(int(side["io_bytes"]) for side in mine), "ios": ios, "latency_mean_ns": mean}
+    return sides
+
+
+def _percentiles(jobs: list[dict]) -> dict[str, int]:
+    """{percent: ns} of a load that one side of one job made up; `unified_rw_reporting=both` has one over both sides."""
+    sides = [(job, name) for job in jobs for name in fio_result.sides_of(job)]
+    if len(jobs) == 1 and len(sides) == 2 and jobs[0].get("mixed", {}).get("total_ios", 0) > 0:
+        sides = [(jobs[0], "mixed")]
+    if len(sides) != 1:
+        return {}
+    job, name = sides[0]
+    for latency in ("lat_ns", "clat_ns"):
+        if found := fio_result.percentiles_of(job[name].get(latency, {})):
+            return found
+    return {}
+
+
+def _notes(jobs: list[dict], found: fio_result.FioPhase, reported: dict[str, int], depth_note: str) -> list[str]:
+    said = [depth_note] if depth_note else []
+    if not fio_result.knows_cpu(jobs):
+        said.append("CPU time is left out: fio before 3.8 does not print how long its threads ran")
+    if found.latency_mean_ns == 0:
+        said.append(
+            "there are no latencies: fio did not time requests (`gtod_reduce`, or `disable_lat` and `disable_clat`)"
+        )
+    elif not found.latency_bins and not reported:
+        said.append(
+            "p99 is absent where several jobs, or reads and writes, were reported apart: percentiles cannot be merged "
+            "(json+ has histograms, which can)"
+        )
+    if any(
+        "read" in job and "read" not in fio_result.sides_of(job) and job["read"].get("total_ios", 0)
+        for job in jobs
+        if "mixed" not in job
+    ):
+        said.append(f"{_name(jobs)}: reads that verified what was written are left out")
+    if any(job.get("trim", {}).get("total_ios", 0) for job in jobs):
+        said.append(f"{_name(jobs)}: trims are left out")
+    return said  # fmt: skip
+
+
+def _of_syncs(jobs: list[dict], found: fio_result.FioPhase, syncs: fio_result.Syncs) -> str:
+    options = jobs[0]["job options"]
+    asked = (
+        " and ".join(f"{name}={options[name]}" for name in SYNCS if options.get(name, "0") not in ("0", "")) or "sync"
+    )
+    levels = syncs.percentiles_ns or Phase("mixed", 0, 0, 0, syncs.bins, 0, 0, None).percentiles_ns  # type: ignore[arg-type]
+    words = [f"mean {ms(syncs.mean_ns)}"]
+    words += [f"p{level} {ms(levels[level])}" for level in ("50", "99", "99.9") if level in levels]
+    return (
+        f"durable writes of {_name(jobs)} ({asked}): each sync took {', '.join(words)}, longest {ms(syncs.max_ns)}; the writes before it "
+        f"{ms(found.latency_mean_ns)} on average"
+    )
+
+
+def _threads(jobs: list[dict]) -> int:
+    """fio prints each thread, or with `group_reporting` one job for `numjobs` of them."""
+    printed: dict[tuple[str, str, str], list[int]] = {}
+    for job in jobs:
+        asked = str(job["job options"].get("numjobs", "1"))
+        key = (str(job.get("hostname", "")), str(job.get("port", "")), str(job.get("jobname", "")))
+        printed.setdefault(key, []).append(int(asked) if asked.isdecimal() and len(asked) < 10 else 1)
+    return sum(max(len(counts), max(counts)) for counts in printed.values())
+
+
+def _depth(options: dict, found: fio_result.FioPhase, given: Given) -> tuple[int | None, str]:
+    """(requests in flight per thread, a note where that is not what was asked for)."""
+    text = str(options.get("iodepth", "1"))
+    asked = int(text) if text.isdecimal() and 0 < len(text) < 10 else None
+    if given.iodepth or asked is None or asked == 1:
+        return given.iodepth or asked, ""
+    engine = options.get("ioengine")
+    # What fio saw decides where the engine is not named: its default is synchronous on Linux and is not elsewhere.
+    alone = found.syncs is None and found.depth_share.get("1", 0.0) >= 99.9
+    if engine in SYNC_ENGINES or (engine is None and alone):
+        name = f"the engine {engine}" if engine else "fio's default engine"
+        return 1, f"iodepth={asked} had no effect: {name} sends one request at a time"
+    return asked, ""
+
+
+def _block(options: dict, found: fio_result.FioPhase, given: Given) -> tuple[int | None, dict[str, str]]:
+    """(request size, factors in its place): none where sizes vary (`bssplit`, `bsrange`) or differ between reads and writes."""
+    if given.block_bytes:
+        return given.block_bytes, {}
+    if any(name in options for name in ("bssplit", "bsrange")):
+        return None, {}
+    moved = found.bytes / found.ios
+    text = str(options.get("bs", BLOCK_BYTES))
+    # `bs=4k,64k`: of reads and of writes; what is missing is as the one before.
+    reads, _, rest = text.partition(",")
+    writes = rest.partition(",")[0] or reads
+    both = bool(found.read_bytes and found.write_bytes) or found.operation == "mixed"
+    if both and writes != reads:
+        return None, {"bs": text}
+    try:
+        asked = parse_bytes(reads if found.read_bytes else writes)
+    except ValueError:
+        asked = 0
+    if (
+        asked
+        and moved <= asked * (1 + SIZE_SLACK)
+        and (moved >= asked * (1 - SIZE_SLACK) or found.short_ios or found.bytes < 64 * asked)
+    ):
+        return asked, {}
+    return (round(moved), {}) if moved == round(moved) and not options and round(moved) % 512 == 0 else (None, {})  # fmt: skip
+
+
+FORMAT = Format("fio-json", "fio JSON (json, json+)", _recognises, _read, takes=("threads", "block", "iodepth"))

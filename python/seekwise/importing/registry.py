@@ -1,0 +1,27 @@
+"""Every format that can be imported: one row each, asked in this order."""
+
+from __future__ import annotations
+
+from seekwise.importing import (
+    fio_json,
+    fio_logs,
+    fio_terse,
+    gnome_disks,
+    phoronix,
+    sysbench,
+    tiobench,
+    tiotest,
+)
+from seekwise.importing.result import Format
+
+FORMATS: tuple[Format, ...] = (
+    gnome_disks.FORMAT,
+    phoronix.FORMAT,
+    fio_json.FORMAT,
+    fio_terse.FORMAT,
+    tiobench.FORMAT,
+    tiotest.FORMAT,
+    sysbench.FORMAT,
+    fio_logs.FORMAT,
+)
+BY_NAME = {each.name: each for each in FORMATS}

@@ -1,0 +1,234 @@
+"""What every format yields: results, and the facts that a user adds to them."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from seekwise.errors import SeekwiseError, UsageError
+from seekwise.store.operations import OPERATIONS, Operation
+from seekwise.store.record import CpuSeconds, Phase
+from seekwise.workload.study.quantity import SIZE_FORM, parse_bytes
+
+MIB = 2**20
+KIB = 2**10
+
+
+class ForeignError(SeekwiseError):
+    """A file is not what its tool writes."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file as read. `text` has line ends as `\\n`; bytes that are no UTF-8 become replacement characters."""
+
+    path: Path
+    data: bytes
+
+    @cached_property
+    def text(self) -> str:
+        """Decoded once, as UTF-8 unless a byte order mark says UTF-16 (PowerShell's `>`)."""
+        wide = self.data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        text = self.data.decode("utf-16" if wide else "utf-8-sig", errors="replace")
+        return text.replace("\r\n", "\n")
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Without line ends."""
+        return self.text.splitlines()
+
+    def error(self, what: str, hint: str | None = None) -> ForeignError:
+        """For the caller to raise; the message begins with the path (exit status 1)."""
+        return ForeignError(f"{self.path}: {what}", hint)
+
+    def number(self, text: str, what: str, *, least: float = 0.0) -> float:
+        """The number that `text` is; an error names `what` if it is none, infinite, or below `least`."""
+        try:
+            value = float(text)
+        except ValueError:
+            raise self.error(f"{what} is {text.strip()[:40]!r}, not a number") from None
+        if not least <= value < float("inf"):
+            raise self.error(f"{what} is {text.strip()[:40]}, which is not possible")
+        return value
+
+    def whole(self, text: str, what: str, *, least: int = 0) -> int:
+        """As `number`, for integers; `3.0` counts as 3. Raises ForeignError (exit status 1)."""
+        value = self.number(text, what, least=least)
+        if value != int(value):
+            raise self.error(f"{what} is {text.strip()[:40]}, not a whole number")
+        return int(value)
+
+
+@dataclass(frozen=True)
+class Result:
+    """One trial as its tool reports it: operations that were measured under one configuration."""
+
+    phases: tuple[Phase, ...]
+    tool: str
+    """The tool and its version, e.g. `fio-3.33`."""
+    threads: int | None = None
+    block_bytes: int | None = None
+    iodepth: int | None = None
+    setting: str | None = None
+    """What the file itself calls the configuration, e.g. tiobench's identifier; `--setting` overrides it."""
+    more: dict[str, str | int | float | bool] = field(default_factory=dict)
+    """Further factors that tell loads apart, e.g. {"file_bytes": …}."""
+    leads: str = ""
+    """The figure that people ask this load for, where no column has it."""
+    job: str = ""
+    """What the file calls this load, where it holds several: fio's job name."""
+    document: int = 0
+    """Place of the run within its file, where runs were appended."""
+    keeps_depth: bool = True
+    """Whether requests follow each other without a pause. Not where a job waits for syncs or flushes at its end: then rate × latency is no depth."""
+    spans_s: tuple[float, float] | None = None
+    """When it began and ended, in seconds since 1970."""
+    options: dict[str, object] = field(default_factory=dict)
+    """Options of the tool, as far as the file has them."""
+    seed: int = 0
+    started_at: str = "unknown"
+    environment: dict[str, object] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    """Sentences for the reader of the results: what was repaired, what the format lacks."""
+    invalid_reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Given:
+    """Facts that the user adds with `--given KEY=VALUE`; None: not said."""
+
+    threads: int | None = None
+    block_bytes: int | None = None
+    iodepth: int | None = None
+    operation: Operation | None = None
+    processors: int | None = None
+    numruns: int | None = None
+    random_operations: int | None = None
+    tool_version: str | None = None
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys that were given, as they are typed after `--given`."""
+        return [key for key, row in KEYS.items() if getattr(self, row.field) is not None]
+
+
+def ms(ns: float) -> str:
+    """Three digits with the unit that suits: `0.773 ms`, `30.6 s`."""
+    return f"{ns / 1e9:.3g} s" if ns >= 1e9 else f"{ns / 1e6:.3g} ms"
+
+
+def tool_text(name: str, version: str | None) -> str:
+    """`fio-3.33`, `sysbench, version unknown`."""
+    return f"{name}-{version}" if version else f"{name}, version unknown"
+
+
+@dataclass(frozen=True)
+class Key:
+    field: str
+    meaning: str
+    convert: Callable[[str], object]
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or not 0 < int(text) < 10**9:
+        raise ValueError("must be a whole number from 1 on")
+    return int(text)
+
+
+def _size(text: str) -> int:
+    value = parse_bytes(text)
+    if value <= 0:
+        raise ValueError(f"must be {SIZE_FORM}")
+    return value
+
+
+def _operation(text: str) -> str:
+    if text not in OPERATIONS:
+        raise ValueError(f"must be one of {', '.join(OPERATIONS)}")
+    return text
+
+
+def _version(text: str) -> str:
+    if not text[:1].isdigit():
+        raise ValueError("must be a version such as 0.3.3")
+    return text
+
+
+KEYS = {
+    "threads": Key("threads", "threads (jobs) that ran together", _count),
+    "block": Key("block_bytes", "size of one request, e.g. 4k", _size),
+    "iodepth": Key("iodepth", "requests in flight per thread", _count),
+    "operation": Key("operation", f"what was done: {', '.join(OPERATIONS)}", _operation),
+    "processors": Key("processors", "CPUs of the machine that was measured", _count),
+    "numruns": Key("numruns", "`--numruns` of tiobench.pl", _count),
+    "random-operations": Key("random_operations", "random operations per thread (tiotest -r)", _count),
+    "tool-version": Key("tool_version", "version of the tool, e.g. 0.3.3 of tiotest", _version),
+}
+
+
+def parse_given(words: Sequence[str]) -> Given:
+    """`("threads=8", …)` as facts; a wrong key or value is an error that names it."""
+    found: dict[str, object] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or key not in KEYS:
+            raise UsageError(f"`--given {word}` is not KEY=VALUE with a known key", hint=f"keys: {', '.join(KEYS)}")
+        try:
+            found[KEYS[key].field] = KEYS[key].convert(value)
+        except ValueError as error:
+            raise UsageError(f"`--given {key}={value}`: {error}", hint=KEYS[key].meaning) from error
+    return Given(**found)
+
+
+@dataclass(frozen=True)
+class Format:
+    """One row of the registry."""
+
+    name: str
+    title: str
+    recognises: Callable[[Source], bool]
+    read: Callable[[list[Source], Given], list[Result]]
+    """Results of files that belong together, in the order of the file."""
+    group: Callable[[Source], str] | None = None
+    """Files with the same key belong together (fio writes several logs per run); None: every file stands alone."""
+    takes: tuple[str, ...] = ()
+    """Keys of `--given` that this format uses."""
+
+
+def phase(
+    operation: Operation,
+    *,
+    elapsed_s: float,
+    total_bytes: float,
+    ios: float,
+    bins: dict[int, int] | None = None,
+    mean_ns: float = 0.0,
+    max_ns: float = 0.0,
+    user_s: float = 0.0,
+    system_s: float = 0.0,
+    percentiles_ns: dict[str, int] | None = None,
+    **details: object,
+) -> Phase:
+    """A phase of a foreign result: whole bytes and requests, 0 for what is not known."""
+    return Phase(
+        operation=operation,
+        elapsed_s=elapsed_s,
+        bytes=round(total_bytes),
+        ios=round(ios),
+        latency_bins=dict(sorted((bins or {}).items())),
+        latency_mean_ns=mean_ns,
+        latency_max_ns=round(max_ns),
+        cpu=CpuSeconds(submitter_user=user_s, submitter_system=system_s),
+        details=details,
+        reported_percentiles_ns=percentiles_ns or {},
+    )
+
+
+def phase_of_throughput(operation: Operation, bytes_per_s: float, iops: float, **more: object) -> Phase:
+    """A phase of a tool that prints rates without the time they were taken over: one second of that rate."""
+    return phase(
+        operation, elapsed_s=1.0, total_bytes=bytes_per_s, ios=iops, duration="unknown; rates are per second", **more
+    )

@@ -1,0 +1,181 @@
+"""Which results are repeats of each other, and which were measured with another set-up: asked of the data.
+
+A repeat has the same load and the same set-up. A set-up is named by `--setting`, by what the file itself calls it (a table's heading,
+a system of Phoronix), by the folder where files of one name lie in several, else by the file's name up to its first dot. Results of
+one load within one file are told apart by their job's name: jobs that ran one after the other in one run are never repeats.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from seekwise.importing.result import Result
+
+NAMED_MOST = 4
+"""File names in one note."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A result with what is known of its set-up."""
+
+    result: Result
+    path: Path
+    """The first file of those that it was read from."""
+    files: str
+    load: str
+    """Key of the load: two results of one key did the same."""
+    stem: str
+    setting: str | None = None
+    """Given with `--setting`, or what the file calls it."""
+
+
+def labels(measured: Sequence[Measured]) -> list[str]:
+    """The set-up of each result, in words."""
+    named = _by_path([each for each in measured if each.setting is None])
+    first = [each.setting or named[each.path] for each in measured]
+    return _by_job(measured, first)
+
+
+def _by_path(measured: Sequence[Measured]) -> dict[Path, str]:
+    """{file: its set-up}: the folder where one file name occurs in several, the stem of the name else."""
+    paths = list(dict.fromkeys(each.path for each in measured))
+    stems = {each.path: each.stem for each in measured}
+    if len({path.name for path in paths}) == len(paths):
+        return stems
+    folders = _folders(measured, paths)
+    # Within a folder, names that differ by more than a number are set-ups of their own.
+    seen: dict[tuple[str, str], set[str]] = {}
+    for each in measured:
+        seen.setdefault((folders[each.path], each.load), set()).add(_without_numbers(each.stem))
+    if any(len(names) > 1 for names in seen.values()):
+        return {path: f"{folders[path]}/{stems[path]}".strip("/") for path in paths}
+    return folders
+
+
+def _folders(measured: Sequence[Measured], paths: Sequence[Path]) -> dict[Path, str]:
+    """{file: its folder, as far as set-ups differ by it}: a folder for each depth or request size says nothing of the set-up."""
+    parents = {path: path.absolute().parent for path in paths}
+    common = os.path.commonpath(list(parents.values()))
+    parts = {path: Path(os.path.relpath(parent, common)).parts for path, parent in parents.items()}
+    used = tuple(range(max(map(len, parts.values()))))
+    for place in reversed(used):
+        fewer = tuple(other for other in used if other != place)
+        if fewer and not _merges(measured, _names(parts, fewer), _names(parts, used)):
+            used = fewer
+    return {path: name or parents[path].name or "." for path, name in _names(parts, used).items()}
+
+
+def _names(parts: dict[Path, tuple[str, ...]], places: Sequence[int]) -> dict[Path, str]:
+    return {path: "/".join(found[place] for place in places if place < len(found)) for path, found in parts.items()}
+
+
+def _merges(measured: Sequence[Measured], shorter: dict[Path, str], longer: dict[Path, str]) -> bool:
+    """Whether the shorter names make repeats of what the longer ones tell apart."""
+    seen: dict[tuple[str, str], str] = {}
+    return any(
+        seen.setdefault((shorter[each.path], each.load), longer[each.path]) != longer[each.path] for each in measured
+    )
+
+
+def _without_numbers(name: str) -> str:
+    return re.sub(r"\d+", "#", name)
+
+
+def _by_job(measured: Sequence[Measured], first: Sequence[str]) -> list[str]:
+    """Set-ups with the job's name where one load was measured under several names."""
+    within: dict[tuple[str, str, Path, int], list[str]] = {}
+    across: dict[tuple[str, str], set[str]] = {}
+    for each, label in zip(measured, first, strict=True):
+        within.setdefault((label, each.load, each.path, each.result.document), []).append(each.result.job)
+        across.setdefault((label, each.load), set()).add(each.result.job)
+    split = {label for (label, *_), jobs in within.items() if len(set(jobs)) > 1}
+    given = {label for each, label in zip(measured, first, strict=True) if each.setting is not None}
+    split |= {
+        label for (label, _), jobs in across.items() if label not in given and len({_without_numbers(job) for job in jobs}) > 1
+    }  # fmt: skip
+    alone = len(set(first)) == 1
+    return [
+        (each.result.job if alone else f"{label} {each.result.job}") if label in split and each.result.job else label
+        for each, label in zip(measured, first, strict=True)
+    ]
+
+
+def by_depth(measured: Sequence[Measured], names: Sequence[str]) -> tuple[list[Measured], list[str], str]:
+    """Where files share no load and differ in their queue depth alone, depth is what is compared: (results, set-ups, the sentence)."""
+    unchanged = (list(measured), list(names), "")
+    sources = {each.path for each in measured}
+    if len(sources) < 2 or shared_loads(measured, names):
+        return unchanged
+    depths: dict[str, dict[int, set[str]]] = {}
+    without = [re.sub(r" iodepth=\S+", "", each.load) for each in measured]
+    for each, load, label in zip(measured, without, names, strict=True):
+        depths.setdefault(load, {}).setdefault(each.result.iodepth or 1, set()).add(label)
+    first = set(next(iter(depths.values())))
+    if len(first) < 2 or any(
+        set(found) != first or any(len(each) > 1 for each in found.values()) for found in depths.values()
+    ):
+        return unchanged
+    which = {depth: sorted(label for found in depths.values() for label in found[depth]) for depth in sorted(first)}
+    said = "; ".join(f"depth {depth} is {', '.join(dict.fromkeys(labels))}" for depth, labels in which.items())
+    return (
+        [replace(each, load=load) for each, load in zip(measured, without, strict=True)],
+        [f"depth {each.result.iodepth or 1}" for each in measured],
+        f"no two files share a load; they differ in their queue depth alone, so the depths are compared: {said}",
+    )  # fmt: skip
+
+
+def shared_loads(measured: Sequence[Measured], names: Sequence[str]) -> bool:
+    """Whether any load was measured with two set-ups."""
+    found: dict[str, set[str]] = {}
+    for each, label in zip(measured, names, strict=True):
+        found.setdefault(each.load, set()).add(label)
+    return any(len(labels) > 1 for labels in found.values())
+
+
+def notes(measured: Sequence[Measured], names: Sequence[str]) -> list[str]:
+    """What was taken for repeats, and repeats that cannot be, in sentences."""
+    groups: dict[tuple[str, str], list[Measured]] = {}
+    for each, label in zip(measured, names, strict=True):
+        groups.setdefault((label, each.load), []).append(each)
+    repeats: dict[str, dict[str, None]] = {}
+    together: dict[str, None] = {}
+    for (label, _), members in groups.items():
+        if len(members) > 1:
+            repeats.setdefault(label, {}).update(dict.fromkeys(_place(each) for each in members))
+            together |= dict.fromkeys(_place(each) for each in members if _overlaps(each, members))
+    said = [
+        f"taken for repeats of {label} (same load, same set-up): {_listed(list(files))}"
+        for label, files in list(repeats.items())[:NAMED_MOST]
+    ]
+    if len(repeats) > NAMED_MOST:
+        said.append(f"repeats of {len(repeats) - NAMED_MOST} more set-ups were found in the same way")
+    if together:
+        said.append(
+            f"{_listed(list(together))} ran at the same time: each is counted on its own, and what the storage did is their sum"
+        )
+    return said
+
+
+def _place(each: Measured) -> str:
+    return f"{each.files} (run {each.result.document + 1})" if each.result.document else each.files
+
+
+def _overlaps(each: Measured, members: Sequence[Measured]) -> bool:
+    """Whether another one ran for at least half of the time of this one."""
+    mine = each.result.spans_s
+    return mine is not None and any(
+        other is not each
+        and other.result.spans_s is not None
+        and min(mine[1], other.result.spans_s[1]) - max(mine[0], other.result.spans_s[0]) > (mine[1] - mine[0]) / 2 > 0
+        for other in members
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED_MOST} more" if len(names) > NAMED_MOST else ""
+    return f"{', '.join(names[:NAMED_MOST])}{more}"

@@ -1,0 +1,123 @@
+"""`sysbench fileio … run`, 1.0 (rates under `File operations:`) and 0.4/0.5 (`Operations performed:`).
+
+MiB and Mb are 2^20 bytes. sysbench's events include its fsyncs, and so do its latencies: with fsyncs in the run the latency
+is no access time of reads or writes, and is kept without being judged. One percentile is printed (95 unless `--percentile`
+says otherwise); `--histogram` prints the whole distribution.
+"""
+
+from __future__ import annotations
+
+import re
+
+from seekwise.importing.result import MIB, Format, Given, Result, Source, phase, tool_text
+from seekwise.store.operations import Operation
+from seekwise.workload.study.quantity import parse_bytes
+
+MODES: dict[str, Operation] = {
+    "random read": "rand_read",
+    "random write": "rand_write",
+    "random r/w": "mixed",
+    "sequential read": "seq_read",
+    "sequential write (creation)": "seq_write",
+    "sequential rewrite": "seq_write",
+}
+MODE = re.compile(r"Doing (.+?) test", re.IGNORECASE)
+HISTOGRAM = re.compile(r"^\s*([\d.]+) \|\**\s+(\d+)\s*$", re.MULTILINE)
+
+
+def _recognises(source: Source) -> bool:
+    text = source.text
+    return text.lstrip().startswith("sysbench ") or ("File operations:" in text and "fsyncs/s" in text)
+
+
+def _read(sources: list[Source], given: Given) -> list[Result]:
+    (source,) = sources
+    text = source.text
+    mode = MODE.search(text)
+    if mode is None:
+        raise source.error("is no result of sysbench fileio", hint="only `sysbench fileio … run` measures storage")
+    operation = MODES.get(mode[1].strip().lower())
+    if operation is None:
+        raise source.error(f"the test {mode[1]!r} of sysbench is unknown")
+    new = "File operations:" in text
+    elapsed_s = _found(source, r"total time:\s+([\d.]+)s", "total time")
+    if elapsed_s <= 0:
+        raise source.error("the total time is 0")
+    if new:
+        reads, writes, syncs = (
+            _found(source, rf"{name}/s:\s+(\S+)", f"{name}/s") for name in ("reads", "writes", "fsyncs")
+        )
+        mib_s = sum(_found(source, rf"{name}, MiB/s:\s+(\S+)", name) for name in ("read", "written"))
+        ios, syncs, total_bytes = (reads + writes) * elapsed_s, syncs * elapsed_s, mib_s * MIB * elapsed_s
+    else:
+        match = re.search(
+            r"Operations performed:\s+(\d+)\s+reads?,\s+(\d+)\s+writes?,\s+(\d+)\s+Other", text, re.IGNORECASE
+        )
+        moved = re.search(r"Total transferred ([\d.]+)([KMG])b", text, re.IGNORECASE)
+        if match is None or moved is None:
+            raise source.error("what was moved is missing; was sysbench ended early?")
+        ios, syncs = float(match[1]) + float(match[2]), float(match[3])
+        total_bytes = float(moved[1]) * {"K": 2**10, "M": MIB, "G": 2**30}[moved[2].upper()]
+    if ios <= 0 or total_bytes <= 0:
+        raise source.error("no reads or writes were done")
+    latency, notes = _latency(source, new, syncs)
+    threads = re.search(r"Number of threads:\s+(\d+)", text)
+    block = re.search(r"^Block size (\S+)$", text, re.MULTILINE)
+    made = phase(operation, elapsed_s=elapsed_s, total_bytes=total_bytes, ios=ios, test=mode[1], **latency)
+    version = re.search(r"^\s*sysbench (\d\S*?):?\s", text)
+    return [
+        Result(
+            phases=(made,),
+            tool=tool_text("sysbench", version[1] if version else None),
+            threads=given.threads or (int(threads[1]) if threads else None),
+            block_bytes=given.block_bytes or _block(source, block),
+            iodepth=1,
+            more={"load": mode[1].lower()},
+            options={
+                "extra file open flags": flags[1].strip()
+                if (flags := re.search(r"Extra file open flags:(.*)", text))
+                else ""
+            },
+            notes=(*notes, "sysbench prints no CPU time"),
+        )
+    ]
+
+
+def _block(source: Source, match: re.Match | None) -> int | None:
+    try:
+        return parse_bytes(match[1]) if match else None
+    except ValueError:
+        raise source.error(f"block size {match[1]!r} is none such as 16KiB") from None  # type: ignore[index]
+
+
+def _latency(source: Source, new: bool, syncs: float) -> tuple[dict[str, object], list[str]]:
+    """(fields of the phase, sentences about them)."""
+    unit = r"\s*(?:ms)?"
+    found = {name: _found(source, rf"^\s+{name}:\s+([\d.]+){unit}\s*$", f"{name} latency") for name in ("avg", "max")}
+    percentile = re.search(
+        r"(\d+)th percentile:\s+([\d.]+)" if new else r"approx\.\s+(\d+) percentile:\s+([\d.]+)", source.text
+    )
+    levels = {percentile[1]: round(float(percentile[2]) * 1e6)} if percentile else {}
+    bins: dict[int, int] = {}
+    if "Latency histogram" in source.text:
+        for value, count in HISTOGRAM.findall(source.text.partition("Latency histogram")[2]):
+            bins[round(float(value) * 1e6)] = bins.get(round(float(value) * 1e6), 0) + int(count)
+    if syncs >= 1:
+        return {"latency_of_events_ms": found, "percentiles_of_events_ns": levels}, [
+            "sysbench's latency includes its fsyncs (--file-fsync-freq), so it is kept but not compared"
+        ]
+    fields: dict[str, object] = {"mean_ns": found["avg"] * 1e6, "max_ns": found["max"] * 1e6, "bins": bins}
+    if not bins:
+        fields["percentiles_ns"] = levels
+    missing = not bins and "99" not in levels
+    return fields, ["p99 is absent: sysbench prints it with `--percentile=99` or `--histogram`"] if missing else []
+
+
+def _found(source: Source, pattern: str, what: str) -> float:
+    match = re.search(pattern, source.text, re.MULTILINE)
+    if match is None:
+        raise source.error(f"the {what} is missing; was sysbench ended early?")
+    return source.number(match[1], what)
+
+
+FORMAT = Format("sysbench", "sysbench fileio", _recognises, _read, takes=("threads", "block"))

@@ -1,1 +1,0 @@
-"""DiskSim's files: drive parameters (`.parv`, `.diskspecs`, `.model`, `.seek`) and traces of measured drives."""

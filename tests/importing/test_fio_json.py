@@ -1,0 +1,175 @@
+"""fio's JSON in every shape that fio 3.33 writes; figures by hand from the files."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from seekwise import importing
+from seekwise.errors import SeekwiseError
+from seekwise.judge.believable import implausible
+
+FIO = Path(__file__).parent / "fio"
+RAW = {path.stem: path.read_text(encoding="utf-8") for path in FIO.glob("*.json")}
+
+
+def read(*names: str, **more):
+    return importing.read([FIO / f"{name}.json" for name in names], **more)
+
+
+def jobs(name: str) -> list[dict]:
+    """Of the last document."""
+    text = RAW[name]
+    document = json.loads(text[text.rindex("\n{\n") + 1 :] if "\n{\n" in text else text)
+    return document.get("jobs", document.get("client_stats"))
+
+
+def notes(run) -> str:
+    return " ".join(run.plan["notes"])
+
+
+SIMPLE = {
+    "uni1": ("mixed", "rand_read"), "uniboth": ("mixed", "mixed"), "endfsync": ("write", "rand_write"), "verify": ("write", "seq_write"),
+    "bssplit": ("read", "rand_read"), "noengine": ("read", "rand_read"), "grp": ("read", "rand_read"), "gtod": ("write", "rand_write"),
+    "noclat": ("read", "rand_read"), "status": ("read", "rand_read"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SIMPLE)
+def test_one_job_is_its_side(name):
+    key, operation = SIMPLE[name]
+    _, (record,) = read(name)
+    (phase,), (job,) = record.phases, jobs(name)
+    side = job[key]
+    assert phase.operation == operation
+    assert (phase.bytes, phase.ios, phase.elapsed_s) == (side["io_bytes"], side["total_ios"], side["runtime"] / 1e3)
+    assert phase.latency_mean_ns == pytest.approx(side["lat_ns"]["mean"])
+    assert phase.latency_max_ns == side["lat_ns"]["max"]
+    percentiles = side["clat_ns"].get("percentile", {})
+    assert phase.reported_percentiles_ns.get("99") == percentiles.get("99.000000")
+    assert phase.cpu.submitter_user == pytest.approx(job["usr_cpu"] / 100 * job["job_runtime"] / 1e3)
+
+
+def test_threads_are_counted_with_and_without_group_reporting_and_over_clients():
+    for name, threads in (("grp", 3), ("nogrp", 3), ("client2", 4), ("client2n", 4)):
+        _, (record,) = read(name)
+        assert record.factors["threads"] == threads, name
+
+
+@pytest.mark.parametrize("name", ["client2", "client2n"])
+def test_clients_add_up_to_what_fio_itself_adds_up(name):
+    _, (record,) = read(name)
+    total = jobs(name)[-1]
+    assert total["jobname"] == "All clients"
+    assert record.phases[0].ios == total["read"]["total_ios"]
+    assert record.phases[0].bytes == total["read"]["io_bytes"]
+
+
+def test_stonewalled_jobs_keep_their_own_options():
+    _, records = read("cdm")
+    found = [(r.phases[0].operation, r.factors["block_bytes"], r.factors["iodepth"], r.phases[0].ios) for r in records]
+    ios = [job["read"]["total_ios"] + job["write"]["total_ios"] for job in jobs("cdm")]
+    assert found == [
+        ("seq_read", 2**20, 8, ios[0]), ("rand_read", 4096, 1, ios[1]), ("rand_read", 4096, 32, ios[2]), ("rand_write", 4096, 1, ios[3]),
+    ]  # fmt: skip
+
+
+def test_jobs_of_different_loads_at_the_same_time_are_kept_apart():
+    _, (reader, writer) = read("together")
+    assert (reader.phases[0].operation, writer.phases[0].operation) == ("rand_read", "seq_write")
+    assert (reader.factors["beside"], writer.factors["beside"]) == ("writer", "reader")
+    assert reader.phases[0].ios == jobs("together")[0]["read"]["total_ios"]
+
+
+def test_appended_runs_of_one_job_are_repeats_and_that_is_said():
+    run, records = read("appended")
+    assert [record.repetition for record in records] == [1, 2]
+    assert "taken for repeats of appended" in notes(run)
+
+
+@pytest.mark.parametrize(("name", "operation", "count"), [("etcd", "fdatasync", 327), ("fsync8", "fsync", 341)])
+def test_syncs_are_timed_apart(name, operation, count):
+    run, (record,) = read(name)
+    sync, (job,) = record.phases[0], jobs(name)
+    assert (sync.operation, sync.ios) == (operation, count)
+    assert sync.latency_mean_ns == pytest.approx(job["sync"]["lat_ns"]["mean"])
+    assert sync.reported_percentiles_ns["99"] == job["sync"]["lat_ns"]["percentile"]["99.000000"]
+    assert run.plan["notes"][0].startswith("Imported: durable writes")
+    assert implausible([record]) == []
+
+
+def test_a_flush_at_the_end_is_no_rate_limit():
+    _, (record,) = read("endfsync")
+    assert implausible([record]) == []
+
+
+def test_a_depth_that_has_no_effect_is_not_taken_for_one():
+    run, (record,) = read("noengine")
+    assert record.factors["iodepth"] == 1
+    assert "iodepth=32 had no effect" in notes(run)
+    assert implausible([record]) == []
+
+
+def test_reads_that_verify_are_left_out_and_that_is_said():
+    run, _ = read("verify")
+    assert "reads that verified" in notes(run)
+
+
+def test_sizes_that_differ_between_reads_and_writes_are_no_request_size():
+    _, (record,) = read("bspair")
+    assert "block_bytes" not in record.factors
+    assert {name: side["ios"] for name, side in record.phases[0].details["sides"].items()} == {
+        name: jobs("bspair")[0][name]["total_ios"] for name in ("read", "write")
+    }
+
+
+def changed(name: str, change) -> str:
+    document = json.loads(RAW[name])
+    change(document)
+    return json.dumps(document)
+
+
+REFUSED = [
+    (lambda d: d.update({"fio version": "fio-2.16"}), "fio-2.16, whose latencies are in µs"),
+    (lambda d: d.pop("jobs"), "it has `fio version`, `timestamp`"),
+    (lambda d: (d.pop("jobs"), d.pop("fio version")), "is not fio's"),
+    (lambda d: d["jobs"][0]["read"].update(total_ios=0), "every job did nothing"),
+    (lambda d: d["jobs"][0]["read"].update(runtime=0), "runtime (0 for"),
+    (lambda d: (d["jobs"][0]["trim"].update(total_ios=9), d["jobs"][0]["read"].update(total_ios=0)), "only trimmed"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), REFUSED, ids=[words for _, words in REFUSED])
+def test_what_is_missing_is_said(tmp_path, change, words):
+    path = tmp_path / "x.json"
+    path.write_text(changed("grp", change))
+    with pytest.raises(SeekwiseError) as caught:
+        importing.read([path])
+    assert words in f"{caught.value.message} {caught.value.hint}"
+
+
+def test_a_run_whose_last_document_breaks_off_keeps_the_one_before(tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text(RAW["status"][:-900])
+    run, (record,) = importing.read([path])
+    assert record.phases[0].elapsed_s == 3.89
+    assert "breaks off" in notes(run)
+
+
+def test_warnings_prompts_and_windows_files_are_read(tmp_path):
+    path = tmp_path / "x.json"
+    for data in (
+        f"$ fio job.fio\nfio: this platform does not support process shared mutexes\n{RAW['grp']}\n$ \n".encode(),
+        RAW["grp"].replace("\n", "\r\n").encode("utf-16"),
+        RAW["grp"].encode("utf-8-sig"),
+    ):
+        path.write_bytes(data)
+        _, (record,) = importing.read([path])
+        assert record.phases[0].ios == jobs("grp")[0]["read"]["total_ios"]
+
+
+def test_a_json_of_too_many_values_is_refused_with_the_bound(tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text('{"fio version": "fio-3.33", "jobs": [' + "{}," * 800_000 + "{}]}")
+    with pytest.raises(SeekwiseError, match="1,500,000 are read at most"):
+        importing.read([path])
