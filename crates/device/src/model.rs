@@ -187,6 +187,13 @@ const HDD_RULES: &[Rule] = &[
     optional("write_cache_commands", "commands", 1.0, 128.0, 64.0),
     optional("write_cache_kib", "KiB", 4.0, 1_048_576.0, 8192.0),
     optional("destage_delay_ms", "ms", 0.0, 100_000.0, 8.0),
+    optional(
+        "logged_writes_per_turn",
+        "writes; 0 = none are logged",
+        0.0,
+        64.0,
+        0.0,
+    ),
 ];
 
 const SSD_RULES: &[Rule] = &[

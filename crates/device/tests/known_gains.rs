@@ -113,6 +113,7 @@ fn drive(known: &Known, arm_ms: f64, decode_ms: f64) -> Hdd {
         ncq_efficiency: 1.0,
         age_limit: Nanos::NEVER,
         sets: Sets::default(),
+        logged_write: Nanos::ZERO,
         segments: 0,
         segment: Sectors(64),
         read_ahead: Sectors(0),

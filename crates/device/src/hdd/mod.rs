@@ -11,7 +11,7 @@
 //! what the arm does for others. One event per command: what happens in between is computed when somebody looks.
 //!
 //! Modelled:      see the files of this folder; read-modify-write of 4 KiB physical sectors as one extra turn.
-//! Not modelled:  errors and retries, power states, media caches, reading before arrival.
+//! Not modelled:  errors and retries, power states, reading before arrival; that a media cache fills, and is emptied into place when idle.
 
 mod arm;
 pub mod cache;
@@ -72,6 +72,8 @@ pub struct HddParameters {
     pub dirty_sectors: Sectors,
     /// How long the arm is idle before the drive destages of its own accord.
     pub destage_delay: Nanos,
+    /// Time for each small write that the drive gathers and puts side by side into a reserved zone; zero where it does not.
+    pub logged_write: Nanos,
     /// Sectors of 512 bytes in a physical sector.
     pub physical_sectors: u64,
     /// Angle of the spindle at time zero, as a fraction of a turn.
@@ -120,6 +122,7 @@ impl Hdd {
                 read_ahead_min: parameters.read_ahead_min,
                 stay: parameters.stay,
                 destage_delay: parameters.destage_delay,
+                logged_write: parameters.logged_write,
                 physical_sectors: parameters.physical_sectors,
                 depth: parameters.depth,
             },

@@ -713,6 +713,55 @@ mod tests {
         }
     }
 
+    /// Eight wait and a set is three: nobody is overtaken by one who came three or more later, and the three are served nearest first.
+    #[test]
+    fn a_drive_that_sorts_late_serves_sets_of_the_oldest() {
+        let spindle = Spindle::new(7200.0, 0);
+        let curve = curve(&spindle);
+        let sets = Sets {
+            below: 9,
+            share: 0.3,
+        };
+        let ordering = Ordering::new(1.0, Nanos::NEVER, sets);
+        let mut random = Addresses::new(11);
+        let mut queue = Queue::new();
+        let mut came = 0;
+        let mut served = Vec::new();
+        for _ in 0..300 {
+            while queue.len() < 8 {
+                let first = TrackPlace {
+                    cylinder: random.below(86_000) as u32,
+                    track: came,
+                    angle: random.below(1 << 24) as u32,
+                };
+                let extent = Extent {
+                    first,
+                    ..Extent::default()
+                };
+                let waiting = QueuedCommand {
+                    tag: came,
+                    ..QueuedCommand::default()
+                };
+                queue.push(waiting, &extent, 0);
+                came += 1;
+            }
+            let (slot, _) = queue.choose(
+                Nanos(0),
+                Nanos::ZERO,
+                Head::default(),
+                &spindle,
+                &curve,
+                &ordering,
+            );
+            served.push(queue.take(slot).tag);
+        }
+        for set in served.chunks_exact(3) {
+            let first = set.iter().min().unwrap();
+            assert!(set.iter().all(|tag| tag - first < 3), "{set:?}");
+        }
+        assert!(served.windows(2).any(|pair| pair[1] < pair[0]));
+    }
+
     #[test]
     fn half_the_gain_needs_more_than_half_the_decisions() {
         let ordering = Ordering::new(0.5, Nanos::NEVER, Sets::default());

@@ -121,6 +121,10 @@ impl Model {
             },
             dirty_sectors: kib("write_cache_kib"),
             destage_delay: ms("destage_delay_ms"),
+            logged_write: match self.get("logged_writes_per_turn") {
+                0.0 => Nanos::ZERO,
+                writes => Nanos((60e9 / self.get("rpm") / writes) as u64),
+            },
             physical_sectors: per_physical as u64,
             start_angle: f64::from(instance) * GOLDEN,
         }

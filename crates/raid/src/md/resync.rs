@@ -241,6 +241,37 @@ mod tests {
         }
     }
 
+    /// Sectors under way hide as many of others: with 1 MiB under way, 1,000 sectors in the meantime are not seen.
+    #[test]
+    fn what_it_has_under_way_hides_others() {
+        let runs = |generation, others: i64| {
+            let mut resync = Resync::new(generation, LIMITS, u64::MAX / 4, CHECK, 1 << 20);
+            let mut now = Nanos::ZERO;
+            resync.marks = VecDeque::from([(Nanos::ZERO, 0)]);
+            let mut begun = 0;
+            for step in 0..400 {
+                now += Nanos::from_millis(10);
+                let issued = begun * CHECK.0 as i64;
+                let seen = if step < 200 { 0 } else { others };
+                // All but the last eight steps are done.
+                let completed = (begun - 8).max(0) * CHECK.0 as i64;
+                if resync
+                    .begin_step(now, |list| list.push(completed - issued + seen))
+                    .is_none()
+                {
+                    break;
+                }
+                begun += 1;
+                if begun > 8 {
+                    resync.end_step(now);
+                }
+            }
+            begun
+        };
+        assert!(runs(MdGeneration::Linux6_1, 1_000) >= runs(MdGeneration::Linux6_1, 0));
+        assert!(runs(MdGeneration::Linux6_1, 10_000) < runs(MdGeneration::Linux6_1, 0));
+    }
+
     #[test]
     fn slow_members_alone_set_the_speed_below_the_maximum() {
         let speed = speed_kib_s(LIMITS, Nanos::from_millis(16), 0, MdGeneration::Linux6_1);
