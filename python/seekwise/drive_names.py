@@ -115,7 +115,7 @@ def find(name: str) -> str:
     plain = plain.replace("_", " ")
     raise UsageError(
         f"no drive model of {plain}; nearest: {nearest.name} ({nearest.title}), because {why}",
-        f"`{PREFIX}{nearest.name}` takes it; `seekwise explain models` lists all, `characterize` measures a drive of yours",
+        f"`{PREFIX}{nearest.name}` takes it; `seekwise explain models` lists all",
     )
 
 

@@ -97,7 +97,6 @@ MISTAKES: list[tuple[str, int, str, str]] = [
     ("record DEVICE --for 0", USAGE, "must be more than 0", "seekwise record --help"),
     ("record DEVICE --for soon", USAGE, "'soon' is not a time", "seekwise record --help"),
     ("record DEVICE --for 25h", USAGE, "25 h is more than 24 h", "--for 24h"),
-    ("run nvme-schedulers --vary cores=1,4 --budget 10s", USAGE, "gives no verdicts", "--system NAME"),
     ("verify rates nosuch.csv", USAGE, "nosuch.csv: there is no such file", "name files"),
     ("advise LIVE --system slow", USAGE, "takes no `--system`", "leave out --system"),
     ("tune /no/such/folder", USAGE, "/no/such/folder does not exist", "give a folder"),

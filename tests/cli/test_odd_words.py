@@ -10,7 +10,7 @@ PIPE = [
     ("run", "PIPE"), ("lab", "PIPE"), ("import", "PIPE"), ("trace", "show", "PIPE"), ("whatif", "PIPE", "--vary", "model=wd2500ys"), ("results", "--db", "PIPE"),
     ("export", "last", "--db", "PIPE"), ("report", "last", "--db", "PIPE"), ("advise", "--db", "PIPE"), ("doctor", "--root", "PIPE"),
     ("status", "--root", "PIPE"), ("devices", "--root", "PIPE"), ("devices", "--ncq", "PIPE"), ("verify", "vectors", "PIPE"),
-    ("verify", "rates", "PIPE"), ("verify", "mapping", "PIPE"), ("characterize", "PIPE"), ("drive", "PIPE"), ("tune", "PIPE"), ("demo", "--db", "PIPE"), ("compare", "a", "b", "--db", "PIPE"),
+    ("verify", "rates", "PIPE"), ("verify", "mapping", "PIPE"), ("drive", "PIPE"), ("tune", "PIPE"), ("run", "demo", "--db", "PIPE"), ("compare", "a", "b", "--db", "PIPE"),
     ("tune", ".", "--for", "PIPE"), ("advise", "--for", "PIPE"),
     ("apply", "--device", "sda", "--set", "scheduler=bfq", "--print", "udev", "--for-capture", "PIPE"),
 ]  # fmt: skip
@@ -32,7 +32,7 @@ def test_nor_for_one_in_a_folder(seekwise, tmp_path, kind):
 
 
 EMPTY = [
-    ("record", ""), ("whatif", ""), ("characterize", ""), ("status", ""), ("tune", ""), ("devices", ""), ("doctor", "--root", ""), ("results", "--db", ""),
+    ("record", ""), ("whatif", ""), ("status", ""), ("tune", ""), ("devices", ""), ("doctor", "--root", ""), ("results", "--db", ""),
     ("apply", "--device", "", "--set", "nomerges=1"), ("run", "demo", "--target", ""), ("capture", ""), ("report", "last", "--output="),
 ]  # fmt: skip
 
@@ -43,7 +43,7 @@ def test_an_unset_variable_of_a_script_is_not_the_working_folder(seekwise, words
 
 
 LONG = [
-    ("run",), ("tune",), ("record",), ("characterize",), ("trace", "show"), ("whatif",), ("status",), ("devices",), ("import",), ("results", "--db"),
+    ("run",), ("tune",), ("record",), ("trace", "show"), ("whatif",), ("status",), ("devices",), ("import",), ("results", "--db"),
     ("doctor", "--root"), ("capture",), ("lab",), ("drive",),
 ]  # fmt: skip
 

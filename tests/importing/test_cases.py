@@ -7,6 +7,8 @@ import pytest
 from seekwise import importing
 from seekwise.importing.result import parse_given
 from seekwise.judge.believable import implausible
+from seekwise.report import of_run
+from seekwise.store.database import Store
 from seekwise.store.record import Phase, Record
 from seekwise.trace import summary
 from seekwise.trace.columns import TraceError
@@ -143,3 +145,15 @@ def test_averages_are_no_trace(name, words):
     with pytest.raises(TraceError, match=words) as caught:
         summary.of(open_trace(CASES / "25-trace-of-averages" / name)[1])
     assert "seekwise import" in str(caught.value.hint)
+
+
+def test_where_no_load_is_shared_the_headline_says_so(tmp_path):
+    names = ["01-rw-in-global/job.json", "30-stall-in-an-import/stall.json"]
+    run, records = importing.read([CASES / name for name in names])
+    with Store.open(tmp_path / "m.db") as store:
+        store.add_run(run)
+        for record in records:
+            store.add(record)
+        store.end_run(run.run_id, "complete")
+        headline = of_run.of(store, store.run(run.run_id)).headline()
+    assert headline == "Nothing is compared: no two of these set-ups measured the same load."

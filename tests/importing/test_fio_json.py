@@ -173,3 +173,62 @@ def test_a_json_of_too_many_values_is_refused_with_the_bound(tmp_path):
     path.write_text('{"fio version": "fio-3.33", "jobs": [' + "{}," * 800_000 + "{}]}")
     with pytest.raises(SeekwiseError, match="1,500,000 are read at most"):
         importing.read([path])
+
+
+def test_levels_that_older_versions_fill_their_list_with_are_none(tmp_path):
+    """fio 3.1 prints `"0.00" : 0` behind the percentiles that were asked for."""
+    path = tmp_path / "x.json"
+    path.write_text(RAW["grp"].replace('"99.990000" :', '"0.00" : 0, "99.990000" :'))
+    _, (record,) = importing.read([path])
+    assert "0" not in record.phases[0].reported_percentiles_ns
+    assert record.phases[0].reported_percentiles_ns["99"] > 0
+
+
+def bench_fio(tmp_path, setups: tuple[str, ...], depths: tuple[int, ...]) -> list[Path]:
+    """Files as fio-plot's bench-fio names them: SETUP/4k/randread-DEPTH-JOBS.json."""
+    files = []
+    for setup in setups:
+        for depth in depths:
+            path = tmp_path / setup / "4k" / f"randread-{depth}-3.json"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(RAW["grp"].replace('"iodepth" : "4"', f'"iodepth" : "{depth}"'))
+            files.append(path)
+    return files
+
+
+def test_folders_name_set_ups_and_those_that_name_loads_do_not(tmp_path):
+    _, records = importing.read(bench_fio(tmp_path, ("RAID0", "RAID5"), (1, 8)))
+    assert [record.setting for record in records] == ["RAID0", "RAID0", "RAID5", "RAID5"]
+    assert {record.repetition for record in records} == {1}
+
+
+def test_one_folder_of_several_depths_compares_the_depths(tmp_path):
+    _, records = importing.read(bench_fio(tmp_path, ("RAID0",), (1, 8)))
+    assert [record.setting for record in records] == ["depth 1", "depth 8"]
+
+
+def test_files_of_one_set_up_that_differ_by_a_number_are_repeats_and_that_is_said(tmp_path):
+    files = []
+    for setup in ("none", "bfq"):
+        for number in (1, 2):
+            path = tmp_path / setup / f"run{number}.json"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(RAW["grp"])
+            files.append(path)
+    run, records = importing.read(files)
+    assert [(r.setting, r.repetition) for r in records] == [("none", 1), ("none", 2), ("bfq", 1), ("bfq", 2)]
+    assert "taken for repeats of none" in notes(run)
+    assert "ran at the same time" in notes(run), "they are copies of one file"
+
+
+def test_stonewalled_jobs_of_one_load_are_set_ups_named_by_the_job(tmp_path):
+    path = tmp_path / "x.json"
+
+    def twice(document: dict) -> None:
+        other = json.loads(json.dumps(document["jobs"][0]))
+        document["jobs"].append({**other, "jobname": "sdb", "groupid": 1})
+        document["jobs"][0]["jobname"] = "sda"
+
+    path.write_text(changed("grp", twice))
+    _, records = importing.read([path])
+    assert [(r.setting, r.repetition) for r in records] == [("sda", 1), ("sdb", 1)]

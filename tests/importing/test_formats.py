@@ -37,7 +37,7 @@ def notes(run):
 def test_every_fixture_is_read_by_the_format_that_is_meant_for_it():
     from seekwise.importing.build import _format, _source
 
-    meant = {"fio-terse": "fio-terse", "fio": "fio-json"}
+    meant = {"fio-terse": "fio-terse", "fio-text": "fio-text", "fio": "fio-json"}
     for path in sorted(HERE.iterdir()):
         if path.is_file() and path.name != "README.md":
             stem = path.name.split(".")[0]
@@ -93,7 +93,8 @@ def test_fio_json_of_jobs_that_were_not_grouped_has_no_p99(tmp_path):
 
 def test_fio_terse_agrees_with_its_fields():
     _, records = read("fio-terse-two.txt", given=["threads=1", "operation=rand_read"])
-    write, reads = records[0].phases
+    # Two groups, one after the other: two loads.
+    write, reads = (record.phases[0] for record in records)
     fields = (HERE / "fio-terse-two.txt").read_text().splitlines()[-1].split(";")
     # What is said of the pattern holds for every job of the file; the direction is in the data.
     assert (write.operation, reads.operation) == ("rand_write", "rand_read")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from seekwise.errors import UsageError
 from seekwise.simulate.simulated import SimulatedBackend
-from seekwise.workload.study import parameters, parse, plan, starters
+from seekwise.workload.study import parse, plan, starters
 from seekwise.workload.study.study import Study
 
 SMALL = {"threads": [1, 2], "operations": ["rand_read", "seq_write"], "size": 32 * 2**20, "random_ios": 40}
@@ -59,11 +58,3 @@ def test_a_published_study_is_read_the_same_from_anywhere(tmp_path):
     moved.write_text(text.replace('name = "tiobench-comparison"', 'name = "other"'), encoding="utf-8")
     there = parse.load_with_text(moved)[0]
     assert [system.options["host"] for system in there.system] == ["opteron_2212", "opteron_2212"]
-
-
-def test_a_cost_of_a_host_that_no_system_names_cannot_be_varied():
-    with pytest.raises(UsageError, match="varying it changes nothing"):
-        parameters.named(starters.open_study("ssd-raid10-chunk")[0], "i7_6700k.call")
-    known = {each.kind for each in parameters.of_study(starters.open_study("ssd-raid10-chunk")[0])}
-    assert known == {"drive"}
-    assert "host" in {each.kind for each in parameters.of_study(starters.open_study("nvme-page")[0])}

@@ -21,7 +21,7 @@ from seekwise.workload.study.study import Study
 TOOLS = ("make", "cargo", "pip", "pipx", "python", "modprobe", "mdadm", "dask", "echo")
 WHY_NOT = {
     r"^sudo ": "measures or sets as root: tests/live, tests/settings, tests/packaging",
-    r"^seekwise (tune (?!model:|lab:)|record|characterize|apply (?!.*--print)|revert)": "measures or sets: tests/live, tests/settings",
+    r"^seekwise (tune (?!model:|lab:)|record|apply (?!.*--print)|revert)": "measures or sets: tests/live, tests/settings",
     r"^seekwise drive ": "serves until it is stopped: proof/tests/drive",
     r"^seekwise (lab|tune lab:)|LAB-RUN|verify vectors recorded": "boots guests of the VM testbed: proof/tests/testbed",
     r"^seekwise verify (claims|verdicts|vectors|ladder|rates|whatif|judgement)": "minutes: proof/tests/validate, `make figures`",

@@ -19,7 +19,6 @@ from seekwise.judge.printed import Style, printed
 from seekwise.linux import kernel_log
 from seekwise.report import insights, outcome
 from seekwise.report.explain import explain
-from seekwise.report.insights import sensitivity
 from seekwise.report.insights.choices import answer
 from seekwise.report.rows import summary_rows, trial_rows
 from seekwise.report.terminal import print_table
@@ -28,7 +27,7 @@ from seekwise.simulate.protocol import Options
 from seekwise.simulate.simulated import SimulatedBackend
 from seekwise.simulate.trial_spec import default_scheduler
 from seekwise.store.record import Record
-from seekwise.workload.study import starters
+from seekwise.workload.study import plan, starters
 from seekwise.workload.study.study import Study
 from seekwise_papers.simulated import SimulatedResults
 
@@ -42,7 +41,11 @@ def records_of(name: str, system: str) -> tuple[Study, list[Record]]:
     """One system of a published study, simulated: five repeats of the whole protocol, as for questions about it."""
     whole = study(name)
     part = whole.model_copy(update={"system": [each for each in whole.system if each.name == system]})
-    made = sensitivity._records(part, SimulatedBackend(Options(None)), 5, 1)
+    quiet = part.model_copy(update={"design": part.design.model_copy(update={"control": False, "sentinel": False})})
+    backend = SimulatedBackend(Options(None))
+    planned = plan.make(quiet, backend.describe(quiet), seed=1, repetitions=5)
+    with backend.session(planned, "rows", lambda _: None) as session:
+        made = list(session.run(list(planned.trials), {}))
     return part, made
 
 

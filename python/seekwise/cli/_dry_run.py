@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar
 
 import click
 
 from seekwise.cli import _job, _shown
-from seekwise.document import printed
-from seekwise.errors import SeekwiseError
 from seekwise.measure.kernel import user_job
 from seekwise.simulate.protocol import Options
-from seekwise.store.database import Store
 from seekwise.workload.study.plan import PLAN_SCHEMA, Plan
 from seekwise.workload.study.study import Study
 
@@ -25,9 +21,6 @@ class DryRun(Plan):
 
     SCHEMA: ClassVar = PLAN_SCHEMA
     SHOWN: ClassVar = ("estimated_s", "bytes_written")
-
-    forecast: dict[str, Any] = field(default_factory=dict)
-    """How long deciding will probably take, at the noise of an earlier run or at what is usual."""
 
 
 @dataclass(frozen=True)
@@ -46,25 +39,18 @@ def show(
     *,
     seed: int | None,
     budget_s: float | None,
-    until: Literal["decided", "best"] | None,
     as_json: bool,
 ) -> None:
     """Prints the plan of a study. Nothing is touched."""
-    made, _ = _job.planned(study, options, seed=seed, budget_s=budget_s, until=until)
+    made, _ = _job.planned(study, options, seed=seed, budget_s=budget_s)
     for path in dict.fromkeys(
         combination.load.job for combination in made.combinations if combination.load.job is not None
     ):
         user_job.read(Path(path))  # what a run would refuse
-    from seekwise.judge import early  # judging loads half a second of libraries
-
-    noise = None
-    # Earlier runs tell the noise; without any, nothing is wrong.
-    with contextlib.suppress(SeekwiseError), Store.open(None, create=False) as store:
-        noise = early.known_noise(made, store)
     if as_json:
-        _shown.echo_json(DryRun(**vars(made), forecast=printed(early.expected(made, noise))))
+        _shown.echo_json(DryRun(**vars(made)))
         return
-    for line in _shown.plan_text(made, noise):
+    for line in _shown.plan_text(made):
         click.echo(line)
     click.echo("\nnext: the same command without --dry-run")
 

@@ -7,7 +7,7 @@ import importlib.util
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import click
 
@@ -42,20 +42,13 @@ def planned(
     *,
     seed: int | None,
     budget_s: float | None,
-    until: Literal["decided", "best"] | None = None,
 ) -> tuple[Plan, Backend]:
-    """The plan of a study on what its backend finds. With `until` it has as many repetitions as the last look needs."""
+    """The plan of a study on what its backend finds."""
     backend = backends.get(study.backend, options)
-    if until is not None:
-        from seekwise.judge import early  # judging loads half a second of libraries
-
-        study = study.model_copy(
-            update={"design": study.design.model_copy(update={"repetitions": early.REPETITIONS_MAX})}
-        )
     facts = backend.describe(study)
 
     def make(study: Study, repetitions: int) -> Plan:
-        return replace(plan.make(study, facts, seed=seed, repetitions=repetitions), until=until)
+        return plan.make(study, facts, seed=seed, repetitions=repetitions)
 
     made = make(study, study.design.repetitions) if budget_s is None else budgets.fit(study, budget_s, make)
     return replace(made, budget_s=budget_s), backend

@@ -128,11 +128,6 @@ class NotEmpty(click.ParamType):
 target = click.option(
     "--target", type=NotEmpty(), metavar="PATH|DEVICE", help="Folder or block device instead of the study's."
 )
-until = click.option(
-    "--until",
-    type=click.Choice(["decided", "best"]),
-    help="Stop early: when every comparison is decided, or when the best setting is found (losers drop out).",
-)
 
 
 def spread(function: Callable) -> Callable:

@@ -16,7 +16,6 @@ from seekwise.errors import SeekwiseError
 from seekwise.workload.study.quantity import bytes_text, time_text
 
 if TYPE_CHECKING:
-    from seekwise.judge.early import Noise
     from seekwise.report.of_run import Report
     from seekwise.workload.study.plan import Plan, SystemFacts
 
@@ -71,10 +70,8 @@ def write_page(found: Report, path: Path) -> Path:
         ) from error
 
 
-def plan_text(plan: Plan, noise: Noise | None = None) -> list[str]:
+def plan_text(plan: Plan) -> list[str]:
     """The plan in lines: what, in which order, how long, how much, what is touched."""
-    from seekwise.judge import early
-
     lines = [f"study {plan.study}, backend {plan.backend}, seed {plan.seed}"]
     for facts in plan.systems:
         lines += ["", *(stack_lines(facts, plan) or (f"system {facts.name}: {facts.target}",))]
@@ -98,7 +95,6 @@ def plan_text(plan: Plan, noise: Noise | None = None) -> list[str]:
         for touch in plan.touched
     ]
     lines += ["", f"time: about {time_text(plan.estimated_s)}", f"written: about {bytes_text(plan.bytes_written)}"]
-    lines.append(f"to decide: {early.expected(plan, noise).text}")
     lines += [f"note: {note}" for note in plan.notes]
     return lines
 

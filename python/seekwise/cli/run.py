@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
 import click
 
@@ -32,14 +31,7 @@ from seekwise.workload.study.study import Study
     help="Who makes the load on real hardware, instead of the study's choice.",
 )
 @_options.carried_out
-@_options.until
 @click.option("--trace", is_flag=True, help="Record the head position; the report draws it (simulated runs).")
-@click.option(
-    "--vary",
-    multiple=True,
-    metavar="PARAM[=LOW..HIGH|=VALUE,…]",
-    help="Show which conclusions depend on a model parameter (simulated), over LOW..HIGH or its stated range; `all`: every parameter that states one. `cores=1,4,10` and `processes=…` vary the machine and the load.",
-)
 @_options.spread
 @_options.name
 @click.option("--dry-run", is_flag=True, help="Show what the run would do; touch nothing.")
@@ -59,9 +51,7 @@ def command(
     budget: float | None,
     seed: int | None,
     destroy: tuple[str, ...],
-    until: Literal["decided", "best"] | None,
     trace: bool,
-    vary: tuple[str, ...],
     workers: int | None,
     on: str | None,
     name: str | None,
@@ -78,9 +68,9 @@ def command(
     place = spread.parse(on, workers)
     if resume is not None:
         named = any(each is not None for each in (study, budget, seed, target, system, backend, program, name))
-        if named or until or vary or dry_run or setup:
+        if named or dry_run or setup:
             raise UsageError(
-                "`--resume` goes on as the run was planned, so it takes no study, target, seed, budget, name, `--vary` or `--dry-run`"
+                "`--resume` goes on as the run was planned, so it takes no study, target, seed, budget, name or `--dry-run`"
             )
         _go_on(resume, destroy, place, db, as_json)
         return
@@ -92,18 +82,13 @@ def command(
         raise UsageError(
             f"`--trace` is kept by the simulated backend, not by `{chosen.backend}`", hint="add `--backend simulated`"
         )
-    if dry_run and (vary or place is not None):
-        raise UsageError("`--dry-run` shows one plan of this process, so it takes no `--vary`, `--workers` or `--on`")
+    if dry_run and place is not None:
+        raise UsageError("`--dry-run` shows one plan of this process, so it takes no `--workers` or `--on`")
     if dry_run:
-        _dry_run.show(chosen, Options(target, destroy), seed=seed, budget_s=budget, until=until, as_json=as_json)
+        _dry_run.show(chosen, Options(target, destroy), seed=seed, budget_s=budget, as_json=as_json)
         return
     spread.check(chosen.backend, place)
-    if vary and place is not None:
-        raise UsageError("`--vary` runs in this process, so it takes no `--workers` and no `--on`")
-    if vary:
-        _vary_study(chosen, vary, Options(target, destroy), budget, until, seed, as_json)
-        return
-    made, carrier = _job.planned(chosen, Options(target, destroy, trace), seed=seed, budget_s=budget, until=until)
+    made, carrier = _job.planned(chosen, Options(target, destroy, trace), seed=seed, budget_s=budget)
     carrier = spread.over(carrier, made.backend, place)
     _job.carried_out(made, carrier, text, target=target, db=db, as_json=as_json, report_folder=None, name=name)
 
@@ -161,27 +146,3 @@ def one_system(study: Study, name: str) -> Study:
             err=True,
         )
     return study.model_copy(update=changed)
-
-
-def _vary_study(
-    study: Study,
-    words: tuple[str, ...],
-    options: Options,
-    budget: float | None,
-    until: str | None,
-    seed: int | None,
-    as_json: bool,
-) -> None:
-    from seekwise.cli import _vary
-
-    if study.backend != "simulated":
-        raise UsageError(
-            f"`--vary` changes a model, and the `{study.backend}` backend has none of them",
-            hint="add `--backend simulated`",
-        )
-    if budget is not None or until is not None:
-        raise UsageError(
-            "`--vary` runs the study at each value and gives no verdicts, so it takes no `--budget` and no `--until`",
-            hint="leave them out; `--system NAME` makes the study smaller",
-        )
-    _vary.carry_out(study, words, backends.get("simulated", options), seed=seed, as_json=as_json)

@@ -231,7 +231,8 @@ def notes(records: Sequence[Record], results: Sequence[Result], taken: Sequence[
         said.append("the number of threads is not in every file: 1 was taken (`--given threads=N`)")
     repeats: dict[tuple[str, str], int] = {}
     for record in records:
-        key = (record.combination, record.setting)
+        done = "+".join(phase.operation for phase in record.phases)
+        key = (f"{done} {record.combination}", record.setting)
         repeats[key] = max(repeats.get(key, 0), record.repetition)
     few = [key for key, count in repeats.items() if count < REPEATS_WANTED]
     if len({record.setting for record in records}) < 2:
@@ -248,9 +249,7 @@ def notes(records: Sequence[Record], results: Sequence[Result], taken: Sequence[
 def _run(run_id: str, name: str, records: list[Record], results: Sequence[Result], taken: Sequence[str]) -> Run:
     keys = list(dict.fromkeys(record.combination for record in records))
     labels = list(dict.fromkeys(record.setting for record in records))
-    combinations = tuple(
-        _combination(key, next(record for record in records if record.combination == key)) for key in keys
-    )
+    combinations = tuple(_combination(key, [record for record in records if record.combination == key]) for key in keys)
     tools = ", ".join(dict.fromkeys(result.tool for result in results))
     trials = tuple(
         Trial(r.trial, r.repetition, keys.index(r.combination), labels.index(r.setting), "candidate", r.seed)
@@ -263,10 +262,12 @@ def _run(run_id: str, name: str, records: list[Record], results: Sequence[Result
     return Run.begun(name, IMPORTED, plan, seed=0, study=f"# imported from {names}\n", run_id=run_id)
 
 
-def _combination(key: str, record: Record) -> Combination:
+def _combination(key: str, members: Sequence[Record]) -> Combination:
+    record = members[0]
+    done = dict.fromkeys(phase.operation for member in members for phase in member.phases)
     load = Load(
         IMPORTED,
-        phases=tuple(PlannedPhase(phase.operation) for phase in record.phases),
+        phases=tuple(PlannedPhase(operation) for operation in done),
         threads=int(record.factors["threads"]),
         block_bytes=int(record.factors.get("block_bytes", 4096)),
         iodepth=int(record.factors.get("iodepth", 1)),

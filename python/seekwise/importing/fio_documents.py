@@ -22,7 +22,7 @@ SIDES = ("read", "write", "trim", "mixed")
 
 
 @dataclass(frozen=True)
-class FioRun:
+class FioDocument:
     """One document. Each job has its options with those of `[global]` under them, and the host that ran it (`--client`)."""
 
     version: str
@@ -45,15 +45,15 @@ class FioRun:
         return sum(longest.values())
 
 
-def runs(text: str, source: str) -> tuple[list[FioRun], list[str]]:
+def runs(text: str, source: str) -> tuple[list[FioDocument], list[str]]:
     """(the runs in the order of the file, what a reader must know of them). FioOutputError where there is none."""
-    found: list[FioRun] = []
+    found: list[FioDocument] = []
     notes: list[str] = []
     try:
         for document in _documents(text, source):
             run = _run(document, source)
             if found and _continues(found[-1], run):
-                found[-1] = FioRun(run.version, run.jobs, run.shared, run.ended_s, found[-1].beginnings + 1)
+                found[-1] = FioDocument(run.version, run.jobs, run.shared, run.ended_s, found[-1].beginnings + 1)
             else:
                 found.append(run)
     except FioOutputError as error:
@@ -99,7 +99,7 @@ def _next_start(text: str, position: int) -> int | None:
     return match.end() - 1 if match else None
 
 
-def _run(document: dict, source: str) -> FioRun:
+def _run(document: dict, source: str) -> FioDocument:
     jobs = document.get("jobs", document.get("client_stats"))
     if not isinstance(jobs, list) or not jobs:
         kind = "lists no jobs" if "fio version" in document else "is not fio's: it lists no `jobs`"
@@ -119,7 +119,7 @@ def _run(document: dict, source: str) -> FioRun:
             raise FioOutputError(f"{source} has `job options` that are none")
         client = f"{job.get('hostname', '')}:{job.get('port', '')}"
         job["job options"] = {**_named(shared.get(client, shared.get("", {}))), **_named(own)}
-    return FioRun(
+    return FioDocument(
         version=str(document.get("fio version", "fio, version unknown")),
         jobs=jobs,
         shared=shared.get("", next(iter(shared.values()), {})),
@@ -153,7 +153,7 @@ def _sides(job: dict) -> list[dict]:
     return [job[name] for name in SIDES if isinstance(job.get(name), dict)]
 
 
-def _continues(first: FioRun, then: FioRun) -> bool:
+def _continues(first: FioDocument, then: FioDocument) -> bool:
     """Whether the second document is the first run some time later: the same jobs, which have done no less, begun before the first was printed."""
     if first.version != then.version or _names(first) != _names(then):
         return False
@@ -173,7 +173,7 @@ def _continues(first: FioRun, then: FioRun) -> bool:
     return after_s > before_s or sum(later for _, later in done) <= 1.02 * sum(earlier for earlier, _ in done)
 
 
-def _names(run: FioRun) -> list[tuple[object, object, object]]:
+def _names(run: FioDocument) -> list[tuple[object, object, object]]:
     return [(job.get("jobname"), job.get("groupid"), job.get("job options")) for job in run.jobs]
 
 

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 
 from seekwise.errors import SeekwiseError
 from seekwise.importing import fio_documents, fio_result
-from seekwise.importing.fio_documents import FioRun
+from seekwise.importing.fio_documents import FioDocument
 from seekwise.importing.result import ForeignError, Format, Given, Result, Source, ms
 from seekwise.store.record import Phase
 from seekwise.workload.study.quantity import parse_bytes
@@ -28,6 +28,7 @@ LOAD_OPTIONS = (
 """Options that tell loads apart, besides pattern, request size, depth and threads; fio's HOWTO says what each does."""
 OF_MIXED = ("rwmixread", "rwmixwrite")
 SYNCS = ("fsync", "fdatasync", "sync_file_range")
+LIMITS = ("rate", "rate_iops", "thinktime")
 FLUSHES = ("end_fsync", "fsync_on_close")
 SYNC_ENGINES = frozenset({"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"})
 BLOCK_BYTES = 4096
@@ -66,7 +67,7 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
     return results
 
 
-def _of_run(source: Source, run: FioRun, number: int, notes: Sequence[str], given: Given) -> list[Result]:
+def _of_run(source: Source, run: FioDocument, number: int, notes: Sequence[str], given: Given) -> list[Result]:
     results = []
     if not any(name in job for job in run.jobs for name in fio_documents.SIDES):
         raise KeyError("read")
@@ -109,7 +110,7 @@ def _name(jobs: list[dict]) -> str:
 
 
 def _result(
-    run: FioRun, jobs: list[dict], number: int, notes: Sequence[str], given: Given, beside: list[str]
+    run: FioDocument, jobs: list[dict], number: int, notes: Sequence[str], given: Given, beside: list[str]
 ) -> Result | None:
     found = fio_result.phase(jobs)
     if found.ios == 0:
@@ -145,9 +146,18 @@ def _result(
         invalid_reason=f"fio reports error {errors[0]['error']} in job {_name(jobs)}" if errors else None,
         job=_name(jobs),
         document=number,
-        keeps_depth=found.syncs is None and not any(options.get(name, "0") not in ("0", "") for name in (*SYNCS, *FLUSHES)),
+        keeps_depth=_keeps_depth(options, found),
         spans_s=(run.ended_s - run.runtime_s, run.ended_s) if run.ended_s else None,
     )  # fmt: skip
+
+
+def _keeps_depth(options: dict, found: fio_result.FioPhase) -> bool:
+    """Not where requests wait for syncs, where a flush at the end is part of the time, or where the page cache takes them one at a time."""
+    on = {name for name in (*SYNCS, *FLUSHES) if options.get(name, "0") not in ("0", "")}
+    buffered = options.get("direct", "0") in ("0", "") and options.get("buffered", "1") != "0"
+    cached = buffered and (bool(found.write_bytes) or options.get("iodepth", "1") != "1")
+    limited = any(name in options for name in LIMITS)
+    return found.syncs is None and not on and (limited or not cached)
 
 
 def _iso(stamp: float | None) -> str:

@@ -63,15 +63,10 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
     jobs = max(len(each) for each in by_kind.values())
     name = _group(sources[0])
     everything = [row for each in rows.values() for job in each.values() for row in job]
-    bins = Counter[int]()
+    bins, directions, last_ms = _histograms(by_kind.get("clat_hist", []), scale)
     seen_s = max((row.time_ms for row in everything), default=0.0) / 1e3
-    hist_directions: set[int] = set()
-    for source in by_kind.get("clat_hist", ()):
-        found, directions, last_ms = _histogram(source, scale)
-        bins.update(found)
-        hist_directions |= directions
-        seen_s = max(seen_s, last_ms / 1e3)
-    directions = {row.direction for row in everything} | hist_directions
+    seen_s = max(seen_s, last_ms / 1e3)
+    directions |= {row.direction for row in everything}
     if seen_s <= 0:
         raise ForeignError(f"{name}: the logs cover no time", hint="a run must last at least one millisecond")
     timed = [row for job in latency.values() for row in job]
@@ -103,15 +98,6 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
         logs=sorted(by_kind),
         every_request=every_request,
     )
-    notes = ["fio's logs have no CPU time"]
-    if timed and not weighted and not bins:
-        notes.append(
-            "the mean latency counts every window alike: the log of IOPS, imported with it, says how many requests each had"
-        )
-    if not bins:
-        notes.append(
-            "p99 is absent: these logs hold averages (write_hist_log, or no log_avg_msec, keeps the distribution)"
-        )
     return [
         Result(
             phases=(made,),
@@ -120,9 +106,22 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
             block_bytes=given.block_bytes or _block(everything),
             iodepth=given.iodepth,
             options={"logs": [str(source.path) for source in sources]},
-            notes=tuple(notes),
+            notes=_notes(has_bins=bool(bins), alike=bool(timed) and not weighted),
         )
     ]
+
+
+def _notes(*, has_bins: bool, alike: bool) -> tuple[str, ...]:
+    said = ["fio's logs have no CPU time"]
+    if alike and not has_bins:
+        said.append(
+            "the mean latency counts every window alike: the log of IOPS, imported with it, says how many requests each had"
+        )
+    if not has_bins:
+        said.append(
+            "p99 is absent: these logs hold averages (write_hist_log, or no log_avg_msec, keeps the distribution)"
+        )
+    return tuple(said)
 
 
 def _by_kind(sources: list[Source]) -> dict[str, list[Source]]:
@@ -153,6 +152,17 @@ def _rows(source: Source) -> list[LogLine]:
     if not rows:
         raise source.error("is empty")
     return rows
+
+
+def _histograms(sources: list[Source], scale: float) -> tuple[Counter[int], set[int], float]:
+    """As `_histogram`, of all jobs."""
+    bins, directions, last_ms = Counter[int](), set[int](), 0.0
+    for source in sources:
+        found, of_job, end_ms = _histogram(source, scale)
+        bins.update(found)
+        directions |= of_job
+        last_ms = max(last_ms, end_ms)
+    return bins, directions, last_ms
 
 
 def _histogram(source: Source, scale: float) -> tuple[Counter[int], set[int], float]:

@@ -238,7 +238,10 @@ def _syncs(jobs: list[dict]) -> Syncs | None:
 
 def percentiles_of(latency: dict) -> dict[str, int]:
     """{percent: ns}; none where fio did not time requests (`gtod_reduce`) and prints zeros."""
-    found = {f"{float(percent):g}": int(value) for percent, value in latency.get("percentile", {}).items()}
+    # Older versions fill the list up with `0.00`.
+    found = {
+        f"{float(level):g}": int(value) for level, value in latency.get("percentile", {}).items() if float(level) > 0
+    }
     if any(not 0 <= float(percent) <= 100 or not 0 <= value <= NUMBER_MAX for percent, value in found.items()):
         raise ValueError("percentiles")
     return found if any(found.values()) else {}

@@ -1,4 +1,4 @@
-"""fio's terse output, version 3 (`--output-format=terse`, `--minimal`): one line of fields per job or group.
+"""fio's terse output, versions 3 to 5 (`--output-format=terse`, `--minimal`): one line of fields per job or group.
 
 The fields and their order: fio's HOWTO, "Terse output". The line has no options: whether access was random, and how many
 threads a group had, must be told (`--given operation=…`, `--given threads=…`); a job name such as `randread` tells the first.
@@ -13,9 +13,10 @@ from seekwise.importing.result import KIB, Format, Given, Result, Source, phase
 from seekwise.store.operations import Operation
 from seekwise.store.record import Phase
 
-FIELDS_LEAST = 92
-READ, WRITE, CPU = 5, 46, 87
-"""First field of reads, of writes, of CPU."""
+READ = 5
+"""First field of reads; those of writes follow, from version 4 on also those of trims, then CPU."""
+LAYOUTS = {"3": (41, 2), "4": (41, 3), "5": (47, 3)}
+"""{version: (fields of a direction, directions)}, as fio 3.33 prints them: 5 adds the samples of bandwidth and of IOPS."""
 TOTAL_KIB, IOPS, RUNTIME_MS = 0, 2, 3
 PERCENTILES, TOTAL_LATENCY = 12, 32
 """Offsets within a side: latencies are min, max, mean, deviation in µs; 20 percentiles as `99.000000%=122`."""
@@ -37,51 +38,84 @@ def _recognises(source: Source) -> bool:
 
 def _read(sources: list[Source], given: Given) -> list[Result]:
     (source,) = sources
-    lines = [line.split(";") for line in source.lines if line[1:6] == ";fio-"]
-    for fields in lines:
-        if fields[0] not in ("3", "4"):
-            raise source.error(
-                f"terse output of version {fields[0]}, only version 3 is read", hint="fio --terse-version=3, or json+"
-            )
-        if len(fields) < FIELDS_LEAST:
-            raise source.error(
-                f"a line has {len(fields)} fields instead of at least {FIELDS_LEAST}; was it cut off?",
-                hint="fio prints one line per job; it must not be wrapped",
-            )
-    phases, threads = [], 1
-    ordered = sorted(lines, key=lambda fields: source.whole(fields[3], "group"))
-    for _, group in groupby(ordered, key=lambda fields: fields[3]):
+    lines = [_line(source, line) for line in source.lines if line[1:6] == ";fio-"]
+    results = []
+    for _, group in groupby(sorted(lines, key=lambda line: line.group), key=lambda line: line.group):
+        # Groups ran one after the other (`stonewall`): each is a load of its own.
         jobs = list(group)
-        threads = max(threads, len(jobs))
-        phases.append(_phase(source, jobs, given))
-    failed = [fields[4] for fields in lines if fields[4] not in ("", "0")]
-    note = "CPU time is left out: fio's terse output does not say how many threads ran (`--given threads=N`)"
-    notes = () if given.threads else (note,)
-    return [
-        Result(
-            phases=tuple(phases),
-            tool=lines[0][1],
-            threads=given.threads or threads,
-            block_bytes=given.block_bytes,
-            iodepth=given.iodepth,
-            options={"job": lines[0][2]},
-            notes=notes,
-            invalid_reason=f"fio reports error {failed[0]}" if failed else None,
+        failed = [line.fields[4] for line in jobs if line.fields[4] not in ("", "0")]
+        made = _phase(source, jobs, given)
+        results.append(
+            Result(
+                phases=(made,),
+                tool=jobs[0].fields[1],
+                threads=given.threads or len(jobs),
+                block_bytes=given.block_bytes,
+                iodepth=given.iodepth,
+                options={"job": jobs[0].name},
+                notes=_notes(made, given),
+                invalid_reason=f"fio reports error {failed[0]}" if failed else None,
+                job=jobs[0].name,
+            )
         )
-    ]
+    return results
 
 
-def _phase(source: Source, jobs: list[list[str]], given: Given) -> Phase:
+@dataclass(frozen=True)
+class TerseLine:
+    """A line of fields, with the place of each part by its version."""
+
+    fields: list[str]
+    write: int
+    cpu: int
+    group: int
+
+    @property
+    def name(self) -> str:
+        """Of the job."""
+        return self.fields[2]
+
+
+def _line(source: Source, text: str) -> TerseLine:
+    fields = text.split(";")
+    layout = LAYOUTS.get(fields[0])
+    if layout is None:
+        raise source.error(
+            f"terse output of version {fields[0]}, only versions {', '.join(LAYOUTS)} are read",
+            hint="fio --output-format=terse --terse-version=3, or json+",
+        )
+    length, directions = layout
+    cpu = READ + length * directions
+    if len(fields) < cpu + 5:
+        raise source.error(
+            f"a line has {len(fields)} fields instead of at least {cpu + 5}; was it cut off?",
+            hint="fio prints one line per job; it must not be wrapped",
+        )
+    return TerseLine(fields, READ + length, cpu, source.whole(fields[3], "group"))
+
+
+def _notes(made: Phase, given: Given) -> tuple[str, ...]:
+    said = []
+    if not given.threads:
+        said.append("CPU time is left out: fio's terse output does not say how many threads ran (`--given threads=N`)")
+    if not given.block_bytes:
+        said.append("fio's terse output does not say the request size (`--given block=4k`)")
+    if made.latency_mean_ns == 0:
+        said.append("there are no latencies: fio did not time requests (`gtod_reduce`)")
+    return tuple(said)
+
+
+def _phase(source: Source, jobs: list[TerseLine], given: Given) -> Phase:
     sides = {
-        name: [side for fields in jobs if (side := _side(source, fields, start)) is not None]
-        for name, start in (("read", READ), ("write", WRITE))
+        name: [side for line in jobs if (side := _side(source, line.fields, start(line))) is not None]
+        for name, start in (("read", lambda line: READ), ("write", lambda line: line.write))
     }
     all_sides = sides["read"] + sides["write"]
     if not all_sides:
-        raise source.error(f"job {jobs[0][2]!r} neither read nor wrote")
+        raise source.error(f"job {jobs[0].name!r} neither read nor wrote")
     ios = sum(side.ios for side in all_sides)
     elapsed_s = max(side.elapsed_s for side in all_sides)
-    user, system = (_cpu(source, jobs, field, given) for field in (CPU, CPU + 1))
+    user, system = (_cpu(source, jobs, field, given) for field in (0, 1))
     return phase(
         _operation(source, jobs, given, reads=bool(sides["read"]), writes=bool(sides["write"])),
         elapsed_s=elapsed_s,
@@ -120,24 +154,27 @@ def _side(source: Source, fields: list[str], start: int) -> TerseDirection | Non
         runtime_ms / 1e3,
         source.number(fields[start + TOTAL_LATENCY + 2], f"mean latency of {job}") * 1e3,
         source.number(fields[start + TOTAL_LATENCY + 1], f"longest latency of {job}") * 1e3,
-        percentiles,
+        percentiles if any(percentiles.values()) else {},
     )
 
 
-def _cpu(source: Source, jobs: list[list[str]], field: int, given: Given) -> float:
+def _cpu(source: Source, jobs: list[TerseLine], field: int, given: Given) -> float:
     """Seconds: fio gives percent of the run time of all threads together, and not how many those were."""
     if given.threads is None:
         return 0.0
-    share = sum(source.number(fields[field].rstrip("%"), "CPU percent") for fields in jobs) / len(jobs) / 100
-    runtime_s = max(source.number(fields[start + RUNTIME_MS], "run time") for fields in jobs for start in (READ, WRITE))
+    percent = (source.number(line.fields[line.cpu + field].rstrip("%"), "CPU percent") for line in jobs)
+    share = sum(percent) / len(jobs) / 100
+    runtime_s = max(
+        source.number(line.fields[start + RUNTIME_MS], "run time") for line in jobs for start in (READ, line.write)
+    )
     return share * given.threads * runtime_s / 1e3
 
 
-def _operation(source: Source, jobs: list[list[str]], given: Given, *, reads: bool, writes: bool) -> Operation:
+def _operation(source: Source, jobs: list[TerseLine], given: Given, *, reads: bool, writes: bool) -> Operation:
     if reads and writes:
         return "mixed"
     direction = "write" if writes else "read"
-    names = {fields[2].lower().replace("-", "").replace("_", "") for fields in jobs}
+    names = {line.name.lower().replace("-", "").replace("_", "") for line in jobs}
     if given.operation is not None and given.operation != "mixed":
         pattern = given.operation.split("_")[0]
     elif all("rand" in name for name in names):
@@ -146,7 +183,7 @@ def _operation(source: Source, jobs: list[list[str]], given: Given, *, reads: bo
         pattern = "seq"
     else:
         raise source.error(
-            f"fio's terse output does not say whether job {jobs[0][2]!r} was sequential or random",
+            f"fio's terse output does not say whether job {jobs[0].name!r} was sequential or random",
             hint=f"say it: `--given operation=rand_{direction}` or `--given operation=seq_{direction}`",
         )
     return f"{pattern}_{direction}"  # type: ignore[return-value]
@@ -154,7 +191,7 @@ def _operation(source: Source, jobs: list[list[str]], given: Given, *, reads: bo
 
 FORMAT = Format(
     "fio-terse",
-    "fio terse output, version 3",
+    "fio terse output, versions 3 to 5",
     _recognises,
     _read,
     takes=("operation", "threads", "block", "iodepth"),

@@ -72,6 +72,7 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
             threads=given.threads or (int(threads[1]) if threads else None),
             block_bytes=given.block_bytes or _block(source, block),
             iodepth=1,
+            keeps_depth=operation in ("seq_read", "rand_read"),
             more={"load": mode[1].lower()},
             options={
                 "extra file open flags": flags[1].strip()

@@ -131,6 +131,8 @@ def _result(
         iodepth=1,
         setting=front["name"] if front else match["front"],
         more={"file_mib": size_mib} if size_mib else {},
+        # Writes go to the page cache and are flushed at the end: the rate has that time, the latency has not.
+        keeps_depth=not operation.endswith("write"),
         notes=tuple(notes),
     )
 

@@ -181,6 +181,8 @@ def _result(source: Source, rows: list[ResultLine], threads: int, given: Given, 
         block_bytes=block,
         iodepth=1,
         options={"command": command} if command else {},
+        # Writes go to the page cache and are flushed at the end: the rate has that time, the latency has not.
+        keeps_depth=not any(phase.operation.endswith("write") for phase in phases),
         notes=tuple(dict.fromkeys(notes)),
     )
 

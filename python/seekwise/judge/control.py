@@ -44,7 +44,6 @@ def judge_control(
     *,
     control: tuple[str, str] | None = None,
     alpha: float = ALPHA,
-    sequential: bool = False,
 ) -> ControlReport:
     """Judges the two labels of each control against each other, by the same rule as everything else."""
     found: list[Verdict] = []
@@ -57,7 +56,7 @@ def judge_control(
             for o in observations
             if o.setting in (first, second)
         ]
-        for v in verdicts(judge_observations(renamed, alpha=alpha, sequential=sequential)):
+        for v in verdicts(judge_observations(renamed, alpha=alpha)):
             names = {"label A": first, "label B": second}
             found.append(
                 Verdict(

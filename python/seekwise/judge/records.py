@@ -17,13 +17,12 @@ from seekwise.store.record import Record
 NAMED_MAX = 3
 
 
-def judge_records(records: Sequence[Record], *, sequential: bool = False, alpha: float = ALPHA) -> list[Judged]:
-    """Judges the trials that compete (drift checks are left out). `sequential`: the run could stop when decided."""
+def judge_records(records: Sequence[Record], *, alpha: float = ALPHA) -> list[Judged]:
+    """Judges the trials that compete (drift checks are left out)."""
     compared = competing(records)
     return judge_observations(
         observations(compared),
         alpha=alpha,
-        sequential=sequential,
         unsteady=unsteady(compared),
         exact=is_exact(compared),
     )

@@ -18,9 +18,6 @@ ALPHA = 0.05
 """What is promised: the share of false winners, and of tables without any difference that show a winner."""
 LEVEL = 0.03
 """Nominal level of "worse". What is promised is 0.05; the rest is kept for noise that is not as the model thinks (`verify judgement`)."""
-SHARE_PER_LOOK = 0.022 / LEVEL
-"""Of it, what each look of a study that stops when it is decided uses: three looks at 0.022 err 5 times in 100 in all
-(Pocock 1977, "Group sequential methods", table 1: 0.0221 for three looks)."""
 ROUNDS_MIN = 3
 """Two rounds know their own noise to a factor of ten; nothing is said from them."""
 INTERVAL_LEVEL = 0.95
@@ -54,8 +51,6 @@ def more_is_better(metric: str) -> bool:
     return not (percentile or "latency" in name or "time" in name or name.endswith(("_ns", "_us", "_ms")))
 
 
-LOOKS = (3, 5, 8)
-"""Numbers of repetitions at which a run may be judged and stopped."""
 THRESHOLD_SHARE: Mapping[str, float] = MappingProxyType(
     {"rate": 0.03, "cpu_efficiency": 0.05, "access_time": 0.05, "access_time_median": 0.05, "p99": 0.10}
 )

@@ -39,7 +39,7 @@ class StudyOutcome:
     @cached_property
     def judged(self) -> list[Judged]:
         """Every combination by every metric."""
-        return judge_records(self.records, sequential=self.plan.until == "decided")
+        return judge_records(self.records)
 
     @property
     def verdicts(self) -> list[Verdict]:

@@ -93,20 +93,8 @@ def _carry_out(
         pace = Pace(plan, open_trials)
         tell(Progress(pace.done, len(plan.trials), pace.left_s(), None))
         spread = session if isinstance(session, SpreadSession) else None
-        # Trials that run anywhere wait for a whole repetition only where its outcome says which ones come next.
-        portions = [open_trials] if spread and plan.until is None else _by_repetition(open_trials)
-        for portion in portions:
-            trials = portion
-            if plan.until is not None:
-                from seekwise.judge import early  # judging loads half a second of libraries
-
-                trials, state = early.still_needed(plan, portion, list(store.records(run_id)))
-                if state.repetitions_done in early.LOOKS or len(trials) < len(portion):
-                    say(state.text)
-                if len(trials) < len(portion):
-                    # What is not needed takes no time: the pace is measured anew.
-                    later = [each for each in open_trials if each.repetition > portion[0].repetition]
-                    pace = Pace(plan, [*trials, *later])
+        portions = [open_trials] if spread else _by_repetition(open_trials)
+        for trials in portions:
             if spread is not None:
                 for rows in spread.run_spread(trials, attempts):
                     store.add_rows(rows)

@@ -24,7 +24,7 @@ from seekwise.store.percentiles import merged
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.trace.columns import Notes
 from seekwise.trace.load import FOREGROUND, RECORDED_P99, Group, TracedLoad, recorded_percentile_ns
-from seekwise.workload.study import factors, parameters
+from seekwise.workload.study import factors
 from seekwise.workload.study.factors import Value
 from seekwise.workload.study.plan import Combination, Load, Plan, PlannedPhase, Setting, SystemFacts, Trial, trial_seed
 from seekwise.workload.study.quantity import parse_bytes
@@ -93,15 +93,6 @@ def _known() -> str:
 
 
 def _known_key(name: str) -> str:
-    model, dot, parameter = name.partition(".")
-    if dot and parameter and model != "iosched" and parameters.of_kind("drive", model):
-        # A number of a drive model, to see what hangs on it.
-        if parameter not in {each.name for each in parameters.of_kind("drive", model)}:
-            near = difflib.get_close_matches(parameter, [each.name for each in parameters.of_kind("drive", model)], 1)
-            raise UsageError(
-                f"model {model} has no parameter `{parameter}`", f"did you mean `{near[0]}`?" if near else None
-            )
-        return name
     row = factors.factor(name)
     if name in KEYS or row is not None and row.name not in ("read_ahead_kb", "filesystem", "resync_kib_s"):
         return next((key for key, own in KEYS.items() if own == name), name)
@@ -178,12 +169,6 @@ def _value(key: str, name: str, text: str) -> Value:
         if size < 4096 or size % 1024:
             raise UsageError(f"a chunk is at least 4 KiB, not {size} bytes", "write it in KiB, or as 64k")
         return size // 1024
-    if _is_parameter(name):
-        try:
-            value: Value = float(text)
-        except ValueError:
-            raise UsageError(f"{key}={text}: a parameter of a model is a number") from None
-        return value
     row = factors.factor(name)
     if row is not None and row.kind == "number":
         if not re.fullmatch(r"\d{1,12}", text):
@@ -195,10 +180,6 @@ def _value(key: str, name: str, text: str) -> Value:
             raise UsageError(f"{key}={text}: {error}") from None
         return value
     return text
-
-
-def _is_parameter(name: str) -> bool:
-    return "." in name and not name.startswith(factors.ISCHED_PREFIX)
 
 
 def _label(combination: dict[str, str], values: dict[str, Value], shown: list[str]) -> str:
@@ -224,10 +205,7 @@ def _spec(values: dict[str, Value]) -> dict[str, object]:
         )
     options: dict[str, Value] = {"host": values["host"]} if "host" in values else {}
     system = System(name=SYSTEM, drive=drive, kernel=kernel, options=options)
-    own = {name: value for name, value in values.items() if _is_parameter(name)}
-    options |= {name.split(".", 1)[1]: value for name, value in own.items() if name.split(".", 1)[0] == drive}
-    system = system.model_copy(update={"options": options})
-    setting = {name: value for name, value in values.items() if name not in OF_SYSTEM and name not in own}
+    setting = {name: value for name, value in values.items() if name not in OF_SYSTEM}
     return spec_of_trial(system, setting, seed=0, phases=[])
 
 

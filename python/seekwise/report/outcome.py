@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from seekwise.judge import believable, early, printed, tables
+from seekwise.judge import believable, printed, tables
 from seekwise.judge.control import judge_control
 from seekwise.judge.observation import Verdict, repetitions_text
 from seekwise.judge.observe import observations
@@ -93,7 +93,6 @@ def _notes(plan: Plan, records: list[Record], said: Sequence[str]) -> list[str]:
         invalid_note(records),
         *believable.implausible(records),
         *condition_notes(records),
-        *early.race_notes(plan, records),
         *said,
     )
     return [note for note in found if note]
@@ -171,7 +170,7 @@ def control_text(records: Sequence[Record], plan: Plan) -> str:
     if control is None:
         return ""
     pair = (plan.reference, control.label)
-    report = judge_control(observations(records), control=pair, sequential=plan.until == "decided")
+    report = judge_control(observations(records), control=pair)
     return f"{report.text}." if report.comparisons else ""
 
 
@@ -193,6 +192,8 @@ def advice(found: StudyOutcome) -> Advice:
         return Advice(
             f"Only {plan.reference} was tested, so there is nothing to choose from{below}.", reasons=plan.notes[:1]
         )
+    if not verdicts and plan.backend == IMPORTED and not _shares_a_load(records):
+        return Advice("Nothing is compared: no two of these set-ups measured the same load.", reasons=plan.notes[:1])
     spoiled = [record for record in records if not record.valid]
     if 2 * len(spoiled) > len(records):
         why = f"{len(spoiled)} of {len(records)} trials were disturbed; run it again when it is quiet"
@@ -204,6 +205,16 @@ def advice(found: StudyOutcome) -> Advice:
     shown = lines(setting, plan)
     reasons = tuple(_win_text(v, setting.label, plan) for v in _strongest(wins(verdicts, setting.label, plan))[:3])
     return Advice(answered.headline(asked), reasons, shown.set, shown.undo, said, recommended=(setting.label,))
+
+
+def _shares_a_load(records: Sequence[Record]) -> bool:
+    seen: dict[tuple[str, str], str] = {}
+    return any(
+        seen.setdefault((phase.operation, record.combination), record.setting) != record.setting
+        for record in records
+        if record.valid
+        for phase in record.phases
+    )
 
 
 def question(found: StudyOutcome) -> Question:

@@ -34,7 +34,6 @@ from seekwise.simulate.trial_spec import (
 )
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
-from seekwise.workload.study import parameters
 from seekwise.workload.study.factors import ISCHED_PREFIX, Value, factor
 from seekwise.workload.study.plan import Load, Plan, SystemFacts, Trial
 from seekwise.workload.study.profiles import resolve
@@ -65,7 +64,6 @@ class SimulatedBackend:
     def describe(self, study: Study) -> tuple[SystemFacts, ...]:
         """Has the simulator check every system and combination without a run; raises UsageError (exit status 2) for what is not modelled."""
         self.study = study
-        self._check_parameters(study)
         self.systems = {system.name: self._checked(system) for system in study.system}
         facts = tuple(self._facts(system) for system in self.systems.values())
         for system in self.systems.values():
@@ -88,10 +86,6 @@ class SimulatedBackend:
             )
         drive = drive_names.find(drive)
         changed: dict[str, object] = {"drive": drive, "kernel": system.kernel or KERNEL_DEFAULT}
-        other = parameters.of_model(self.study.parameters, drive) if self.study is not None else {}
-        if other and not storage_trials.is_storage(system, self.study):
-            # One drive behind one queue takes parameters of its model among its options.
-            changed["options"] = {**system.options, **other}
         return system.model_copy(update=changed)
 
     def _check_workload(self, study: Study, system: System) -> None:
@@ -109,10 +103,6 @@ class SimulatedBackend:
                     f"system {system.name}: `end_fsync` on a bare drive or array is not modelled",
                     hint='set `end_fsync = false`, model a file system (`options = { filesystem = "ext4" }`), or measure it',
                 )
-
-    def _check_parameters(self, study: Study) -> None:
-        for key in study.parameters:
-            parameters.named(study, key)
 
     def _check_storage(self, study: Study, system: System) -> None:
         """Drive, controller, kernel, schedulers and options exist; the rest is found combination by combination and said in the records."""
@@ -224,15 +214,6 @@ class SimulatedSession:
             for batch in batches:
                 yield from self._trials(batch, attempts)
 
-    def asked(self, trials: Sequence[Trial]) -> list[str]:
-        """What the compiled simulator would be asked for each trial; equal texts, equal results."""
-        return [
-            json.dumps([[each.operation, each.spec, each.reason] for each in self._storage_requests(trial)])
-            if self._is_storage(trial)
-            else json.dumps(self._spec(trial, trial.seed_of(1)), sort_keys=True)
-            for trial in trials
-        ]
-
     def _storage_requests(self, trial: Trial) -> list[storage_trials.PhaseRequest]:
         return storage_trials.requests_of(self.study, self.systems, self.plan, trial, trial.seed_of(1))
 
@@ -292,7 +273,6 @@ class SimulatedSession:
             seed=seed,
             phases=phases_of(combination, system),
             name=combination.key,
-            varied=self.study.parameters,
         )
         if not combination.load.direct:
             spec["cache"] = cache_spec(combination, values)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from functools import cache
-from types import MappingProxyType
 
 from seekwise import _core
 from seekwise.errors import UsageError
 from seekwise.simulate import arrays
 from seekwise.simulate.options import drive_parameters
-from seekwise.workload.study import parameters
 from seekwise.workload.study.factors import ISCHED_PREFIX, Value
 from seekwise.workload.study.plan import Combination, Load
 from seekwise.workload.study.study import System
@@ -62,9 +59,8 @@ def spec_of_trial(
     seed: int,
     phases: list[dict],
     name: str = "",
-    varied: Mapping[str, float] = MappingProxyType({}),
 ) -> dict:
-    """`varied`: parameters of its host and its controller other than the models' own, by MODEL.NAME."""
+    """What the compiled simulator is asked for one trial."""
     options = dict(system.options)
     kernel = system.kernel or KERNEL_DEFAULT
     queue: dict[str, object] = {
@@ -87,8 +83,6 @@ def spec_of_trial(
     queue["tunables"] = tunables
     queue |= {key: options.pop(key) for key in QUEUE_OPTIONS if key in options}
     host = {"model" if key == "host" else key: options.pop(key) for key in HOST_OPTIONS if key in options}
-    if of_host := parameters.of_model(varied, system.options.get("host")):
-        host["parameters"] = of_host
     for key in REGION_OPTIONS:
         options.pop(key, None)
     if system.options.get("partition_scan"):
@@ -96,7 +90,6 @@ def spec_of_trial(
     trace = options.pop("trace_events_max", 0)
     if system.controller is not None:
         device["controller"] = _controller(system, values, options)
-        device["controller"]["parameters"] = parameters.of_model(varied, system.controller)
     elif (array := arrays.array_spec(system, values)) is not None:
         device["array"] = array
     for key in arrays.OPTIONS:

@@ -20,7 +20,6 @@ from seekwise.judge.rule import (
     ALPHA,
     CONTROL_SUFFIX,
     NOISE_FACTOR,
-    SHARE_PER_LOOK,
     more_is_better,
     threshold_loss,
 )
@@ -42,23 +41,19 @@ def judge_observations(
     *,
     alpha: float = ALPHA,
     control: tuple[str, str] | None = None,
-    sequential: bool = False,
     unsteady: Unsteady | None = None,
     exact: bool = False,
 ) -> list[Judged]:
     """Every combination by every metric.
 
     `alpha` is what is promised: the share of false winners, and of tables without any difference that show a winner.
-    `sequential`: the run could have stopped at an earlier look (`--until decided`), so each look spends less of it.
     `exact`: a deterministic simulation, whose single repetition decides.
     `control` names the two labels of an A/A pair; by default any setting `X (control)` beside `X` is one. The second label
     is only used to measure the noise: it takes part in no comparison (see `control.py` for its own verdicts).
     """
     tables: dict[str, list[UseFigure]] = {}
     for grid in grids(observations):
-        made = entries_of(
-            grid, control, share=SHARE_PER_LOOK if sequential else 1.0, unsteady=unsteady or {}, exact=exact
-        )
+        made = entries_of(grid, control, unsteady=unsteady or {}, exact=exact)
         tables.setdefault(grid.table, []).extend(made)
     return [each for entries in tables.values() for each in judge(entries, alpha=alpha)]
 

@@ -9,8 +9,7 @@ Few rounds know their own noise badly, so pairs lend each other what they know o
 all entries of a family that is large enough (`table.Conditions.family`).
 
 Looking several times spends the error rate in parts that add up to it: at look k of K the share (k/K)⁴ − ((k−1)/K)⁴ (power family of
-Kim and DeMets 1987, Biometrika 74(1)). Early looks only save time where a difference is large; most is kept for the last one. A study
-that stops when it is decided spends as much at each of its three looks instead (`rule.SHARE_PER_LOOK`).
+Kim and DeMets 1987, Biometrika 74(1)). Early looks only save time where a difference is large; most is kept for the last one.
 """
 
 from __future__ import annotations

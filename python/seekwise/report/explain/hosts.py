@@ -9,7 +9,7 @@ from seekwise.report.explain.explanation import Explanation, ModelParameter
 
 TEXT = (
     "CPU time of each step of a request, on one of {processors} processors. CPU time of a scheduler is charged to the context that "
-    "dispatches the request. `seekwise run STUDY --vary {id}.NAME` shows which conclusions depend on a number."
+    "dispatches the request."
 )
 SEE = ("cpu", "exact", "confidence")
 

@@ -82,8 +82,6 @@ class Setup:
     processors: int | None = None
     host: str | None = None
     """A host model; none for a usual machine."""
-    parameters: Mapping[str, float] = field(default_factory=dict)
-    """Model parameters other than the models' own, by MODEL.NAME; only `run --vary` gives any."""
     job: Mapping[str, object] = field(default_factory=dict)
     """Pace and priority of the threads, by the compiled simulator's names."""
     background: tuple[Mapping[str, object], ...] = ()
@@ -159,7 +157,6 @@ def of_system(study: Study, system: System) -> Setup:
         operations=len(workload.operations),
         processors=int(options["processors"]) if "processors" in options else None,
         host=str(options["host"]) if "host" in options else None,
-        parameters=study.parameters,
     )
 
 

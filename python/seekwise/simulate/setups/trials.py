@@ -13,7 +13,6 @@ from collections.abc import Callable
 from seekwise import _core, controllers
 from seekwise.simulate.setups.setup import MIB, Setup, drive_model
 from seekwise.simulate.setups.value import NotModelled
-from seekwise.workload.study.parameters import of_model
 
 # What the texts' programs print as MB: tiotest and tiobench count MiB (tiotest.c, tiobench.pl), and so does fio before 3.0.
 PRINTED_MB = MIB
@@ -154,7 +153,7 @@ def _phase(setup: Setup, operation: str, threads: int, on_files: bool) -> dict:
 
 def _host(setup: Setup) -> dict:
     if setup.host is not None:
-        return {"model": setup.host, "parameters": of_model(setup.parameters, setup.host)}
+        return {"model": setup.host}
     # A host model has its own number of them.
     return {} if setup.processors is None else {"processors": setup.processors}
 
@@ -163,7 +162,6 @@ def _device(setup: Setup) -> dict:
     """A drive alone, under md, or behind a controller."""
     device: dict[str, object] = {
         "model": setup.drive,
-        "parameters": of_model(setup.parameters, setup.drive),
         # Behind a controller NCQ is the controller's to switch; the host keeps as many commands on its unit either way.
         "depth": setup.queue_depth if setup.ncq or setup.controller else 1,
     }
@@ -171,7 +169,6 @@ def _device(setup: Setup) -> dict:
     if setup.controller is not None:
         unit = {**part, "model": setup.controller, "drives": setup.drives}
         unit["choices"] = {"ncq": setup.ncq, **({"chunk_kib": setup.chunk_kib} if setup.chunk_kib else {})}
-        unit["parameters"] = of_model(setup.parameters, setup.controller)
         return {**device, "controller": unit}
     if setup.level is not None:
         # RAID 1 has no chunks.

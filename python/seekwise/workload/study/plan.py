@@ -180,8 +180,6 @@ class Plan:
     """Estimated bytes written by a trial, by combination."""
     bytes_prepared: int
     notes: tuple[str, ...] = ()
-    until: Literal["decided", "best"] | None = None
-    """Stops early: when every comparison is decided, or when the best setting is found. None: every repetition is run."""
     budget_s: float | None = None
     """Time that was given; repeats of disturbed trials must fit into it too."""
 
@@ -223,7 +221,7 @@ class Plan:
 
     @property
     def estimated_s(self) -> float:
-        """Seconds for preparation and every planned trial; early stopping can only shorten it."""
+        """Seconds for preparation and every planned trial."""
         return self.prepare_s + sum(self.trial_s[trial.combination] for trial in self.trials)
 
     @property

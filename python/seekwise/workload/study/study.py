@@ -226,8 +226,6 @@ class Study(Part):
     """Settings written out one by one, instead of the product of `settings`."""
     workload: list[Workload] = Field(min_length=1)
     design: Design = Design()
-    parameters: dict[str, float] = {}
-    """Values of model parameters other than the models' own, by MODEL.NAME: what `--vary` tries. A published study has none."""
     figure: list[shown.Figure] = []
     """Graphs and diagrams of the text that the study repeats."""
     table: list[shown.Table] = []
@@ -242,12 +240,6 @@ class Study(Part):
     def settings_are_lists(cls, value: object) -> object:
         """A single value becomes a list of one; nested tables become dotted names."""
         return {name: as_list(given) for name, given in flat(value).items()} if isinstance(value, dict) else value
-
-    @field_validator("parameters", mode="before")
-    @classmethod
-    def parameters_are_flat(cls, value: object) -> object:
-        """TOML reads `[parameters]` with dotted keys as nested tables: back to `MODEL.NAME`."""
-        return flat(value) if isinstance(value, dict) else value
 
     @field_validator("candidate", mode="before")
     @classmethod

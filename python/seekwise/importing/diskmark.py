@@ -1,0 +1,99 @@
+"""Reports of CrystalDiskMark and of programs that print like it (KDiskMark, disk-mark-me): a line for each load, saved or copied as text.
+
+    [Read]
+      SEQ    1MiB (Q=  8, T= 1):  7427.749 MB/s [   7083.7 IOPS] <   987.81 us>        CrystalDiskMark 7 and newer
+      Sequential 1 MiB (Q= 8, T= 1):   542.516 MB/s [    529.8 IOPS] < 14415.61 us>    KDiskMark
+      Random Read 4KiB (Q= 32,T= 1) :   402.334 MB/s [ 98226.1 IOPS]                   CrystalDiskMark 5 and 6
+
+The figure is the best of several runs unless the user chose the average, and has no tail. KDiskMark divides KiB/s by 1000 and calls it MB/s:
+where IOPS × request size says so, that is repaired.
+"""
+
+from __future__ import annotations
+
+import re
+
+from seekwise.importing.result import Format, Given, Result, Source, phase
+from seekwise.store.operations import Operation
+from seekwise.workload.study.quantity import parse_bytes
+
+LINE = re.compile(
+    r"^(?:>\s?)*\s*(?P<pattern>SEQ|RND|Sequential|Random)\b\s*(?P<side>Read|Write|Mix)?\s*(?P<size>\d+ ?[KM]i?B)?\s*"
+    r"\((?:Q= *(?P<queues>\d+) *, *)?T= *(?P<threads>\d+)\)\s*:\s*(?P<rate>[\d.]+) MB/s(?:\s*\[\s*(?P<iops>[\d.]+) IOPS\])?"
+    r"(?:\s*<\s*(?P<latency>[\d.]+) us>)?",
+    re.MULTILINE,
+)
+SECTION = re.compile(r"^(?:>\s?)*\s*\[(?P<side>Read|Write|Mix)\]", re.MULTILINE)
+PROGRAM = re.compile(r"(CrystalDiskMark|KDiskMark|LinuxDiskMark|disk-mark-me)\s*\(?v?(\d[\w.]*)?")
+TAKEN_S = 10.0
+UNITS = (10**6, 1024 * 1000)
+"""Bytes that a program calls a megabyte."""
+
+
+def _recognises(source: Source) -> bool:
+    return LINE.search(source.text) is not None
+
+
+def _read(sources: list[Source], given: Given) -> list[Result]:
+    (source,) = sources
+    program = PROGRAM.search(source.text)
+    tool = " ".join(filter(None, program.groups())) if program else "CrystalDiskMark or the like"
+    sections = [(match.start(), match["side"]) for match in SECTION.finditer(source.text)]
+    found = []
+    for match in LINE.finditer(source.text):
+        side = match["side"] or next((side for start, side in reversed(sections) if start < match.start()), None)
+        if side is None:
+            raise source.error(
+                f"{match[0].strip()[:50]!r} is neither read nor write",
+                hint="the lines `[Read]` and `[Write]` belong to it",
+            )
+        if float_of(source, match, "rate") > 0:
+            found.append(_result(source, match, side, tool, given))
+    if not found:
+        raise source.error("every rate is 0: nothing was measured")
+    return found
+
+
+def float_of(source: Source, match: re.Match, name: str) -> float:
+    """A number of a line; 0 where the line has none."""
+    return source.number(match[name], f"{match['pattern']}: {name}") if match[name] else 0.0
+
+
+def _result(source: Source, match: re.Match, side: str, tool: str, given: Given) -> Result:
+    random = match["pattern"] in ("RND", "Random")
+    operation: Operation = "mixed" if side == "Mix" else f"{'rand' if random else 'seq'}_{side.lower()}"  # type: ignore[assignment]
+    block = given.block_bytes or (parse_bytes(match["size"].replace(" ", "")) if match["size"] else None)
+    rate, iops = float_of(source, match, "rate"), float_of(source, match, "iops")
+    unit = min(UNITS, key=lambda unit: abs(rate * unit - iops * block)) if iops and block else UNITS[0]
+    notes = [
+        f"{tool} prints the best of several runs unless set otherwise, and no tail: p99 is absent",
+        f"{tool} prints no CPU time",
+    ]
+    if unit != UNITS[0]:
+        notes.append(f"{tool} calls 1,024,000 bytes a megabyte (IOPS × request size says so): repaired")
+    threads = given.threads or int(match["threads"])
+    return Result(
+        phases=(
+            phase(
+                operation,
+                # Ten seconds of that rate: requests are whole numbers.
+                elapsed_s=TAKEN_S,
+                total_bytes=rate * unit * TAKEN_S,
+                ios=(iops or (rate * unit / block if block else 0)) * TAKEN_S,
+                mean_ns=float_of(source, match, "latency") * 1e3,
+                duration="unknown; rates are per second",
+                as_printed={"MB/s": rate, "IOPS": iops},
+            ),
+        ),
+        tool=tool,
+        threads=threads,
+        block_bytes=block,
+        iodepth=given.iodepth or int(match["queues"] or 1),
+        more={"pattern": "random" if random else "sequential"} if side == "Mix" else {},
+        notes=tuple(notes),
+    )  # fmt: skip
+
+
+FORMAT = Format(
+    "diskmark", "reports of CrystalDiskMark and KDiskMark", _recognises, _read, takes=("threads", "block", "iodepth")
+)

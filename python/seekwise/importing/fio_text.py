@@ -1,0 +1,286 @@
+"""fio's normal output, for people: figures of three to four digits.
+
+    name: (g=0): rw=randread, bs=(R) 4096B-4096B, (W) …, ioengine=libaio, iodepth=32
+    name: (groupid=0, jobs=4): err= 0: pid=…
+      read: IOPS=37.1k, BW=145MiB/s (152MB/s)(145MiB/1001msec)
+         lat (usec): min=179, max=11195, avg=860.68, stdev=1452.81
+        clat percentiles (usec):
+         | 99.00th=[ 7701], …
+      fsync/fdatasync/sync_file_range:
+        sync (usec): min=155, max=12045, avg=3889.95, stdev=2324.66
+      cpu          : usr=2.59%, sys=19.86%, ctx=9661, …
+         issued rwts: total=9672,0,0,0 short=…
+
+Requests are counted exactly (`issued`), amounts and rates as printed. Where a request size is said, amounts are requests × size.
+JSON (`--output-format=json+`) holds all digits and the distribution. Source: fio 3.33 stat.c (`show_thread_status_normal`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from seekwise.importing.fio_documents import SUM_OF_CLIENTS
+from seekwise.importing.result import Format, Given, Result, Source, ms, phase
+from seekwise.store.operations import Operation
+from seekwise.store.record import Phase
+from seekwise.workload.study.quantity import parse_bytes
+
+OPENING = re.compile(
+    r"^(?:<\S+>\s+)?(?P<name>.+?): \(g=(?P<group>\d+)\): rw=(?P<rw>\w+), bs=(?P<bs>.*?), ioengine=(?P<engine>\w+), iodepth=(?P<depth>\d+)"
+)
+JOB = re.compile(
+    r"^(?:<\S+>\s+)?(?P<name>.+?): \(groupid=(?P<group>\d+), jobs=(?P<jobs>\d+)\): err=\s*(?P<error>\d+).*?(?:pid=(?P<pid>\d+)|$)"
+)
+SIDE = re.compile(
+    r"^\s+(?P<side>read|write|trim|mixed)\s*: IOPS=(?P<iops>[\d.]+)(?P<times>[kMG]?), BW=\S+ \([^)]*\)"
+    r"\((?P<amount>[\d.]+)(?P<unit>[KMGTP]?i?B)/(?P<time>\d+)msec\)"
+)
+OLD_SIDE = re.compile(r"^\s+(?:read|write)\s*: io=[\d.]+\s*\w+, bw=")
+LATENCY = re.compile(
+    r"^\s+(?P<kind>slat|clat|lat|sync) \((?P<unit>[nmu]?sec)\): min=\s*(?P<min>\S+), max=\s*(?P<max>\S+), avg=\s*(?P<avg>[^,]+),"
+)
+PERCENTILES = re.compile(r"^\s+(?P<kind>clat|lat|slat|sync|fsync) percentiles \((?P<unit>[nmu]?sec)\):")
+LEVEL = re.compile(r"([\d.]+)th=\[\s*(\d+)\]")
+CPU = re.compile(r"^\s+cpu\s+: usr=([\d.]+)%, sys=([\d.]+)%")
+ISSUED = re.compile(r"^\s+issued rwts?:\s*total=\s*(?:r=)?(\d+),(?:w=)?(\d+)")
+NS = {"nsec": 1.0, "usec": 1e3, "msec": 1e6, "sec": 1e9}
+BYTES = {
+    "B": 1,
+    "KiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
+    "TiB": 2**40,
+    "KB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "TB": 10**12,
+}
+VERSION = re.compile(r"^(?:<\S+>\s+)?fio-[\d.]+\S*$")
+COMMAND = "fio … --output-format=json+ --output=NAME.json"
+
+
+@dataclass
+class PrintedSide:
+    amount_bytes: float
+    iops: float
+    elapsed_s: float
+    mean_ns: dict[str, float] = field(default_factory=dict)
+    max_ns: dict[str, float] = field(default_factory=dict)
+    percentiles: dict[str, dict[str, int]] = field(default_factory=dict)
+
+
+@dataclass
+class PrintedJob:
+    name: str
+    group: int
+    threads: int
+    error: int
+    key: tuple[int, int, str, str]
+    """Run within the file, group, name, process: printed again with `--status-interval`."""
+    sides: dict[str, PrintedSide] = field(default_factory=dict)
+    sync: PrintedSide | None = None
+    cpu: tuple[float, float] = (0.0, 0.0)
+    issued: tuple[int, int] | None = None
+
+
+def _recognises(source: Source) -> bool:
+    return any(JOB.match(line) for line in source.lines)
+
+
+def _read(sources: list[Source], given: Given) -> list[Result]:
+    (source,) = sources
+    openings = {match["name"]: match for line in source.lines if (match := OPENING.match(line))}
+    if any(OLD_SIDE.match(line) for line in source.lines):
+        raise source.error(
+            "is normal output of fio 2, which is not read", hint=f"with fio 3 write what can be read: {COMMAND}"
+        )
+    last = {job.key: job for job in _jobs(source)}
+    together: dict[tuple[int, int, str], list[PrintedJob]] = {}
+    for job in last.values():
+        if any(name != "trim" for name in job.sides):
+            together.setdefault(job.key[:3], []).append(job)
+    results = [_result(source, jobs, openings.get(jobs[0].name), given) for jobs in together.values()]
+    if not results:
+        raise source.error("fio's output has no rates", hint=f"was it cut off? What is read best: {COMMAND}")
+    return results
+
+
+def _jobs(source: Source) -> list[PrintedJob]:
+    jobs: list[PrintedJob] = []
+    side: PrintedSide | None = None
+    levels: tuple[PrintedSide, str, float] | None = None
+    run = 0
+    for number, line in enumerate(source.lines, 1):
+        if match := JOB.match(line):
+            key = (run, int(match["group"]), match["name"], match["pid"] or "")
+            jobs.append(PrintedJob(match["name"], int(match["group"]), int(match["jobs"]), int(match["error"]), key))
+            side = levels = None
+            if match["name"] == SUM_OF_CLIENTS:
+                jobs.pop()
+        elif VERSION.match(line):
+            run += 1
+        elif not jobs or line.startswith("Run status group"):
+            side = levels = None
+        elif match := SIDE.match(line):
+            side = jobs[-1].sides[match["side"]] = _side(source, match, number)
+        elif line.strip().startswith("fsync/fdatasync/sync_file_range"):
+            side = jobs[-1].sync = PrintedSide(0.0, 0.0, 0.0)
+        elif side is not None and (match := PERCENTILES.match(line)):
+            levels = (side, match["kind"].replace("fsync", "sync"), NS[match["unit"]])
+            side.percentiles[levels[1]] = {}
+        elif levels is not None and "th=[" in line:
+            for level, value in LEVEL.findall(line):
+                levels[0].percentiles[levels[1]][f"{source.number(level, f'line {number}: a percentile'):g}"] = int(
+                    int(value) * levels[2]
+                )
+        elif side is not None and (match := LATENCY.match(line)):
+            side.mean_ns[match["kind"]] = _scaled(source, match["avg"], number) * NS[match["unit"]]
+            side.max_ns[match["kind"]] = _scaled(source, match["max"], number) * NS[match["unit"]]
+        elif match := CPU.match(line):
+            jobs[-1].cpu, side = (float(match[1]), float(match[2])), None
+        elif match := ISSUED.match(line):
+            jobs[-1].issued = (int(match[1]), int(match[2]))
+    return jobs
+
+
+def _side(source: Source, match: re.Match, number: int) -> PrintedSide:
+    elapsed_s = int(match["time"]) / 1e3
+    unit = BYTES.get(match["unit"])
+    if unit is None or elapsed_s <= 0:
+        raise source.error(f"line {number}: {match[0].strip()[:60]!r} is no amount over a time")
+    times = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}[match["times"]]
+    return PrintedSide(
+        source.number(match["amount"], f"line {number}: amount") * unit,
+        source.number(match["iops"], f"line {number}: IOPS") * times,
+        elapsed_s,
+    )
+
+
+def _scaled(source: Source, text: str, number: int) -> float:
+    """`14080k` as 14,080,000."""
+    times = {"k": 1e3, "M": 1e6, "G": 1e9}.get(text.strip()[-1:], 1.0)
+    return source.number(text.strip().rstrip("kMG"), f"line {number}: a latency") * times
+
+
+def _result(source: Source, jobs: list[PrintedJob], opening: re.Match | None, given: Given) -> Result:
+    """Of jobs that ran together: each thread is printed on its own without `group_reporting`."""
+    pattern = opening["rw"] if opening else ""
+    # A job that writes reads only to verify.
+    wanted = ("write",) if pattern in ("write", "randwrite") else ("read", "write", "mixed")
+    sides = [(job, name, side) for job in jobs for name, side in job.sides.items() if name in wanted]
+    names = {name for _, name, _ in sides}
+    if not sides:
+        raise source.error(f"job {jobs[0].name!r} of pattern {pattern} has no such rate")
+    block = given.block_bytes or _block(opening, names)
+    ios = [_ios(job, name, side) for job, name, side in sides]
+    # The printed amount has four digits; requests are counted.
+    if block and any(
+        abs(n * block - side.amount_bytes) > 0.02 * side.amount_bytes for n, (*_, side) in zip(ios, sides, strict=True)
+    ):
+        block = None
+    elapsed_s, total = max(side.elapsed_s for *_, side in sides), sum(ios)
+    means = [side.mean_ns.get("lat", side.mean_ns.get("clat", 0.0)) for *_, side in sides]
+    one = sides[0][2] if len(sides) == 1 else None
+    made = phase(
+        _operation(source, jobs[0], pattern, names, given),
+        elapsed_s=elapsed_s,
+        total_bytes=total * block if block else sum(side.amount_bytes for *_, side in sides),
+        ios=total,
+        mean_ns=sum(mean * n for mean, n in zip(means, ios, strict=True)) / total if total else 0.0,
+        max_ns=max(side.max_ns.get("lat", side.max_ns.get("clat", 0.0)) for *_, side in sides),
+        percentiles_ns=(one.percentiles.get("lat") or one.percentiles.get("clat", {})) if one else {},
+        user_s=sum(job.cpu[0] / 100 * job.threads for job in jobs) * elapsed_s,
+        system_s=sum(job.cpu[1] / 100 * job.threads for job in jobs) * elapsed_s,
+    )
+    failed = [job for job in jobs if job.error]
+    return Result(
+        phases=(*_synced(jobs, made), made),
+        tool=next((line.strip() for line in source.lines if VERSION.match(line)), "fio, version unknown"),
+        threads=given.threads or sum(job.threads for job in jobs),
+        block_bytes=block,
+        iodepth=given.iodepth or (int(opening["depth"]) if opening else None),
+        more={"ioengine": opening["engine"]} if opening else {},
+        options={"job": jobs[0].name},
+        leads=_of_syncs(jobs),
+        notes=(
+            f"fio's normal output has three to four digits and no histogram; what is read best: {COMMAND}",
+            *(("p99 is absent: reads and writes, or threads, were reported apart",) if one is None else ()),
+        ),
+        invalid_reason=f"fio reports error {failed[0].error} in job {failed[0].name}" if failed else None,
+        job=jobs[0].name,
+        document=jobs[0].key[0],
+        # Whether it was direct is not printed: a flush at the end may be part of the time.
+        keeps_depth=made.operation in ("seq_read", "rand_read"),
+    )
+
+
+def _ios(job: PrintedJob, name: str, side: PrintedSide) -> int:
+    """As counted; of several directions reported as one, by the printed rate."""
+    if job.issued and name in ("read", "write"):
+        return job.issued[name == "write"]
+    if job.issued and name == "mixed":
+        return sum(job.issued)
+    return round(side.iops * side.elapsed_s)
+
+
+def _operation(source: Source, job: PrintedJob, pattern: str, names: set[str], given: Given) -> Operation:
+    if given.operation:
+        return given.operation
+    direction = next(iter(names)) if len(names) == 1 else "mixed"
+    if direction == "mixed":
+        direction = {"randread": "read", "read": "read", "randwrite": "write", "write": "write"}.get(pattern, "mixed")
+    if direction == "mixed":
+        return "mixed"
+    if not pattern:
+        raise source.error(
+            f"the line that says what job {job.name!r} did (`rw=…`) is missing",
+            hint=f"say it: `--given operation=rand_{direction}` or `--given operation=seq_{direction}`",
+        )
+    return f"{'rand' if pattern.startswith('rand') else 'seq'}_{direction}"  # type: ignore[return-value]
+
+
+def _block(opening: re.Match | None, names: set[str]) -> int | None:
+    """`(R) 4096B-4096B, (W) …` of the directions that were used; None where sizes vary."""
+    if opening is None:
+        return None
+    found = dict(re.findall(r"\(([RWT])\) ([\d.]+[KMG]?i?B-[\d.]+[KMG]?i?B)", opening["bs"]))
+    used = {found.get(letter) for letter, name in (("R", "read"), ("W", "write")) if name in names or "mixed" in names}
+    text = used.pop() if len(used) == 1 else None
+    low, _, high = (text or "").partition("-")
+    return parse_bytes(low) if text and low == high else None
+
+
+def _synced(jobs: list[PrintedJob], made: Phase) -> tuple[Phase, ...]:
+    """Of one thread: how many syncs each one did is not printed, so several cannot be added up."""
+    sync = jobs[0].sync if len(jobs) == 1 else None
+    if sync is None or "sync" not in sync.mean_ns:
+        return ()
+    return (
+        phase(
+            "sync",  # type: ignore[arg-type]
+            elapsed_s=made.elapsed_s,
+            total_bytes=made.bytes,
+            ios=0,
+            mean_ns=sync.mean_ns["sync"],
+            max_ns=sync.max_ns["sync"],
+            percentiles_ns=sync.percentiles.get("sync", {}),
+            syncs=True,
+        ),
+    )
+
+
+def _of_syncs(jobs: list[PrintedJob]) -> str:
+    said = []
+    for job in jobs:
+        if job.sync is not None and "sync" in job.sync.mean_ns:
+            levels = job.sync.percentiles.get("sync", {})
+            words = [f"mean {ms(job.sync.mean_ns['sync'])}"]
+            words += [f"p{level} {ms(levels[level])}" for level in ("50", "99", "99.9") if level in levels]
+            said.append(f"{', '.join(words)}, longest {ms(job.sync.max_ns['sync'])}")
+    return f"durable writes of {jobs[0].name}: each sync took {'; '.join(said)}" if said else ""
+
+
+FORMAT = Format(
+    "fio-text", "fio's normal output", _recognises, _read, takes=("operation", "threads", "block", "iodepth")
+)

@@ -1,1 +1,0 @@
-"""Measuring what a drive model needs, on a drive, by reading alone."""

@@ -1,0 +1,100 @@
+"""What fio, CrystalDiskMark, KDiskMark and yabs print for people."""
+
+from pathlib import Path
+
+import pytest
+
+from seekwise import importing
+from seekwise.errors import SeekwiseError
+from seekwise.importing.result import parse_given
+from seekwise.store.record import Record
+
+FILES = Path(__file__).parent / "files"
+
+
+def read(name: str, **more):
+    return importing.read([FILES / name], **more)
+
+
+def loads(records: list[Record]) -> list[tuple]:
+    return [
+        (r.phases[-1].operation, r.factors.get("block_bytes"), r.factors["threads"], r.factors.get("iodepth"), round(r.phases[-1].rate_bytes_per_s / 1e6, 2))
+        for r in records
+    ]  # fmt: skip
+
+
+def test_fios_normal_output_is_read_job_by_job():
+    _, records = read("fio-text-stonewalled.txt")
+    assert [(r.phases[0].operation, r.phases[0].ios, r.factors["block_bytes"]) for r in records] == [
+        ("seq_read", 1101, 2**20), ("rand_read", 9672, 4096), ("rand_read", 37169, 4096), ("rand_write", 4932, 4096),
+    ]  # fmt: skip
+    first = records[0].phases[0]
+    assert first.rate_bytes_per_s / 1e6 == pytest.approx(1148, abs=1)
+    assert (first.latency_mean_ns, first.latency_max_ns) == (7_292_580, 16_113_000)
+    assert first.reported_percentiles_ns["99"] == 13_566_000
+    assert first.cpu.submitter_system == pytest.approx(0.1025 * 1.006)
+    assert records[1].phases[0].latency_mean_ns == 103_150, "`lat` in µs, though `clat` is in ns with a k"
+
+
+def test_threads_that_ran_together_are_added_up_and_the_last_status_counts():
+    _, (record,) = read("fio-text-status.txt")
+    assert record.factors["threads"] == 2
+    assert record.phases[0].operation == "mixed"
+    assert record.phases[0].rate_bytes_per_s / 1e6 == pytest.approx(13.5 + 13.5 + 14.2 + 14.4, abs=0.2)
+
+
+def test_syncs_lead_in_normal_output():
+    run, (record,) = read("fio-text-syncs.txt")
+    assert (record.phases[0].operation, record.phases[0].latency_mean_ns) == ("sync", 3_889_950)
+    assert record.phases[0].reported_percentiles_ns["99"] == 9_372_000
+    assert "p99 9.37 ms, p99.9 12 ms, longest 12 ms" in run.plan["notes"][0]
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_terse_output_of_later_versions_has_its_fields_elsewhere(version):
+    name = f"fio-terse-v{version}.txt"
+    _, records = read(name, given=parse_given(["operation=rand_read", "threads=1"]))
+    lines = [line.split(";") for line in (FILES / name).read_text().splitlines()]
+    write = 46 if version == 4 else 52
+    for record, fields in zip(records[:3], lines, strict=False):
+        assert record.phases[0].bytes == int(fields[5]) * 1024
+    assert records[3].phases[0].bytes == int(lines[3][write]) * 1024
+    system = lines[0][129 if version == 4 else 147]
+    assert records[0].phases[0].cpu.submitter_system == pytest.approx(float(system[:-1]) / 100 * int(lines[0][8]) / 1e3)
+
+
+def test_crystaldiskmark_is_read_load_by_load():
+    _, records = read("diskmark-crystal.txt")
+    assert loads(records) == [
+        ("seq_read", 2**20, 1, 8, 5000), ("rand_read", 4096, 16, 32, 2048), ("seq_write", 2**20, 1, 1, 2500),
+        ("rand_write", 4096, 1, 1, 81.92), ("mixed", 4096, 1, 1, 40.96),
+    ]  # fmt: skip
+    assert records[0].phases[0].latency_mean_ns == 1_677_100
+
+
+def test_crystaldiskmark_5_does_not_say_the_size_of_sequential_requests():
+    _, records = read("diskmark-5.txt")
+    assert loads(records)[0] == ("seq_read", None, 1, 32, 550)
+    assert loads(records)[2] == ("rand_read", 4096, 1, 32, 400)
+    assert loads(records)[4] == ("seq_read", None, 1, 1, 520)
+
+
+def test_megabytes_of_kdiskmark_and_yabs_are_repaired():
+    run, records = read("diskmark-k.txt")
+    assert [rate for *_, rate in loads(records)] == [512, 204.8, 409.6, 40.96]
+    assert "1,024,000 bytes" in " ".join(run.plan["notes"])
+    for name, sizes in (("yabs-table.txt", 2), ("yabs-json.json", 1)):
+        _, records = read(name)
+        assert loads(records)[0] == ("mixed", 4096, 2, 64, pytest.approx(208.9, abs=0.01))
+        assert len(records) == sizes
+        assert records[0].phases[0].latency_mean_ns == 0
+
+
+def test_fio_2_is_refused_with_the_command_that_writes_what_is_read(tmp_path):
+    path = tmp_path / "old.txt"
+    path.write_text(
+        "r: (groupid=0, jobs=1): err= 0: pid=1: Fri\n  read : io=38788KB, bw=38634KB/s, iops=9658, runt=  1004msec\n"
+    )
+    with pytest.raises(SeekwiseError, match="fio 2") as caught:
+        importing.read([path])
+    assert "--output-format=json+" in str(caught.value.hint)
