@@ -162,8 +162,6 @@ def setting_of(run: MeasuredRun) -> dict[str, list[str]]:
     """The run's storage as `whatif` is asked for it."""
     drive, array = run.storage.rsplit(".", 1)
     wanted = {"model": [drive], "scheduler": [run.scheduler], "host": ["laboratory"]}
-    if drive in testbed.DISKS:
-        wanted[f"{drive}.read_ahead_min_kib"] = [str(testbed.DISKS_READ_ON_KIB)]
     if json.loads(_core.drive_model(drive)).get("attachment") == "nvme":
         # As the VM testbed sets it: nbd has no more.
         wanted["depth"] = [str(testbed.NVME_DEPTH)]
@@ -233,6 +231,9 @@ def predict(recording: Path, rows: Sequence[MeasuredRun]) -> list[Prediction]:
     if not wanted:
         return []
     settings = [whatif.asked(setting_of(row), {})[0] for row in wanted]
+    for row, setting in zip(wanted, settings, strict=True):
+        if row.storage.startswith(testbed.DISKS):
+            setting.spec["device"]["parameters"]["read_ahead_min_kib"] = testbed.DISKS_READ_ON_KIB
     seeds, threads = whatif.seeds_of(SEED, REPEATS), max(1, os.cpu_count() or 1)
     with temporary.private("verify") as folder:
         notes, chunks = open_trace(recording)
