@@ -3,6 +3,7 @@
 DOCUMENTS = (
     "seekwise_proof.cli.bench",
     "seekwise_proof.validate.drives",
+    "seekwise_proof.validate.gains",
     "seekwise_proof.validate.judgement",
     "seekwise_proof.validate.ladder",
     "seekwise_proof.validate.mapping",
