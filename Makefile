@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 STAMP := $(VENV)/.installed
 SOURCES := $(shell find crates proof/crates models -name '*.rs' -o -name "*.toml" 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml proof/pyproject.toml papers/pyproject.toml
 
-.PHONY: help bootstrap install rust-tests demo test slow test-all check lab vectors figures ladder clean wheel collector deb drive packages docs
+.PHONY: help bootstrap install rust-tests demo test slow lowest newest test-all check lab vectors figures ladder clean wheel collector deb drive packages docs
 
 
 help: ## this list
@@ -45,7 +45,32 @@ test: bootstrap ## the tests: Rust, Python, and with root the kernel's own sched
 slow: install
 	$(PYTEST) -m slow $(TOGETHER)
 
-test-all: test slow ## and what takes longer: real kernels in qemu, calibration, thousands of mutated inputs per reader, an error and a kill at every system call, racing attackers, a browser
+# The least that is promised: the lowest version of every range in pyproject.toml. Representative: where the libraries are used (screens, pages,
+# verdicts, records, bundles, workers, notebooks), not every test; LOWEST_TESTS=tests runs all fast ones.
+LOWEST := target/lowest
+LOWEST_TESTS ?= tests/cli/test_terminal.py tests/cli/test_help.py tests/report tests/judge tests/store tests/measure/test_spread.py tests/library
+
+$(LOWEST)/.installed: pyproject.toml tools/lowest.py proof/pyproject.toml papers/pyproject.toml
+	@rm -rf $(LOWEST)
+	@$(PYTHON) -m venv $(LOWEST)
+	@$(LOWEST)/bin/python tools/lowest.py > $(LOWEST)/versions.txt
+	$(LOWEST)/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --requirement $(LOWEST)/versions.txt
+	$(LOWEST)/bin/pip install --quiet --disable-pip-version-check --no-deps --editable proof --editable papers
+	@echo $(CURDIR)/python > $$($(LOWEST)/bin/python -c 'import site; print(site.getsitepackages()[0])')/seekwise.pth
+	@touch $@
+
+ifeq ($(shell $(PYTHON) -c 'import sys; print(sys.version_info < (3, 13))'),True)
+lowest: install $(LOWEST)/.installed ## representative fast tests with the lowest declared version of every Python library
+	$(LOWEST)/bin/python -m pytest -m 'not slow' $(TOGETHER) $(LOWEST_TESTS)
+else
+lowest:
+	@echo "lowest: skipped: the lowest versions of NumPy and SciPy have no build for this Python; PYTHON=python3.12 has them"
+endif
+
+newest: install ## the highest version of every Python library into .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade --upgrade-strategy eager --no-build-isolation --editable '.[test]' --editable proof --editable papers
+
+test-all: newest test slow lowest ## all with the highest versions, some with the lowest, and what takes longer: real kernels in qemu, calibration, thousands of mutated inputs per reader, an error and a kill at every system call, racing attackers, a browser
 
 lab: install ## fetch Debian's kernels and build the guests of `seekwise lab` (kept in ~/.cache/seekwise/lab)
 	@$(BIN)/seekwise lab --build
@@ -64,12 +89,12 @@ ladder: lab ## validation level 4, the long form: every study of studies/ladder 
 	@$(BIN)/python -m seekwise_proof.validate._ladder_tables $(LADDER_DB) tests/vectors/ladder
 	@$(BIN)/seekwise verify ladder tests/vectors/ladder
 
-dist/.wheel: $(SOURCES) $(shell find python packaging -name '*.py' -o -name '*.sh' -o -name '*.toml' -o -name '*.md' 2>/dev/null)
-	@rm -f dist/seekwise-*.whl
+dist/.wheel: $(SOURCES) $(shell find python proof papers packaging -name '*.py' -o -name '*.sh' -o -name '*.toml' -o -name '*.md' 2>/dev/null)
+	@rm -f dist/seekwise-*.whl dist/seekwise_proof-*.whl dist/seekwise_papers-*.whl
 	@PYTHON=$(PYTHON) sh packaging/wheel.sh
 	@touch $@
 
-wheel: dist/.wheel ## the whole package for pip, pipx and uv: dist/seekwise-….whl
+wheel: dist/.wheel ## the packages for pip, pipx and uv: dist/seekwise-….whl, and those of proof and papers
 
 collector: dist/.wheel ## the small package for servers: dist/seekwise_collector-….whl
 	@rm -f dist/seekwise_collector-*.whl
@@ -96,6 +121,7 @@ check: install ## formatting, lints and types
 	$(BIN)/ruff check python proof papers tests tools conftest.py
 	$(BIN)/ruff format --check python proof papers tests tools conftest.py
 	$(BIN)/mypy
+	$(BIN)/python tools/words.py
 
 clean: ## remove what was built
 	rm -rf target dist site $(VENV)

@@ -21,7 +21,6 @@ $PYTHON -m pip install --quiet --disable-pip-version-check --no-compile --target
     --python-version $python --implementation cp --abi cp${python%.*}${python#*.} --abi abi3 --abi none \
     --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 \
     --only-binary=:all: "$wheel"
-mv "$root/usr/lib/seekwise/bin/seekwise-drive" "$root/usr/bin/"
 rm -rf "$root/usr/lib/seekwise/bin"
 # Tests, sources and headers of the libraries: a third of their size, used by nobody here.
 find "$root/usr/lib/seekwise" -depth -type d \( -name tests -o -name __pycache__ \) -exec rm -rf {} +
@@ -41,13 +40,12 @@ from seekwise.cli.main import main
 
 main()
 SCRIPT
-chmod 755 "$root/usr/bin/seekwise" "$root/usr/bin/seekwise-drive"
+chmod 755 "$root/usr/bin/seekwise"
 
 pages=target/deb/pages
 rm -rf "$pages"
 mkdir -p "$pages"
-"$root/usr/bin/seekwise-drive" --help > "$pages/drive.txt" 2>&1 || true
-$PYTHON packaging/pages.py "$pages" "$pages/drive.txt"
+$PYTHON packaging/pages.py "$pages"
 cp "$pages"/man/*.1 "$root/usr/share/man/man1/"
 gzip -9n "$root"/usr/share/man/man1/*.1
 cp "$pages/completions/bash" "$root/usr/share/bash-completion/completions/seekwise"

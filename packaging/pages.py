@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 from click.shell_completion import FishComplete, ZshComplete
 
-from seekwise.cli.main import cli
+from seekwise.cli.main import cli, own_commands
 from seekwise.environment import STATUS_MEANINGS, VARIABLES
 from seekwise.release import release
 
@@ -82,31 +82,15 @@ def paragraphs(text: str) -> str:
     return "\n.PP\n".join(escaped(block) for block in blocks)
 
 
-def program(usage: str) -> str:
-    """What the page of `seekwise drive` says of the program `seekwise-drive`, which has the same name as the page."""
-    said = (
-        "The program that serves what this command attaches is",
-        ".BR seekwise\\-drive :",
-        ".PP",
-        ".nf",
-        escaped(usage),
-        ".fi",
-        "",
-    )
-    return "\n".join((".SH PROGRAM", *said))
-
-
-def write(out: Path, drive_usage: str = "") -> list[Path]:
-    """Every page and completion; returns the files."""
+def write(out: Path) -> list[Path]:
+    """Every page and completion of the product's own commands; returns the files."""
     man, completions = out / "man", out / "completions"
     made: dict[Path, str] = {man / "seekwise.1": page(cli, ("seekwise",))}
     context = click.Context(cli)
-    for name in cli.list_commands(context):
+    for name in sorted(own_commands()):
         command = cli.get_command(context, name)
         if command is not None and not command.hidden:
             made[man / f"seekwise-{name}.1"] = page(command, ("seekwise", name))
-    if drive_usage:
-        made[man / "seekwise-drive.1"] += program(drive_usage)
     made[completions / "bash"] = BASH
     for shell, kind in (("zsh", ZshComplete), ("fish", FishComplete)):
         made[completions / shell] = kind(cli, {}, "seekwise", "_SEEKWISE_COMPLETE").source()
@@ -117,4 +101,4 @@ def write(out: Path, drive_usage: str = "") -> list[Path]:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]), Path(sys.argv[2]).read_text(encoding="utf-8") if len(sys.argv) > 2 else "")
+    write(Path(sys.argv[1]))

@@ -1,6 +1,6 @@
-"""Wheels from a wheel: the whole one gets the static `seekwise-drive` as a script, the collector's has less of everything.
+"""Wheels from a wheel: the proof's gets the static `seekwise-drive` as a script, the collector's has less than the product's.
 
-    python packaging/repack.py whole WHEEL OUT DRIVE
+    python packaging/repack.py proof WHEEL OUT DRIVE
     python packaging/repack.py collector WHEEL OUT
 
 The collector has the same modules without charts, and requires only `NEEDS`. RECORD is written anew.
@@ -24,7 +24,7 @@ EXECUTABLE = 0o100755 << 16
 Member = tuple[zipfile.ZipInfo, bytes]
 
 
-def whole(wheel: Path, out: Path, drive: Path) -> Path:
+def proof(wheel: Path, out: Path, drive: Path) -> Path:
     """The same wheel with `seekwise-drive`, which pip puts beside `seekwise`."""
     name = wheel.name.split("-")
     added = zipfile.ZipInfo(f"{name[0]}-{name[1]}.data/scripts/seekwise-drive", (2020, 1, 1, 0, 0, 0))
@@ -43,7 +43,7 @@ def collector(wheel: Path, out: Path) -> Path:
     members = []
     for info, data in _members(wheel):
         path = info.filename
-        if any(path.startswith(f"seekwise/{folder}") for folder in LEFT_OUT) or path.endswith("seekwise-drive"):
+        if any(path.startswith(f"seekwise/{folder}") for folder in LEFT_OUT):
             continue
         if path == f"{old}.dist-info/METADATA":
             data = _metadata(data.decode()).encode()
@@ -90,4 +90,4 @@ def _metadata(text: str) -> str:
 
 if __name__ == "__main__":
     kind, *paths = sys.argv[1:]
-    print({"whole": whole, "collector": collector}[kind](*map(Path, paths)))
+    print({"proof": proof, "collector": collector}[kind](*map(Path, paths)))

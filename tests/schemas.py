@@ -9,6 +9,9 @@ import jsonschema
 
 from seekwise.cli import schemas
 
+OF_PROOF = ("seekwise.validate.", "seekwise.bench/")
+"""Documents of another distribution, which publishes no schemas."""
+
 
 def strict(schema: object) -> object:
     """The schema without room for keys that it does not name."""
@@ -45,4 +48,5 @@ def check_output(words: tuple[str, ...], text: str) -> None:
     except ValueError:
         documents = [json.loads(line) for line in text.splitlines()]
     for document in documents:
-        check(document)
+        if not document["schema"].startswith(OF_PROOF):
+            check(document)

@@ -39,7 +39,6 @@ def measure(name: str) -> dict[str, object]:
         "model_version": _core.model_version(),
         "headline": found["headline"],
         "setting": found["decision"]["setting"],
-        "basis": found["decision"]["basis"],
         "purposes": purposes,
     }
 

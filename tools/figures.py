@@ -92,8 +92,8 @@ def measure(name: str) -> Figure:
 
 def article() -> Figure:
     """Simulated rates [MB/s] of the 2008 article's systems: {system operation scheduler: by threads}, the means of five seeds."""
-    from seekwise.simulate.setups.queries import Query
     from seekwise.store.operations import PURE_OPERATIONS
+    from seekwise_papers.queries import Query
     from seekwise_papers.simulated import SimulatedResults
 
     source, threads = SimulatedResults(), (1, 2, 4, 8)

@@ -1,7 +1,7 @@
-"""Lines of code, without tests, examples, comments, docstrings and blank lines: `python tools/lines.py [--rooms]`.
+"""Lines of code by distribution, without tests, examples, comments, docstrings and blank lines: `python tools/lines.py [--rooms]`.
 
-Counted are `python/` and `crates/`, as git tracks them. Of a Rust file the module under `#[cfg(test)]` and everything after it are left out, as tests
-stand at its end, and files named `tests.rs`. Lines are a symptom: what counts is how many concepts there are.
+Counted are the files that git tracks. Tests stand in folders `tests/`, in files `tests.rs`, and in a module under `#[cfg(test)]` at the end of a
+Rust file. Lines are a symptom: what counts is how many concepts there are.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-LEFT_OUT = re.compile(r"(^|/)((tests|examples|benches)/|tests\.rs$)")
+LEFT_OUT = re.compile(r"(^|/)(tests|examples|benches)/|(^|/)tests\.rs$")
+TOPS = {"python": "product", "crates": "product", "proof": "proof", "papers": "papers"}
 RUST_TESTS = re.compile(r"^#\[cfg\(test\)\]\s*mod \w+ \{$", re.MULTILINE)
 NOT_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 
@@ -42,32 +43,35 @@ def rust_lines(text: str) -> int:
 
 
 def counted() -> dict[str, Counter[str]]:
-    """{language: {room: lines}}; a room is a crate, or a folder or module of the package."""
-    tracked = subprocess.run(
-        ["git", "ls-files", "-z", "python", "crates", "papers", "lab"], cwd=ROOT, capture_output=True, check=True
-    )
-    found: dict[str, Counter[str]] = {"Python": Counter(), "Rust": Counter()}
+    """{distribution and language: {room: lines}}; a room is a crate, or a folder or module of a package."""
+    tracked = subprocess.run(["git", "ls-files", "-z", *TOPS], cwd=ROOT, capture_output=True, check=True)
+    found: dict[str, Counter[str]] = {}
     for name in tracked.stdout.decode().split("\0"):
         path = ROOT / name
-        if LEFT_OUT.search(name) or not path.is_file():
+        kind = {".py": "Python", ".rs": "Rust"}.get(path.suffix)
+        if kind is None or LEFT_OUT.search(name) or not path.is_file():
             continue
-        parts = name.split("/")
-        if name.endswith(".py"):
-            room = parts[2] if name.startswith("python/") and len(parts) > 2 else parts[0]
-            found["Python"][room.removesuffix(".py")] += python_lines(path.read_text(encoding="utf-8"))
-        elif name.endswith(".rs"):
-            found["Rust"][parts[1]] += rust_lines(path.read_text(encoding="utf-8"))
+        lines = (python_lines if kind == "Python" else rust_lines)(path.read_text(encoding="utf-8"))
+        by_room = found.setdefault(f"{TOPS[name.split('/')[0]]} {kind}", Counter())
+        by_room[room(name)] += lines
     return found
+
+
+def room(name: str) -> str:
+    """`judge` of `python/seekwise/judge/rule.py`, `sched` of `crates/sched/src/lib.rs`."""
+    parts = name.removeprefix("proof/").removeprefix("papers/").split("/")
+    place = 1 if parts[0] == "crates" or len(parts) < 3 else 2 if parts[0] == "python" else 1
+    return parts[min(place, len(parts) - 1)].removesuffix(".py")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rooms", action="store_true", help="a line for each crate and package as well")
     rooms = parser.parse_args().rooms
-    for language, by_room in counted().items():
-        print(f"{language:8}{by_room.total():7,}")
-        for room, lines in by_room.most_common() if rooms else ():
-            print(f"  {room:16}{lines:7,}")
+    for name, by_room in sorted(counted().items(), reverse=True):
+        print(f"{name:16}{by_room.total():7,}")
+        for place, lines in by_room.most_common() if rooms else ():
+            print(f"  {place:16}{lines:7,}")
 
 
 if __name__ == "__main__":

@@ -6,35 +6,33 @@ and compared with its `expect`; nothing else in the record has an influence. Wha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-from seekwise.simulate.setups.queries import ResultSource
-from seekwise.simulate.setups.value import ClaimError, NotModelled
-from seekwise_papers._published import Outcome, Publications, PublicationsReport
+from seekwise.simulate.setups.setup import NotModelled
 from seekwise_papers.expect import passes, shown
 from seekwise_papers.expression import evaluate
 from seekwise_papers.functions import Functions
+from seekwise_papers.prefetch import prepare
+from seekwise_papers.queries import ResultSource
+from seekwise_papers.simulated import SimulatedResults
+from seekwise_papers.value import ClaimError
 
+__all__ = ["KEY", "SAID", "SHARE", "SHIPPED", "SUMMARY", "TABLE", "WHAT", "outcomes", "prepare", "source"]
 SUMMARY = "claims of published articles against the simulator"
-REQUIRES_FILES = False
+WHAT, TABLE, KEY = "claims", "claim", "id"
+SHARE = 0.80
+SHIPPED = (Path(__file__).parent / "data/claims.toml").resolve()
+SAID: dict[str, str] = {}
+source = SimulatedResults
+"""Who answers; `prepare` has it hear of all questions of a file first."""
+Outcome = tuple[str, bool, str | None]
+"""Name of a fact, whether the source of results has an answer, and why the fact is missed (None: it is not)."""
 
 
-@dataclass(kw_only=True)
-class Claims(PublicationsReport):
-    """`verify claims --json`."""
-
-    SCHEMA: ClassVar = "seekwise.validate.claims/1"
-
-
-def verify(paths: Sequence[Path], options: dict[str, Any], source: ResultSource | None = None) -> Claims:
-    """Claim files, or folders that are searched for files named *claims*.toml."""
-    return PUBLISHED.verify(Claims, paths, options, source)
-
-
-def _outcomes(document: Mapping[str, Any], source: ResultSource) -> Iterable[Outcome] | str:
+def outcomes(document: Mapping[str, Any], source: ResultSource) -> list[Outcome] | str:
+    """Of a file's document; a sentence says why it has none."""
     claims = document.get("claim")
     if not isinstance(claims, list) or not all(isinstance(claim, Mapping) for claim in claims):
         return "has no [[claim]] records"
@@ -47,9 +45,6 @@ def _outcomes(document: Mapping[str, Any], source: ResultSource) -> Iterable[Out
 def _outcome(claim: Mapping[str, Any], number: int, source: ResultSource) -> Outcome:
     result, reason = check(claim.get("expr"), claim.get("expect"), source)
     return str(claim.get("id", f"claim {number}")), result is not None, reason
-
-
-PUBLISHED = Publications("claims", "claims", "claim", "id", 0.80, _outcomes)
 
 
 def check(expr: object, expect: object, source: ResultSource) -> tuple[Any, str | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from seekwise.simulate.setups.value import ClaimError, Value, kind
+from seekwise_papers.value import ClaimError, Value, kind
 
 FORMS = ("value with tolerance_rel or tolerance_abs", "low and high", "truth = true")
 

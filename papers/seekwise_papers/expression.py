@@ -14,7 +14,7 @@ import tokenize
 import warnings
 from collections.abc import Callable, Sequence
 
-from seekwise.simulate.setups.value import Argument, ClaimError, Value, finite, is_number, kind, pair
+from seekwise_papers.value import Argument, ClaimError, Value, finite, is_number, kind, pair
 
 Call = Callable[[str, Sequence[Argument], dict[str, Argument]], Value]
 

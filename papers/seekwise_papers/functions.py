@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from seekwise.simulate.setups.queries import (
+from seekwise.store.operations import PURE_OPERATIONS
+from seekwise_papers.helpers import HELPERS
+from seekwise_papers.queries import (
     METRICS,
     NUMBER_OPTIONS,
     PLACE_OPTIONS,
@@ -20,9 +22,7 @@ from seekwise.simulate.setups.queries import (
     Query,
     ResultSource,
 )
-from seekwise.simulate.setups.value import Argument, ClaimError, Value, is_number, kind
-from seekwise.store.operations import PURE_OPERATIONS
-from seekwise_papers.helpers import HELPERS
+from seekwise_papers.value import Argument, ClaimError, Value, is_number, kind
 
 ALL = "all"
 THREADS_MAX = 4096

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from seekwise.simulate.setups.value import Argument, ClaimError, Value, finite, is_number, numbers
+from seekwise_papers.value import Argument, ClaimError, Value, finite, is_number, numbers
 
 # A step against the direction counts when it exceeds 3 %, and so does the whole way in it.
 STEP = 0.03

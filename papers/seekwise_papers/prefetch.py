@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from seekwise.simulate.setups.queries import Defaults, Option, Query, ResultSource
+from seekwise_papers.queries import Defaults, Option, Query, ResultSource
 
 
 class Listener:

@@ -17,12 +17,12 @@ import os
 from collections.abc import Sequence
 from functools import cache
 
-from seekwise import _core
+from seekwise import core
 from seekwise.simulate.setups import trials
-from seekwise.simulate.setups.queries import Defaults, Option, Query
-from seekwise.simulate.setups.setup import MIB, Setup, drive_model, setup_of
-from seekwise.simulate.setups.value import NotModelled
+from seekwise.simulate.setups.setup import MIB, NotModelled, Setup, drive_model
 from seekwise.store.operations import PURE_OPERATIONS
+from seekwise_papers.queries import Defaults, Option, Query
+from seekwise_papers.systems import setup_of
 
 # libata keeps one of the drive's 32 commands for itself: `NCQ (depth 31/32)` in the kernel's log.
 NCQ_KEPT_BACK = 1
@@ -37,7 +37,8 @@ class SimulatedResults:
 
     def defaults(self, system: str) -> Defaults:
         """Schedulers and thread counts of the system's study. Raises NotModelled for an unknown system."""
-        return setup_of(system).defaults
+        setup = setup_of(system)
+        return Defaults(setup.schedulers, setup.threads)
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Simulates what will be asked for, side by side; what cannot be answered is left for the question itself."""
@@ -153,7 +154,7 @@ def _rotational_latency_ms(name: str, options: dict[str, str | float]) -> float:
 @cache
 def _measured(name: str, what: str, place: float) -> float:
     request = {"model": name, "measure": what, "place": place}
-    outcome = json.loads(_core.measure_drives(json.dumps([request])))[0]
+    outcome = json.loads(core.measure_drives(json.dumps([request])))[0]
     if "error" in outcome:
         raise NotModelled(str(outcome["error"]))
     return float(outcome["value"])

@@ -9,39 +9,35 @@ the smaller access time. What is not modelled is missed, with the reason. 85 % a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from seekwise.judge.published_rule import METRICS, RULE, decide
-from seekwise.simulate.setups.queries import SCHEDULERS, Query, ResultSource
-from seekwise.simulate.setups.value import ClaimError, NotModelled
+from seekwise.simulate.setups.setup import NotModelled
 from seekwise.store.operations import PURE_OPERATIONS
-from seekwise_papers._published import Outcome, Publications, PublicationsReport
+from seekwise_papers.prefetch import prepare
+from seekwise_papers.queries import SCHEDULERS, Query, ResultSource
+from seekwise_papers.simulated import SimulatedResults
+from seekwise_papers.value import ClaimError
 
+__all__ = ["KEY", "SAID", "SHARE", "SHIPPED", "SUMMARY", "TABLE", "WHAT", "outcomes", "prepare", "source"]
 SUMMARY = "winners of published tables against the simulator"
-REQUIRES_FILES = False
+WHAT, TABLE, KEY = "facts", "cell", "fact"
+SHARE = 0.85
+SHIPPED = (Path(__file__).parent / "data/verdicts.toml").resolve()
+SAID = {"rule": RULE}
+source = SimulatedResults
+"""Who answers; `prepare` has it hear of all questions of a file first."""
+Outcome = tuple[str, bool, str | None]
+"""Name of a fact, whether the source of results has an answer, and why the fact is missed (None: it is not)."""
 
 Side = tuple[str, str]
 """System and scheduler."""
 
 
-@dataclass(kw_only=True)
-class Verdicts(PublicationsReport):
-    """`verify verdicts --json`."""
-
-    SCHEMA: ClassVar = "seekwise.validate.verdicts/1"
-
-    rule: str = RULE
-
-
-def verify(paths: Sequence[Path], options: dict[str, Any], source: ResultSource | None = None) -> Verdicts:
-    """Verdict files, or folders that are searched for files named *verdicts*.toml."""
-    return PUBLISHED.verify(Verdicts, paths, options, source)
-
-
-def _outcomes(document: Mapping[str, Any], source: ResultSource) -> Iterable[Outcome] | str:
+def outcomes(document: Mapping[str, Any], source: ResultSource) -> list[Outcome] | str:
+    """Of a file's document; a sentence says why it has none."""
     cells, blocks = document.get("cell"), document.get("block", [])
     records = [*cells, *blocks] if isinstance(cells, list) and isinstance(blocks, list) else [None]
     if not cells or not all(isinstance(record, Mapping) for record in records):
@@ -55,9 +51,6 @@ def _outcomes(document: Mapping[str, Any], source: ResultSource) -> Iterable[Out
         (fact, all(known for known, _ in outcomes), next((why for _, why in outcomes if why is not None), None))
         for fact, outcomes in found.items()
     ]
-
-
-PUBLISHED = Publications("verdicts", "facts", "cell", "fact", 0.85, _outcomes)
 
 
 def _outcome(

@@ -2,9 +2,7 @@
 
     seekwise.commands    NAME = "module:command"     a command of the command line
     seekwise.backends    NAME = "module:Backend"     who carries out trials under that name
-    seekwise.entrances   NAME = "module"             what `tune NAME:MODEL` is carried out by
     seekwise.studies     NAME = "package"            TOML files in the package's folder `studies`; NAME/STUDY names one, too
-    seekwise.documents   NAME = "module"             `DOCUMENTS`: modules whose dataclasses `--json` prints
 
 Looking takes some milliseconds, so a command that needs nothing of others does not look.
 """
@@ -16,9 +14,7 @@ from importlib.metadata import EntryPoint, entry_points
 
 COMMANDS = "seekwise.commands"
 BACKENDS = "seekwise.backends"
-ENTRANCES = "seekwise.entrances"
 STUDIES = "seekwise.studies"
-DOCUMENTS = "seekwise.documents"
 
 
 @cache

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from tests.installed import needs_papers
 
 from seekwise.cli.main import cli
 from seekwise.cli.run import one_system
@@ -91,6 +92,7 @@ def test_runs_of_other_studies_and_a_run_twice_are_refused(runs, tmp_path):
         CliRunner().invoke(cli, ["results", first, first, *db], catch_exceptions=False, standalone_mode=False)
 
 
+@needs_papers
 def test_on_a_real_machine_one_system_compares_what_its_kernel_offers():
     article = starters.open_study("article-2008")[0].model_copy(update={"backend": "kernel"})
     chosen = one_system(article, "S5")

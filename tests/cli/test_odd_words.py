@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
+from tests.installed import needs_proof
 
 PIPE = [
     ("run", "PIPE"), ("lab", "PIPE"), ("import", "PIPE"), ("trace", "show", "PIPE"), ("whatif", "PIPE", "--vary", "model=wd2500ys"), ("results", "--db", "PIPE"),
@@ -24,6 +25,7 @@ def test_nobody_waits_for_a_pipe(seekwise, tmp_path, words):
     assert done.stderr.startswith("error: ") and "Traceback" not in done.stderr
 
 
+@needs_proof
 @pytest.mark.parametrize("kind", ["vectors", "mapping"])
 def test_nor_for_one_in_a_folder(seekwise, tmp_path, kind):
     (tmp_path / "data").mkdir()

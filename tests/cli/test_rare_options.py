@@ -167,22 +167,6 @@ def test_a_recording_is_anonymised_when_that_is_asked_for(called, tmp_path, monk
     assert [each["device"] for each in shown] == ["sda", ""]
 
 
-def test_building_the_guests_runs_no_study(called, tmp_path, monkeypatch):
-    from seekwise_proof.testbed import image, kernels
-
-    built = []
-
-    def build(kernel, tell):
-        built.append(kernel.series)
-        return SimpleNamespace(release=kernel.series, digest="0", initramfs="initramfs")
-
-    monkeypatch.setattr(image, "build", build)
-    called("lab", "--build")
-    assert built == [each.series for each in kernels.KERNELS.values()]
-    called("lab", "--build", "--kernel", "6.12")
-    assert built[-1] == "6.12" and list(tmp_path.iterdir()) == []
-
-
 def setter(**given) -> Setter:
     told = {"kind": "script", "file": "/etc/rc.local", "line": 3, "device": "sda", "attribute": "queue/scheduler"}
     return Setter(**{**told, "value": "none", "rank": (9,), **given})

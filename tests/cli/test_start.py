@@ -65,7 +65,6 @@ def test_the_glance_at_the_journal_sees_what_the_journal_sees(tmp_path, monkeypa
     assert main.ENTRY == journal.SUFFIX
     (tmp_path / main.JOURNAL).mkdir()
     (tmp_path / main.JOURNAL / ".lock").touch()
-    monkeypatch.setattr("seekwise.control.state.SYSTEM_STATE", tmp_path / "system")
     assert not main.something_left()
     (tmp_path / main.JOURNAL / f"1{main.ENTRY}").touch()
     assert main.something_left()

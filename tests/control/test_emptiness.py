@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import struct
 import subprocess
 import sys
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from seekwise.control import signatures
 from seekwise.control.emptiness import allow_destroy, claimed, prove_empty
 from seekwise.errors import RefusedError, UsageError
 from seekwise.linux.block_device import BlockDevice, Mount, Stack
@@ -108,7 +109,7 @@ def test_every_reason_is_listed_at_once(root):
         "carries partition sdb1, which is used as swap",
         "carries md md0, which is mounted at /srv",
         "is held by dm-3",
-        "holds an XFS filesystem",
+        "holds data without a known signature",
     ):
         assert reason in message
 
@@ -146,26 +147,54 @@ def test_a_device_that_does_not_exist_is_wrong_usage(root):
         prove_empty(stack_of(disk()), "sdz", root)
 
 
-@pytest.mark.parametrize("signature", signatures.SIGNATURES, ids=lambda signature: signature.kind)
-def test_every_signature_is_found_where_it_belongs(root, signature):
-    for offset in signature.offsets:
-        content = bytearray(SIZE)
-        start = offset if offset >= 0 else SIZE + offset
-        content[start : start + len(signature.magic)] = signature.magic
-        (root / "dev/sdb").write_bytes(content)
-        with open(root / "dev/sdb", "rb") as file:
-            assert signature.kind in signatures.found_in(signatures.read_windows(file.fileno(), SIZE))
+def gpt() -> bytes:
+    """A partition table without partitions (UEFI 2.10, 5.3.2), which wipefs checks by its CRC."""
+    header = struct.pack(
+        "<8sIIIIQQQQ16sQIII", b"EFI PART", 0x10000, 92, 0, 0, 1, SIZE // 512 - 1, 34, SIZE // 512 - 34, bytes(range(16)), 2, 128, 128,
+        zlib.crc32(bytes(128 * 128)),
+    )  # fmt: skip
+    return header[:16] + struct.pack("<I", zlib.crc32(header)) + header[20:]
 
 
-def test_zfs_labels_are_found_at_both_ends(root):
-    for label in (0, 256 << 10, SIZE - (512 << 10), SIZE - (256 << 10)):
-        content = bytearray(SIZE)
-        content[label + (128 << 10) + 5 * 1024 :][:8] = b""
-        content[label + (128 << 10) + 5 * 1024 : label + (128 << 10) + 5 * 1024 + 8] = (0x00BAB10C).to_bytes(
-            8, "little"
-        )
-        (root / "dev/sdb").write_bytes(content[:SIZE])
-        assert "ZFS" in refusal(stack_of(disk()), root)
+HELD = {
+    "gpt": ({512: gpt()}, "gpt"),
+    "luks": ({0: b"LUKS\xba\xbe\x00\x01"}, "crypto_LUKS"),
+    "xfs log": ({0: b"\xfe\xed\xba\xbe"}, "data"),
+    "lvm": ({512: b"LABELONE" + bytes(16) + b"LVM2 001"}, "data"),
+    "zfs label": ({(128 << 10) + 5 * 1024: (0x00BAB10C).to_bytes(8, "little")}, "data"),
+    "swap": ({4086: b"SWAPSPACE2"}, "data"),
+    "ddf at the end": ({SIZE - 512: b"\xde\x11\xde\x11"}, "data"),
+}
+
+
+@pytest.mark.parametrize("held", HELD)
+def test_what_formats_leave_is_refused_whether_wipefs_names_it_or_not(root, held):
+    pieces, says = HELD[held]
+    content = bytearray(SIZE)
+    for offset, piece in pieces.items():
+        content[offset : offset + len(piece)] = piece
+    (root / "dev/sdb").write_bytes(content)
+    message = refusal(stack_of(disk()), root)
+    assert "holds " in message and (says == "data" or says in message)
+    assert (root / "dev/sdb").read_bytes() == content
+
+
+@pytest.mark.parametrize("words", [["mkfs.ext4", "-q", "-F"], ["mkswap", "-q"]], ids=lambda words: words[0])
+def test_what_real_tools_make_is_named(root, words):
+    if shutil.which(words[0], path="/usr/sbin:/sbin:/usr/bin") is None:
+        pytest.skip(f"{words[0]} is not installed")
+    subprocess.run(
+        [*words, root / "dev/sdb"], check=True, capture_output=True, env={"PATH": "/usr/sbin:/sbin:/usr/bin"}
+    )
+    assert f"{'ext4' if 'ext4' in words[0] else 'swap'}, says wipefs" in refusal(stack_of(disk()), root)
+
+
+def test_without_wipefs_only_zeros_are_empty(root, monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
+    prove_empty(stack_of(disk()), "sdb", root)
+    with open(root / "dev/sdb", "r+b") as file:
+        file.write(b"XFSB")
+    assert "data without a known signature" in refusal(stack_of(disk()), root)
 
 
 def test_random_bytes_are_refused_but_zeros_are_not(root):

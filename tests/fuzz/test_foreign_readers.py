@@ -15,6 +15,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from tests.installed import needs_proof
 
 from seekwise import importing
 from seekwise.control import nbd
@@ -200,6 +201,7 @@ def short_folder():
         yield folder
 
 
+@needs_proof
 @counts
 def test_clients_of_the_drive_server(count, short_folder):
     """Mutated handshakes and requests, thousands of connections: the server lives, answers a right client, and stays small."""

@@ -172,15 +172,14 @@ def test_every_use_of_programs_becomes_workers_whose_foreground_is_told_when(use
 
 def test_periods_of_long_units_hold_the_same_number_of_them_and_last_as_long_as_they_take():
     state = progress.UseState(uses.chosen("desktop-copy")[0], candidates_of("none", "bfq"))
-    assert state.length_s(state.candidates[0]) > 1.0
     seen = [
         progress.LongPeriods(each, (), 0.0, unit_s=took)
-        for each, took in zip(state.candidates, (0.3, 0.9), strict=True)
+        for each, took in zip(state.candidates, (0.1, 0.3), strict=True)
     ]
     progress.learn(state, seen)
-    assert state.units == 3
+    assert state.units == 5
     none, bfq = (state.length_s(each) - carry.LEARNING_CUT_S for each in state.candidates)
-    assert (none, bfq) == (pytest.approx(0.9), pytest.approx(2.7))
+    assert (none, bfq) == (pytest.approx(0.5), pytest.approx(1.5))
 
 
 def test_a_budget_that_cannot_be_kept_is_refused_with_the_least_that_works():
@@ -198,79 +197,74 @@ def test_a_larger_budget_takes_more_uses_and_names_those_left_out():
     assert [*fit, *left] == all_uses
 
 
-def test_time_goes_to_the_use_that_it_decides():
-    open_entry = entry_of({"a": 100, "b": 97}, noise=0.06, use=uses.shipped()[0].name)
-    done = entry_of({"a": 100, "b": 50}, noise=0.01, use=uses.shipped()[1].name)
-    judged = judge([open_entry, done])
-    states = [progress.UseState(use, candidates_of("a", "b")) for use in uses.shipped()[:2]]
-    state, rounds = progress.next_use(states, judged, 60.0)
-    assert state.use.name == open_entry.use and rounds >= 2
-    assert progress.next_use(states, judge([done]), 60.0) is None
-    assert progress.next_use(states, judged, 1.0) is None
+def states_of(names, *labels):
+    found = [progress.UseState(uses.chosen(name)[0], candidates_of(*labels)) for name in names]
+    for each in found:
+        each.rounds = 8
+    return found
 
 
-def stakes(values, noise, in_force="a", left_s=60.0, use="desktop-copy"):
-    judged = judge([entry_of(values, noise=noise, use=use, rounds=8)])
-    states = [progress.UseState(uses.chosen(use)[0], candidates_of(*values))]
-    return progress.pair_at_stake(states, judged, in_force, left_s)
+def test_time_goes_to_the_use_whose_comparisons_are_known_least():
+    names = ("desktop-copy", "desktop-search")
+    unsure = entry_of({"a": 100, "b": 97}, noise=0.2, use=names[0])
+    sure = entry_of({"a": 100, "b": 50}, noise=0.01, use=names[1])
+    judged, states = judge([unsure, sure], "a"), states_of(names, "a", "b")
+    state, rounds = progress.next_use(states, judged, "a", 60.0, is_enough=False)
+    assert state.use.name == names[0] and rounds >= 2
+    assert progress.next_use(states, judged, "a", 1.0, is_enough=False) is None
 
 
-def test_a_setting_that_may_take_the_place_of_the_one_in_force_runs_on_with_it_alone():
-    pair = stakes({"a": 100, "b": 160, "c": 101, "d": 99}, 0.4)
-    assert set(pair.labels) == {"a", "b"} and 2 <= pair.rounds <= 60 / 2.4
+def test_a_good_enough_answer_ends_a_run_that_has_nothing_left_to_tell():
+    (state,) = states_of(["desktop-copy"], "a", "b")
+    sure = judge([entry_of({"a": 100, "b": 50}, noise=0.01, use="desktop-copy", rounds=20)], "a")
+    assert progress.next_use([state], sure, "a", 60.0, is_enough=True) is None
+    unsure = judge([entry_of({"a": 100, "b": 97}, noise=0.3, use="desktop-copy")], "a")
+    assert progress.next_use([state], unsure, "a", 60.0, is_enough=True) is not None
 
 
-@pytest.mark.parametrize(
-    ("values", "noise", "left_s"),
-    [
-        ({"a": 100, "b": 104, "c": 101}, 0.02, 60.0),  # no gain that is worth a change
-        ({"a": 160, "b": 100, "c": 101}, 0.1, 60.0),  # the one in force leads
-        ({"a": 100, "b": 200, "c": 101}, 0.001, 60.0),  # it is shown already
-        ({"a": 100, "b": 150, "c": 101}, 1.0, 20.0),  # the time that is left cannot show it
-        ({"a": 100, "b": 160, "c": 101}, 0.1, 2.0),
-    ],
-)
-def test_where_nothing_hangs_on_two_settings_all_run_on(values, noise, left_s):
-    assert stakes(values, noise, left_s=left_s) is None
+def test_no_use_takes_more_than_a_quarter_of_the_time_of_several():
+    names = ("desktop-copy", "desktop-search", "build")
+    entries = [entry_of({"a": 100, "b": 97}, noise=0.3 if name == names[0] else 0.1, use=name) for name in names]
+    judged, states = judge(entries, "a"), states_of(names, "a", "b")
+    assert progress.next_use(states, judged, "a", 60.0, is_enough=False)[0].use.name == names[0]
+    states[0].spent_s = 40.0
+    assert progress.next_use(states, judged, "a", 60.0, is_enough=False)[0].use.name != names[0]
 
 
-def test_limits_are_never_at_stake():
+def test_limits_take_no_time_of_their_own():
     entry = replace(entry_of({"a": 100, "b": 160}, noise=0.1, use="random-read", rounds=4), group=uses.LIMITS)
-    states = [progress.UseState(uses.chosen("random-read")[0], candidates_of("a", "b"))]
-    assert progress.pair_at_stake(states, judge([entry]), "a", 60.0) is None
+    assert (
+        progress.next_use(states_of(["random-read"], "a", "b"), judge([entry], "a"), "a", 60.0, is_enough=False) is None
+    )
 
 
-def test_hopeless_candidates_run_no_more_but_two_stay():
-    judged = judge([entry_of({"a": 100, "b": 10, "c": 9, "d": 8}, noise=0.01, use="desktop-copy")])
-    state = progress.UseState(uses.chosen("desktop-copy")[0], candidates_of("a", "b", "c", "d"))
-    assert len(progress.drop_hopeless(state, judged)) == 2
-    assert "a" in [each.label for each in state.candidates] and len(state.candidates) == 2
+def test_a_setting_that_is_far_worse_in_everything_runs_no_more():
+    (state,) = states_of(["desktop-copy"], "a", "b", "c")
+    judged = judge([entry_of({"a": 100, "b": 10, "c": 90}, noise=0.01, use="desktop-copy")], "a")
+    progress.drop_hopeless(state, judged)
+    assert [each.label for each in state.candidates] == ["a", "c"]
 
 
-def test_who_is_far_behind_after_few_rounds_is_asked_again_before_it_goes():
-    """A stall may fill three rounds of one candidate; it does not wait for that candidate a second time."""
-    use = uses.chosen("desktop-copy")[0]
-    few = judge([entry_of({"a": 100, "b": 99, "c": 8}, noise=0.01, use=use.name, rounds=4)])
-    state = progress.UseState(use, candidates_of("a", "b", "c"), stretches=1)
-    assert progress.drop_hopeless(state, few) == [] and len(state.candidates) == 3
-    assert progress.to_ask_again([state], 60.0) == (state, progress.ROUNDS_AGAIN)
-    assert progress.to_ask_again([state], 1.0) is None
-    state.stretches = 2
-    assert progress.to_ask_again([state], 60.0) is None
-    well = judge([entry_of({"a": 100, "b": 99, "c": 98}, noise=0.01, use=use.name)])
-    assert progress.drop_hopeless(state, well) == [] and not state.doubted
-    assert progress.drop_hopeless(state, few) == []
-    state.stretches = 3
-    assert progress.drop_hopeless(state, few) == ["c"]
+def test_units_are_sized_by_what_a_small_one_takes_alone(tmp_path):
+    """The share is part of the plan, so that the record says how large the units were."""
+    from seekwise.measure.live import sizes
+    from seekwise.workload.programs.start import Start
 
+    class Slow(Start):
+        def before(self, place):
+            pass
 
-@pytest.mark.parametrize("text", ["x", "1x", "-3x", "3y", ""])
-def test_a_guard_that_is_no_factor_is_refused(text):
-    from seekwise.cli._tune_live import guard_factor
+        def work(self, place):
+            import time
 
-    with pytest.raises(UsageError):
-        guard_factor(text)
-    assert guard_factor("3x") == 3.0
+            time.sleep(0.05 * self.share / sizes.PROBE_SHARE)
+            return 0
+
+    place = replace(PREPARED, programs=tmp_path, own=tmp_path)
+    assert sizes._share(Slow(), place) == pytest.approx(sizes.PROBE_SHARE * sizes.ALONE_S / 0.05, rel=0.4)
+    job = uses.chosen("desktop-copy")[0].foreground[0]
+    assert sizes.is_sizable(job)
+    assert not sizes.is_sizable(job.model_copy(update={"parameters": {"share": 0.5}}))
 
 
 def test_a_guard_ends_a_period_and_says_how_many_times_the_usual_wait_it_was(monkeypatch):

@@ -166,3 +166,14 @@ def test_the_answer_and_the_page_say_what_a_failure_costs(planned):
     text = page.render(planned.content)
     assert text.count('class="state"') == 6 and "simulated in addition to the study, for the same loads" in text
     assert "raid_level=" not in text.partition('id="insights"')[2].partition("<h2")[0]
+
+
+def test_a_study_of_nothing_but_degraded_arrays_shows_them(tmp_path):
+    text = pages.ARRAYS.replace("chunk_kib = 64", "chunk_kib = 64\nmissing = 1").replace(
+        '"raid0", "raid10", "raid5", "raid6"', '"raid5", "raid6"'
+    )
+    (tmp_path / "degraded.toml").write_text(text)
+    said = pages.invoke(tmp_path, "run", str(tmp_path / "degraded.toml"))
+    assert "RAID 5 of 4  3.00 TB   no failure" in said and "RAID 6 of 4  2.00 TB   1 failure" in said
+    assert "1 missing" in pages.invoke(tmp_path, "results", "last", "--all")
+    pages.invoke(tmp_path, "report", "last", "--output", str(tmp_path / "degraded.html"))

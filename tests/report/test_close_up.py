@@ -198,3 +198,46 @@ def test_the_page_of_a_simulated_tune_says_why_a_setting_loses(tmp_path, monkeyp
     assert "(simulated) on ," not in text
     # One request at a time has nothing to sort: where nobody loses there is nothing to explain.
     assert 'id="why-random-read-1"' not in text
+
+
+CHUNKS_OF_FLASH = """
+name = "chunks"
+backend = "simulated"
+[[system]]
+name = "array"
+drive = "samsung_980_pro_1tb"
+drives = 4
+raid_level = "raid5"
+[settings]
+chunk_kib = [16, 512]
+[[workload]]
+operations = ["seq_read", "rand_read", "seq_write"]
+threads = 4
+iodepth = 8
+block_bytes = "1m"
+size = "64m"
+runtime = "200ms"
+[design]
+blocks = 2
+sentinel = false
+"""
+
+
+def test_ios_that_are_cut_into_many_chunks_are_drawn_as_fast_as_they_were(tmp_path):
+    """An I/O of 1 MiB is 16 requests of each drive here: their events once filled the trace before the stretch began."""
+    found = ran(tmp_path, CHUNKS_OF_FLASH)
+    for load in close_up.loads(found.content.records):
+        for one in again.close_ups(list(load.records.values()), load.operation):
+            record = load.records[one.setting]
+            rate = next(phase.iops for phase in record.phases if phase.operation == load.operation)
+            assert one.requests and one.whole.ios / one.whole.span_ms * 1e3 == pytest.approx(rate, rel=0.15), (
+                one.setting
+            )
+    assert "wider" in page.render(found.content)
+
+
+def test_a_drive_that_served_nothing_in_the_stretch_is_drawn_idle(disk):
+    load = close_up.loads(disk.content.records)[0]
+    first, second = again.close_ups(list(load.records.values()), load.operation)[:2]
+    idle = replace(second, requests=[], later=[])
+    assert close_up.stretch([first, idle], Looks(), "a load").rows

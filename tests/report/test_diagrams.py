@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.installed import needs_papers
 
 from insights.test_insights import branches, record
 from seekwise import _core
@@ -14,6 +15,7 @@ from seekwise.report.charts.figures import graph
 from seekwise.workload.study import starters
 from seekwise.workload.study.shown import Figure
 
+pytestmark = needs_papers
 DRIVE = "st3250620ns"
 
 

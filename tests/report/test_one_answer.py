@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from tests.installed import needs_papers
 
 from report.sample_live import live_outcome
 from seekwise.cli.main import cli
-from seekwise.errors import MissingError, UsageError
+from seekwise.errors import UsageError
 from seekwise.linux import page_cache
 from seekwise.measure.live import own, passive, simulated, stretch
 from seekwise.measure.live.session import RunListener
@@ -29,7 +30,6 @@ from seekwise.workload.live_plan import LivePlan
 from seekwise.workload.study import uses
 from seekwise.workload.study.plan import Plan, Touch
 from seekwise.workload.study.uses import Use
-from seekwise_proof.testbed import image, kernels, machine
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "trace"))
 import closed_loops as loops
@@ -49,6 +49,7 @@ STUDIES = {
     "imports": ("import", *(str(FOREIGN / f"fio-{name}.{n}.json") for name in ("none", "bfq") for n in (1, 2))),
 }
 LONG = ("chunks", "article", "demo", "queue depth of an SSD", "model of an NVMe drive")
+OF_PAPERS = ("chunks", "article")
 USES_MOST = 3
 """Of those that a run without --for simulates."""
 LIVE = {
@@ -70,7 +71,10 @@ LIVE = {
 
 
 def long_ones_are_slow(kinds):
-    return [pytest.param(each, marks=[pytest.mark.slow] if each in LONG else []) for each in kinds]
+    def marks(kind):
+        return [*([pytest.mark.slow] if kind in LONG else ()), *([needs_papers] if kind in OF_PAPERS else ())]
+
+    return [pytest.param(kind, marks=marks(kind)) for kind in kinds]
 
 
 @pytest.fixture
@@ -248,7 +252,7 @@ def test_a_load_that_was_none_has_no_budget_that_would_tell_more(db):
 
 
 def test_a_run_on_a_virtual_drive_is_answered_alike_everywhere(db):
-    """`tune lab:NAME`: measured in a guest, so nothing of it is set here."""
+    """Measured in a guest, so nothing of it is set here."""
     found = live_outcome(3)
     plan = replace(found.plan, provenance="virtual", left_out=())
     records = [replace(each, provenance="virtual") for each in found.records]
@@ -259,21 +263,8 @@ def test_a_run_on_a_virtual_drive_is_answered_alike_everywhere(db):
     refused(db, run)
 
 
-@pytest.mark.slow
-def test_the_vm_testbed_answers_alike_everywhere(db):
-    try:
-        machine.qemu()
-        image.build(kernels.find(None), print)
-    except MissingError as error:
-        pytest.skip(f"the VM testbed does not run here: {error.message}")
-    # Programs take minutes a guest; fio's loads take seconds.
-    typed = call(db, "tune", "lab:generic_1tb_sata", "--for", "random-read-1", "--vary", "scheduler=none,mq-deadline")
-    check_live(db, "last", typed)
-    refused(db, "last")
-
-
 def test_an_array_to_build_is_named_alike_in_words_and_in_json():
-    words = ("design", "generic_1tb_sata", "--for", "random-read-1", "--drives", "4", "--trials", "64")
+    words = ("design", "generic_1tb_sata", "--for", "random-read-1", "--drives", "4")
     texts = [CliRunner().invoke(cli, [*words, *more], catch_exceptions=False).stdout for more in ((), ("--json",))]
     document = json.loads(texts[1])
     headline = plain(texts[0].split("\n\n")[0])

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.installed import needs_papers
 
 from report import pages
 from report.sample import sample_content, sample_records
@@ -39,6 +40,7 @@ def test_a_typical_page_is_under_a_megabyte(name, tmp_path):
     assert (tmp_path / "page.html").stat().st_size < 1e6
 
 
+@needs_papers
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_the_page_of_the_chunk_study_is_under_two_megabytes_and_made_in_ten_seconds(tmp_path: Path):

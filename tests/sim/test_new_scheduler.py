@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.installed import needs_proof
 
 ROOT = Path(__file__).parents[2]
 FIFO_2 = {
@@ -51,16 +52,17 @@ def copied(folder: Path, *names: str) -> Path:
     return folder
 
 
+@needs_proof
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.skipif(shutil.which("cargo") is None, reason="no cargo to build a scratch copy with")
 def test_a_scheduler_is_one_file_and_one_row(tmp_path: Path) -> None:
     # Kept between runs of this test. What a few small runs need is simulated without optimisation before that would be compiled.
     scratch = ROOT / "target" / "scratch"
-    copy = copied(scratch / "sources", "crates", "models")
+    copy = copied(scratch / "sources", "crates", "models", "proof/crates")
     for name in ("Cargo.toml", "Cargo.lock"):
         shutil.copy2(ROOT / name, copy)
-    python = copied(tmp_path, "python") / "python"
+    python, proof = copied(tmp_path, "python", "proof") / "python", tmp_path / "proof"
     sources = copy / "crates" / "sched" / "src"
     text = (sources / "noop.rs").read_text()
     for old, new in FIFO_2.items():
@@ -72,20 +74,22 @@ def test_a_scheduler_is_one_file_and_one_row(tmp_path: Path) -> None:
     target = scratch / "target"
     quickly = {"CARGO_TARGET_DIR": str(target), "CARGO_PROFILE_DEV_OPT_LEVEL": "0", "CARGO_PROFILE_DEV_DEBUG": "0"}
     subprocess.run(
-        ["cargo", "build", "--quiet", "--package", "seekwise-pyext"],
+        ["cargo", "build", "--quiet", "--package", "seekwise-pyext", "--package", "seekwise-proof-pyext"],
         cwd=copy,
         env=os.environ | quickly,
         check=True,
         timeout=3000,
     )
     shutil.copy(target / "debug" / "lib_core.so", python / "seekwise" / "_core.abi3.so")
+    shutil.copy(target / "debug" / "lib_proof.so", proof / "seekwise_proof" / "_proof.abi3.so")
 
     def seekwise(*words: str) -> str:
         code = "import sys; from seekwise.cli.main import main; sys.argv[0] = 'seekwise'; main()"
         return subprocess.run(
             [sys.executable, "-c", code, *words],
             cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": str(python), "SEEKWISE_STATE": str(tmp_path / "state"), "NO_COLOR": "1"},
+            env=os.environ
+            | {"PYTHONPATH": f"{python}:{proof}", "SEEKWISE_STATE": str(tmp_path / "state"), "NO_COLOR": "1"},
             check=True,
             capture_output=True,
             text=True,

@@ -133,21 +133,6 @@ def test_an_array_behind_the_page_cache_gives_records_like_any_other():
         assert 30e6 < phase.rate_bytes_per_s < 200e6
 
 
-def test_a_combination_of_a_study_and_a_question_to_the_world_are_the_same_run():
-    from seekwise.simulate import storage_trials
-    from seekwise.simulate.setups import trials
-    from seekwise.simulate.setups.setup import published, setup_of
-
-    study = published()["article-2008"]
-    backend = SimulatedBackend()
-    plan = plans.make(study, backend.describe(study))
-    combination = next(each for each in plan.combinations if each.key == "system=S5 threads=4")
-    setting = next(each for each in plan.settings if each.label == "deadline")
-    phase_requests = storage_trials.phase_requests(study, backend.systems["S5"], combination, setting, 7)
-    asked = next(request for request in phase_requests if request.operation == "seq_read")
-    assert asked.spec == trials.spec(setup_of("S5"), "seq_read", "deadline", 4, 7)
-
-
 def test_memory_sizes_are_combinations():
     given = array(
         workload=[

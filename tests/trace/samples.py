@@ -5,15 +5,6 @@ A read of 8 sectors at 1000 that takes 2 ms, a write of 16 at 5000 that takes 1 
 
 import struct
 
-MSR = (
-    "128166372003061629,hm,1,Read,512000,4096,20000\n"
-    "128166372003071629,hm,1,Write,2560000,8192,10000\n"
-    "128166372003091629,hm,1,Read,516096,4096,20000\n"
-)
-ALIBABA = (
-    "419,R,512000,4096,1577808144360767\n419,W,2560000,8192,1577808144361767\n419,R,516096,4096,1577808144363767\n"
-)
-TENCENT = "1538323200,1000,8,0,1063\n1538323201,5000,16,1,1063\n1538323202,1008,8,0,1063\n"
 IOLOG2 = (
     "fio version 2 iolog\n/dev/sda add\n/dev/sda open\n/dev/sda read 512000 4096\n/dev/sda wait 1000\n"
     "/dev/sda write 2560000 8192\n/dev/sda read 516096 4096\n/dev/sda close\n"
@@ -89,9 +80,6 @@ def blktrace(order="<"):
 
 
 TEXTS = {
-    "MSR Cambridge": MSR,
-    "Alibaba cloud": ALIBABA,
-    "Tencent cloud": TENCENT,
     "fio iolog": IOLOG2,
     "fio latency log": FIO_LOG,
     "blkparse": BLKPARSE,

@@ -139,7 +139,7 @@ def test_a_trace_without_anything_to_play_is_one_error(tmp_path):
 
 
 def test_a_trace_that_says_nothing_of_sync_has_synchronous_writes(tmp_path):
-    notes = Notes(source="MSR Cambridge")
+    notes = Notes(source="fio latency log")
     part = loops.loop(notes, "hm/1", 200, kind=Kind.WRITE)
     path = loops.write(tmp_path / "t.swt", notes, part)
     again, chunks = open_trace(path)

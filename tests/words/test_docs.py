@@ -1,4 +1,4 @@
-"""The site: every command that a page shows is accepted, and the words are the standard ones. `test_blocks.py` runs the commands."""
+"""The site: every command that a page shows is accepted. `test_blocks.py` runs the commands; words and lengths: `tools/words.py`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 
 import click
 import pytest
-from tests.words.test_words import OLD
 
 from seekwise.cli.main import cli
 from seekwise.errors import SeekwiseError, UsageError
@@ -104,59 +103,6 @@ def test_every_command_that_a_page_shows_is_accepted(page: Path):
 
 def test_pages_show_commands_at_all():
     assert sum(len(commands(page)) for page in PAGES) > 80
-
-
-@pytest.mark.parametrize("old", OLD)
-def test_old_words_stay_out_of_the_pages(old: str):
-    pattern = re.compile(rf"(?<![\w/-])(?:{old})(?![\w(=-])", re.IGNORECASE)
-    found = []
-    for page in PAGES:
-        text = BLOCK.sub("", page.read_text(encoding="utf-8"))
-        for number, line in enumerate(text.splitlines(), 1):
-            plain = re.sub(r"`[^`]*`|\]\([^)]*\)", "", line)
-            if hit := pattern.search(plain):
-                found.append(f"{place(page)}:{number}: {hit[0]!r} in {plain.strip()[:150]}")
-    assert not found, "\n".join(found)
-
-
-def test_fourteen_questions_are_answered_in_at_most_three_commands_each():
-    text = (ROOT / "docs/what-it-is-for.md").read_text(encoding="utf-8")
-    tasks = re.findall(r"^## (\d+)\. .*?\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
-    assert [int(number) for number, _ in tasks] == list(range(1, 15))
-    for number, task in tasks:
-        typed = re.findall(r"^ {4}(?:sudo )?(seekwise .*)$", task, re.MULTILINE)
-        assert 1 <= len(typed) <= 3, number
-
-
-def test_what_a_user_reads_comes_first_and_is_at_most_25_pages():
-    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
-    user = nav[: nav.index("  - Reference:")]
-    assert 20 <= len(re.findall(r"\.md$", user, re.MULTILINE)) <= 25
-    assert "engineering/" not in user and "history/" not in user
-
-
-def test_a_page_that_a_user_reads_is_short():
-    for page in PAGES:
-        if "published" in page.parts:
-            continue
-        assert len(page.read_text(encoding="utf-8").splitlines()) <= (130 if page.name == "README.md" else 110), place(
-            page
-        )
-
-
-@pytest.mark.parametrize("page", sorted((ROOT / "docs/how-to").glob("*.md")), ids=place)
-def test_a_how_to_begins_with_the_command_and_ends_with_what_is_next(page: Path):
-    text = page.read_text(encoding="utf-8")
-    first = BLOCK.search(text)
-    assert first is not None and text[: first.start()].count("\n") <= 5
-    assert "Next" in "\n".join(text.rstrip().splitlines()[-4:])
-
-
-def test_pages_stay_short_all_together():
-    """Without what `make figures` writes."""
-    figures = re.compile(r"<!-- figures: .*?<!-- end of figures -->", re.DOTALL)
-    words = sum(len(figures.sub("", page.read_text(encoding="utf-8")).split()) for page in PAGES)
-    assert words <= 31_000
 
 
 @pytest.mark.slow

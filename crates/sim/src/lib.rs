@@ -13,7 +13,6 @@
 //! The engine is generic over queue, policy and drive, so the inner loop has no boxed call; `assemble` chooses the combination once per trial.
 
 pub mod assemble;
-pub mod bench;
 pub mod cores;
 pub mod cost;
 pub mod engine;

@@ -3,7 +3,6 @@
 
 mod agenda;
 mod arrays;
-mod bench;
 mod controllers;
 mod cores;
 mod costs;

@@ -11,12 +11,15 @@ import pytest
 from click.testing import CliRunner
 
 from seekwise.files import read_text
-from seekwise.simulate.setups.queries import Defaults, Query
-from seekwise.simulate.setups.value import NotModelled
-from seekwise_papers import _ssd_table, claims, verdicts
+from seekwise.simulate.setups.setup import NotModelled
+from seekwise_papers import ssd_table
+from seekwise_papers.queries import Defaults, Query
 from seekwise_papers.simulated import SimulatedResults
+from seekwise_papers.verdicts import decide
 from seekwise_proof.cli.verify import command
+from seekwise_proof.validate import _kinds, _published_table
 
+claims, verdicts = _kinds.load("claims"), _kinds.load("verdicts")
 SEEDS = Path(__file__).parents[3] / "tests/seeds"
 
 
@@ -39,7 +42,7 @@ class Level:
 
 
 def table(path):
-    return _ssd_table.report(path, read_text(path), {}, Level())
+    return _published_table.report(ssd_table, path, read_text(path), {}, Level())
 
 
 class Prepared(Level):
@@ -59,7 +62,7 @@ class Prepared(Level):
 
 @pytest.mark.parametrize("kind", [claims, verdicts])
 def test_a_world_hears_of_all_questions_of_a_file_first_and_the_outcome_is_the_same(kind):
-    path = SEEDS / f"{kind.__name__.rpartition('.')[2]}.toml"
+    path = SEEDS / f"{kind.name}.toml"
     assert kind.verify([path], {}, Prepared()) == kind.verify([path], {}, Level())
 
 
@@ -115,12 +118,12 @@ def test_what_is_not_modelled_is_missed_with_its_reason():
     ],
 )
 def test_values_within_three_percent_tie_and_otherwise_the_better_one_wins(first, second, more, winner):
-    assert verdicts.decide(first, second, ("a", "b"), more) == winner
+    assert decide(first, second, ("a", "b"), more) == winner
 
 
 def test_what_the_clock_cannot_tell_apart_ties():
-    assert verdicts.decide(100, 92, ("a", "b"), True, 9) == "tie"
-    assert verdicts.decide(100, 92, ("a", "b"), True, 7) == "a"
+    assert decide(100, 92, ("a", "b"), True, 9) == "tie"
+    assert decide(100, 92, ("a", "b"), True, 7) == "a"
 
 
 def test_a_run_of_n_ticks_is_off_by_the_root_of_n():

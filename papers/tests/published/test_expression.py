@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seekwise.simulate.setups.queries import Defaults, Query
-from seekwise.simulate.setups.value import ClaimError, NotModelled
+from seekwise.simulate.setups.setup import NotModelled
 from seekwise_papers.claims import check
 from seekwise_papers.expect import passes
 from seekwise_papers.expression import evaluate
 from seekwise_papers.functions import Functions
+from seekwise_papers.queries import Defaults, Query
+from seekwise_papers.value import ClaimError
 
 FIGURES = {
     ("A", "seq_read", "deadline"): {1: 0.1, 2: 0.14, 4: 0.22, 8: 0.38},

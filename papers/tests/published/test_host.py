@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from seekwise.simulate.setups import trials
-from seekwise.simulate.setups.queries import Query
-from seekwise.simulate.setups.setup import setup_of
+from seekwise_papers.queries import Query
 from seekwise_papers.simulated import SimulatedResults
+from seekwise_papers.systems import setup_of
 
 
 def asked(**given) -> Query:

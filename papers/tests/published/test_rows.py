@@ -1,6 +1,6 @@
 """A test for each row of the checklist that a name alone does not show: what the row says is done, not that a thing is called so.
 
-The numbers in a test's name are the rows. `test_coverage.py` reads them.
+The numbers in a test's name are the rows.
 """
 
 from __future__ import annotations

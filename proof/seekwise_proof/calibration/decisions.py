@@ -1,9 +1,16 @@
-"""How often a run like the last one ends in another decision: whole runs with known truth, repeated.
+"""What a run like the last one is worth: whole runs of machines with known truth, repeated.
 
-A scenario is a machine: uses with their figures, what each setting does to them in truth, and how much rounds scatter. Measured on a
-virtio disk (2 cores, Linux 6.18): rounds of a start beside a copy scatter by 10 to 20 %, of programs alone by 5 %. Every scenario is run
-many times with new noise. The decision of a run is the setting for everything and the setting for each purpose; it *flips* when it is
-not the most frequent one of its scenario.
+A scenario is a machine: uses with their figures, what each setting does to them in truth, how much rounds scatter and how. Measured on a virtio disk
+(2 cores, Linux 6.18): rounds of a start beside a copy scatter by 10 to 20 %, of programs alone by 5 %. Kinds of scatter:
+
+    even            normal
+    bursts          one period in ten loses a large part
+    swings          somebody else works on the device, on and off for several periods
+    drift           the device becomes faster or slower by 30 %
+    autocorrelated  a period resembles the one before it
+    starved         the last setting stands still in a part of its periods, which belongs to its truth
+
+Each run is judged as `tune` judges, with what is in force under a second name in every round. Of what it says is counted what the truth makes of it.
 """
 
 from __future__ import annotations
@@ -11,17 +18,23 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seekwise.judge.decision import choose
 from seekwise.judge.decision.records import Decided, made
 from seekwise.judge.decision.table import Conditions, UseFigure, values_of
-from seekwise.judge.decision.verdicts import judge
+from seekwise.judge.decision.verdicts import control, judge
 from seekwise.judge.rule import THRESHOLD_OF_PERIODS
+from seekwise.workload.live_plan import CONTROL_SUFFIX
 from seekwise.workload.study.uses import Judged, Purpose
 from seekwise_proof.calibration.score import Counts, share
+
+Array = NDArray[np.float64]
+Scatter = Literal["even", "bursts", "swings", "drift", "autocorrelated", "starved"]
 
 SETTINGS = ("mq-deadline", "none", "kyber", "bfq")
 IN_FORCE = SETTINGS[0]
@@ -29,6 +42,8 @@ WITH_COPY, ALONE = 0.15, 0.05
 """Scatter of one round beside a copy, and alone (standard deviation of ln value)."""
 TAIL_NOISE = 1.5
 """A slow tail scatters so many times as much as the mean."""
+STANDSTILL = 0.1
+"""Goodness in a period in which a starved setting stands still."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +61,18 @@ class SimulatedFigure:
 
 @dataclass(frozen=True)
 class Scenario:
+    """`stalls`: share of the periods of the last setting that stand still."""
+
     name: str
     figures: tuple[SimulatedFigure, ...]
+    scatter: Scatter = "even"
+    stalls: float = 0.0
+
+    def truth(self, figure: SimulatedFigure) -> tuple[float, ...]:
+        """True ln gains, what stalls cost on average included."""
+        if not self.stalls:
+            return figure.effects
+        return (*figure.effects[:-1], figure.effects[-1] + math.log1p(-self.stalls * (1 - STANDSTILL)))
 
 
 def _times(*factors: float) -> tuple[float, ...]:
@@ -84,7 +109,8 @@ def known() -> tuple[Scenario, ...]:
     dd, cat = _times(1, 1210 / 1180, 1200 / 1180, 900 / 1180), _times(1, 1540 / 1550, 1580 / 1550, 1490 / 1550)
     disk_start, disk_done = _times(1, 0.5, 0.9, 4.0), _times(1, 1.05, 1.0, 0.75)
     found = []
-    for length, few, many in ((SHORT, 4, 8), (LONG, 20, 30)):
+    # Units of a third of a second make eight rounds of a use in two minutes.
+    for length, few, many in ((SHORT, 8, 10), (LONG, 20, 30)):
         found += [
             Scenario(f"virtio disk, {length}", (*_mixed("start", start, copy, few), *_alone("pgbench", pgbench, many))),
             Scenario(
@@ -113,7 +139,7 @@ def known() -> tuple[Scenario, ...]:
     return tuple(found)
 
 
-def drawn(count: int, rng: np.random.Generator) -> list[Scenario]:
+def drawn(count: int, rng: np.random.Generator, kinds: Sequence[Scatter] = ("even",)) -> list[Scenario]:
     """Machines of which nothing is known. Most schedulers differ little from each other; one that differs does so in times above all."""
     found = []
     for number in range(count):
@@ -129,40 +155,60 @@ def drawn(count: int, rng: np.random.Generator) -> list[Scenario]:
             figures += (
                 _mixed(f"use {use}", faster, done, rounds, noise) if with_copy else _alone(f"use {use}", done, rounds)
             )
-        found.append(Scenario(f"drawn {number}", tuple(figures)))
+        scatter = kinds[number % len(kinds)]
+        stalls = float(rng.choice([0.05, 0.2, 0.6])) if scatter == "starved" else 0.0
+        found.append(Scenario(f"drawn {number}, {scatter}", tuple(figures), scatter, stalls))
     return found
 
 
-def run(scenario: Scenario, rng: np.random.Generator) -> Decided:
-    """One run of it, judged."""
-    limits = THRESHOLD_OF_PERIODS
+def run(scenario: Scenario, rng: np.random.Generator, unsteady_log: float = 0.0) -> Decided:
+    """One run of it, judged. `unsteady_log`: what is in force under its second name differs from itself by this much."""
+    names = (*SETTINGS, IN_FORCE + CONTROL_SUFFIX)
     entries = []
     for each in scenario.figures:
         more = each.kind == "done"
-        periods = []
-        for _ in range(each.rounds):
-            order = rng.permutation(len(SETTINGS))
-            luck = rng.normal(0, each.noise / 2)
-            logs = np.array(each.effects)[order] + luck + rng.normal(0, each.noise, len(order))
-            values = np.exp(logs if more else -logs)
-            periods += [(SETTINGS[i], float(value)) for i, value in zip(order, values, strict=True)]
-        figures = values_of(periods)
+        effects = np.array([*each.effects, unsteady_log])
+        order = np.concatenate([rng.permutation(len(names)) for _ in range(each.rounds)])
+        luck = np.repeat(rng.normal(0, each.noise / 2, each.rounds), len(names))
+        logs = effects[order] + luck + _scatter(scenario.scatter, each.noise, len(order), rng)
+        stands = (order == len(SETTINGS) - 1) & (rng.random(len(order)) < scenario.stalls)
+        logs[stands] += math.log(STANDSTILL)
+        values = np.exp(logs if more else -logs)
+        figures = values_of([(names[i], float(value)) for i, value in zip(order, values, strict=True)])
         entries.append(
             UseFigure(
                 each.use,
                 each.kind,
                 "/s" if more else "ms",
                 more,
-                limits.of(each.kind, each.role),
-                figures,
+                THRESHOLD_OF_PERIODS.of(each.kind, each.role),
+                replace(figures, settings=SETTINGS),
                 each.role,
                 "drawn",
                 purpose=each.purpose,
                 kind=each.kind,
-                conditions=Conditions(f"{each.kind} {each.role}"),
+                conditions=Conditions(f"{each.kind} {each.role}", added_log=0.02),
             )  # fmt: skip
         )
-    return made(judge(entries), IN_FORCE, SETTINGS)
+    judged = judge(entries, IN_FORCE, with_pairs=False)
+    return made(judged, IN_FORCE, SETTINGS, control(entries, IN_FORCE))
+
+
+def _scatter(kind: Scatter, noise: float, count: int, rng: np.random.Generator) -> Array:
+    phi = 0.6 if kind == "autocorrelated" else 0.0
+    steps = rng.normal(0, noise * math.sqrt(1 - phi**2), count)
+    found, last = np.empty(count), float(rng.normal(0, noise))
+    for t in range(count):
+        last = phi * last + steps[t]
+        found[t] = last
+    if kind == "bursts":
+        found -= (rng.random(count) < 0.1) * rng.exponential(0.5, count)
+    elif kind == "swings":
+        changes = rng.random(count) < 0.2
+        found -= (np.cumsum(changes) % 2) * rng.normal(0.3, 0.1, count)
+    elif kind == "drift":
+        found += np.linspace(0, float(rng.choice([-0.3, 0.3])), count)
+    return found
 
 
 def decision(found: Decided) -> tuple[str, ...]:
@@ -173,62 +219,140 @@ def decision(found: Decided) -> tuple[str, ...]:
     )
 
 
+def utility_log(scenario: Scenario, setting: str, purpose: Purpose | None) -> float | None:
+    """What a setting brings in truth, by the rule's own measure; None where the machine has nothing of the purpose."""
+    parts: dict[tuple[str, str], list[float]] = {}
+    for each in scenario.figures:
+        gain = scenario.truth(each)[SETTINGS.index(setting)] - scenario.truth(each)[0]
+        parts.setdefault((each.use, each.purpose), []).append(choose.capped(gain))
+    own = [float(np.mean(gains)) for (_, name), gains in parts.items() if purpose in (None, name)]
+    other = [float(np.mean(gains)) for (_, name), gains in parts.items() if purpose not in (None, name)]
+    if not own:
+        return None
+    return float(np.mean(own)) + (choose.PRICE_WEIGHT * min(float(np.mean(other)), 0.0) if other else 0.0)
+
+
 def loses_most(scenario: Scenario, setting: str) -> bool:
     """Whether in truth this setting loses more in most uses than it gains in one, by what counts."""
     parts: dict[tuple[str, str], list[float]] = {}
     for each in scenario.figures:
-        parts.setdefault((each.use, each.purpose), []).append(each.effects[SETTINGS.index(setting)])
+        parts.setdefault((each.use, each.purpose), []).append(scenario.truth(each)[SETTINGS.index(setting)])
     worst = [choose.capped(min(each)) for each in parts.values()]
     gain = max(0.0, *(choose.capped(max(each)) for each in parts.values()))
     return 2 * sum(-each > max(gain, 0.05) for each in worst) > len(worst)
 
 
+BINS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.000001)
+"""Of stated probabilities."""
+
+
 @dataclass
-class Stability(Counts):
-    """How often runs decide otherwise than usual."""
+class RunScore(Counts):
+    """What runs say and what is true."""
 
     runs: int = 0
     flips: int = 0
+    """Runs with another decision than the usual one of their scenario."""
     everything_flips: int = 0
     advised: int = 0
     """Settings other than the one in force that were named, for everything or for a purpose."""
     harmful: int = 0
-    """Those of them that lose more in most uses than they gain in one."""
-    changes: int = 0
-    """Runs that name another setting for anything."""
+    vetoed: int = 0
+    statements: int = 0
+    named: int = 0
+    false_named: int = 0
+    same: int = 0
+    false_same: int = 0
+    intervals_true: int = 0
+    answers: Array = field(default_factory=lambda: np.zeros(3))
+    """By everything, responsive, throughput."""
+    regret: Array = field(default_factory=lambda: np.zeros(3))
+    """Sum of what the answers lose against the best, ln."""
+    stated: Array = field(default_factory=lambda: np.zeros(len(BINS) - 1))
+    """How often a probability of each bin was stated, the sum of them, and how often it was true; a truth of zero counts half."""
+    stated_sum: Array = field(default_factory=lambda: np.zeros(len(BINS) - 1))
+    stated_true: Array = field(default_factory=lambda: np.zeros(len(BINS) - 1))
+    large_regrets: int = 0
+    """Answers that lose 10 % or more."""
 
     @property
-    def everything_flip_share(self) -> float:
-        """Share of runs whose setting for everything is not the usual one of their scenario; 0 without runs."""
-        return share(self.everything_flips, self.runs)
+    def useful_share(self) -> float:
+        """Comparisons of which a difference is named, or bounded by 10 %."""
+        return share(self.named + self.same, self.statements)
 
     @property
-    def flip_share(self) -> float:
-        """Share of runs with any other decision than the usual one of their scenario; 0 without runs."""
-        return share(self.flips, self.runs)
+    def regret_mean(self) -> Array:
+        """Mean loss of an answer: everything, responsive, throughput."""
+        return self.regret / np.maximum(self.answers, 1)
 
     @property
-    def harmful_share(self) -> float:
-        """Share of the advised changes; 0 where none was advised."""
-        return share(self.harmful, self.advised)
+    def largest_miscalibration(self) -> float:
+        """By how much less often than stated something is true, in the worst bin of 50 statements or more."""
+        enough = self.stated >= 50
+        gap = (self.stated_sum - self.stated_true) / np.maximum(self.stated, 1)
+        return float(max(0.0, gap[enough].max())) if enough.any() else 0.0
+
+    @property
+    def calibration_text(self) -> str:
+        """`0.5–0.6: 0.56 of 812; …`: of what was stated with a probability in each bin, the share that is true."""
+        return "; ".join(
+            f"{BINS[i]:g}–{min(BINS[i + 1], 1):g}: {self.stated_true[i] / self.stated[i]:.3f} of {self.stated[i]:.0f}"
+            for i in range(len(BINS) - 1)
+            if self.stated[i]
+        )
 
 
-def stability(scenario: Scenario, runs: int, rng: np.random.Generator) -> Stability:
+def score(scenario: Scenario, runs: int, rng: np.random.Generator) -> RunScore:
     """Runs of one scenario."""
-    seen = Counter(decision(run(scenario, rng)) for _ in range(runs))
-    advised = [
-        (name, times) for said, times in seen.items() for name in dict.fromkeys(said) if name not in ("", IN_FORCE)
-    ]
-    return Stability(
-        runs,
-        runs - max(seen.values()),
-        runs - max(Counter(said[0] for said in seen.elements()).values()),
-        sum(times for _, times in advised),
-        sum(times for name, times in advised if loses_most(scenario, name)),
-        sum(times for said, times in seen.items() if any(name not in ("", IN_FORCE) for name in said)),
-    )
+    total, seen, everything = RunScore(runs), Counter(), Counter()  # type: ignore[var-annotated]
+    purposes: tuple[Purpose | None, ...] = (None, "responsive", "throughput")
+    for _ in range(runs):
+        found = run(scenario, rng)
+        said = decision(found)
+        seen[said] += 1
+        everything[said[0]] += 1
+        total.vetoed += bool(found.unsteady)
+        for place, (purpose, setting) in enumerate(zip(purposes, said, strict=True)):
+            gains = [utility_log(scenario, name, purpose) for name in SETTINGS]
+            if not setting or gains[0] is None:
+                continue
+            lost = max(gain for gain in gains if gain is not None) - gains[SETTINGS.index(setting)]  # type: ignore[operator]
+            total.answers[place] += 1
+            total.regret[place] += lost
+            total.large_regrets += lost >= 0.1
+        for name in set(said) - {"", IN_FORCE}:
+            total.advised += 1
+            total.harmful += loses_most(scenario, name)
+        _count_statements(total, scenario, found)
+    total.flips = runs - max(seen.values())
+    total.everything_flips = runs - max(everything.values())
+    return total
 
 
-def over(scenarios: Sequence[Scenario], runs: int, rng: np.random.Generator) -> Stability:
+def _count_statements(total: RunScore, scenario: Scenario, found: Decided) -> None:
+    truths = {(each.use, each.kind): scenario.truth(each) for each in scenario.figures}
+    for judged in found.judged:
+        for standing in judged.standings:
+            if standing.setting == IN_FORCE or standing.p_better is None or standing.p_worse is None:
+                continue
+            true = truths[judged.use, judged.kind][SETTINGS.index(standing.setting)]
+            known = judged.difference(standing.setting)
+            total.statements += 1
+            total.intervals_true += known is not None and known.low <= true <= known.high
+            if standing.verdict in ("better", "worse"):
+                total.named += 1
+                total.false_named += true == 0 or (true > 0) != (standing.verdict == "better")
+            if standing.verdict == "same" and standing.bound is not None:
+                total.same += 1
+                total.false_same += abs(true) > math.log1p(standing.bound) + 1e-9
+            for stated, is_true in ((standing.p_better, true > 0), (standing.p_worse, true < 0)):
+                if stated >= BINS[0]:
+                    place = int(np.searchsorted(BINS, stated, side="right")) - 1
+                    total.stated[place] += 1
+                    total.stated_sum[place] += stated
+                    total.stated_true[place] += 0.5 if true == 0 else is_true
+
+
+def over(scenarios: Sequence[Scenario], runs: int, rng: np.random.Generator) -> RunScore:
     """All of them together."""
-    return sum((stability(each, runs, rng) for each in scenarios), Stability())
+    return sum((score(each, runs, rng) for each in scenarios), RunScore())

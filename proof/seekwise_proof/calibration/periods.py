@@ -12,16 +12,14 @@ The order is that of a real run: rounds in random order, neighbours balanced.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from seekwise.judge.decision.table import Conditions, UseFigure, values_of
 from seekwise.judge.decision.verdicts import Judged, judge, log_of_share
-from seekwise.judge.grid import ValueGrid
 from seekwise.workload.study.rounds import Order
-from seekwise_proof.calibration.noise import Truth
-from seekwise_proof.calibration.score import Counts, Score, contradicts, of_table
+from seekwise_proof.calibration.score import Score, of_table
 
 KINDS = ("autocorrelated", "drifting", "bursty", "neighbour", "carry-over")
 THRESHOLD = 0.05
@@ -79,29 +77,6 @@ def noise(design: PeriodDesign, count: int, rng: np.random.Generator) -> np.ndar
     return made
 
 
-def found_share(tables: Sequence[tuple[ValueGrid, Truth]]) -> float:
-    """Share of the true differences that are found when the repetitions of these tables are rounds of periods."""
-    total = Score()
-    for table, true in tables:
-        made = []
-        for c, combination in enumerate(table.combinations):
-            rows = np.exp(table.log_values[c])
-            periods = [(name, float(row[s])) for row in rows for s, name in enumerate(table.settings)]
-            made.append(
-                UseFigure(
-                    combination,
-                    "rate",
-                    "MB/s",
-                    True,
-                    THRESHOLD,
-                    values_of(periods),
-                    conditions=Conditions(family="rate"),
-                )
-            )
-        total += _scored(judge(made), true.log_effect)
-    return total.found_share
-
-
 def _scored(found: Sequence[Judged], effects: Iterable[np.ndarray]) -> Score:
     """One table. `effects`: true logarithms by setting, of each of its uses."""
     rows = [
@@ -112,27 +87,13 @@ def _scored(found: Sequence[Judged], effects: Iterable[np.ndarray]) -> Score:
     return of_table(rows, lambda _: log_of_share(THRESHOLD, True))
 
 
-@dataclass
-class PeriodScore(Counts):
-    """What verdicts and statements on tables of periods are worth."""
-
-    pairs: Score = field(default_factory=Score)
-    statements: int = 0
-    false_statements: int = 0
-    """Losses above their bound, "within" of what is not, "worse" of what is best."""
-
-
-def score(design: PeriodDesign, tables: int, rng: np.random.Generator) -> PeriodScore:
+def score(design: PeriodDesign, tables: int, rng: np.random.Generator) -> Score:
     """Judges `tables` tables of one design."""
-    total = PeriodScore()
     effect = np.array([*design.effects, *([0.0] * design.settings)])[: design.settings]
-    losses = effect.max() - effect
+    total = Score()
     for _ in range(tables):
         found = judge(entries(design, rng))
-        total.pairs += _scored(found, [effect] * len(found))
-        for standing in (each for judged in found for each in judged.standings):
-            total.statements += 1
-            total.false_statements += contradicts(standing, float(losses[_number(standing.setting)]), True)
+        total += _scored(found, [effect] * len(found))
     return total
 
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import Self
 
-from seekwise.judge.decision.verdicts import CandidateVerdict, log_of_share
 from seekwise.judge.observation import Verdict
 from seekwise.judge.rule import threshold_log
 
@@ -98,13 +97,6 @@ def of_table(rows: Iterable[tuple[Verdict, float]], limit: Callable[[str], float
     found.null_tables = int(not found.effects)
     found.null_tables_with_winner = int(not found.effects and found.winners > 0)
     return found
-
-
-def contradicts(standing: CandidateVerdict, loss_log: float, more_is_better: bool) -> bool:
-    """Whether a statement on a setting is false: its loss is above the bound, or it is called worse and has none."""
-    high = None if standing.high is None else min(standing.high, 0.999) if more_is_better else standing.high
-    beyond = high is not None and loss_log > log_of_share(high, more_is_better) + EQUAL
-    return beyond or (standing.verdict == "worse" and loss_log < EQUAL)
 
 
 def binomial_upper(count: int, of: int, level: float = 0.95) -> float:

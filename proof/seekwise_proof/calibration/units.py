@@ -20,7 +20,7 @@ from seekwise.judge.decision.periods import JobPeriod, Merged, histogram
 from seekwise.judge.decision.table import UseFigure
 from seekwise.judge.decision.verdicts import judge
 from seekwise.workload.study.rounds import Order
-from seekwise_proof.calibration.score import EQUAL, Counts, contradicts
+from seekwise_proof.calibration.score import EQUAL, Counts
 
 KINDS = ("even", "swings", "bursts", "smooth")
 METRICS = ("time", "tail")
@@ -80,29 +80,27 @@ def _times_ns(design: UnitDesign, is_swinging: bool, rng: np.random.Generator) -
 class UnitScore(Counts):
     """What statements on programs are worth."""
 
-    runs: int = 0
-    runs_with_worse: int = 0
     statements: int = 0
-    false_statements: int = 0
-    """"Worse" of what is not behind, or a loss beyond its bound."""
+    named: int = 0
+    false_named: int = 0
     effects: int = 0
     found: int = 0
 
 
 def score(design: UnitDesign, runs: int, rng: np.random.Generator) -> UnitScore:
     """Judges `runs` runs of one design."""
-    total = UnitScore(runs)
-    best = min(design.effects)
+    total = UnitScore()
     for _ in range(runs):
-        judged = judge(entries(design, rng))
-        standings = [each for entry in judged for each in entry.standings]
-        total.runs_with_worse += any(each.verdict == "worse" for each in standings)
-        for each in standings:
-            loss = design.effects[design.settings.index(each.setting)] - best
-            total.statements += 1
-            total.false_statements += contradicts(each, loss, False)
-            total.effects += loss >= EQUAL
-            total.found += each.verdict == "worse" and loss >= EQUAL
+        for entry in judge(entries(design, rng), with_pairs=False):
+            for each in entry.standings[1:]:
+                gain = design.effects[0] - design.effects[design.settings.index(each.setting)]
+                named = each.verdict in ("better", "worse")
+                wrong = named and (abs(gain) < EQUAL or (gain > 0) != (each.verdict == "better"))
+                total.statements += 1
+                total.named += named
+                total.false_named += wrong
+                total.effects += abs(gain) >= EQUAL
+                total.found += named and not wrong
     return total
 
 

@@ -7,10 +7,9 @@ from typing import ClassVar
 
 import click
 
-from seekwise import _core
-from seekwise.cli import _options
-from seekwise.cli._shown import echo_json
+from seekwise import commands
 from seekwise.errors import UsageError
+from seekwise_proof import _proof
 
 # Each case in about a second.
 IOS_DEFAULT = 4_000_000
@@ -51,20 +50,20 @@ class Bench:
 @click.command()
 @click.argument("cases", nargs=-1, metavar="[CASE]...")
 @click.option("--ios", type=click.IntRange(1, 10**10), help="Operations to simulate in each case.")
-@_options.seed("Seed of the addresses.", default=1, show_default=True)
-@_options.as_json()
+@commands.seed("Seed of the addresses.", default=1, show_default=True)
+@commands.as_json()
 def command(cases: tuple[str, ...], ios: int | None, seed: int, as_json: bool) -> None:
     """Measure the speed of the simulator on this machine.
 
     Without CASE, every case. Speed is simulated I/Os per CPU second of one core.
     """
-    known = _core.bench_cases()
+    known = _proof.bench_cases()
     for case in cases:
         if case not in known:
             raise UsageError(f"there is no case `{case}`", hint=f"cases: {', '.join(known)}")
     rows = [_row(case, ios or IOS_DEFAULT_BY_CASE.get(case, IOS_DEFAULT), seed) for case in cases or known]
     if as_json:
-        echo_json(Bench(seed, rows))
+        commands.echo_json(Bench(seed, rows))
         return
     click.echo(f"{'case':<18}{'I/Os':>12}{'CPU seconds':>14}{'million I/Os per CPU second':>30}")
     for row in rows:
@@ -78,6 +77,6 @@ def command(cases: tuple[str, ...], ios: int | None, seed: int, as_json: bool) -
 
 
 def _row(case: str, ios: int, seed: int) -> Case:
-    done, cpu_seconds, start_seconds, members = _core.bench(case, ios, seed)
+    done, cpu_seconds, start_seconds, members = _proof.bench(case, ios, seed)
     requests, cost = members or (None, None)
     return Case(case, done, cpu_seconds, done / cpu_seconds, start_seconds, requests, cost)

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import click
 
-from seekwise import _core
-from seekwise.cli import _options
+from seekwise import commands
 from seekwise.control import nbd
 from seekwise.errors import RefusedError, SeekwiseError, UsageError
 from seekwise.files import read_text
+from seekwise_proof import _proof
 
 REFUSALS = {"usage": UsageError, "refused": RefusedError, "failed": SeekwiseError}
 HINTS = {
@@ -88,7 +88,7 @@ class Assignment(click.ParamType):
     show_default="measured at the start",
     help="Transport time between client and drive; each answer is sent earlier by this.",
 )
-@_options.seed("Seed of the platter positions at the start and of random faults.", default=0)
+@commands.seed("Seed of the platter positions at the start and of random faults.", default=0)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document when ready, one at the end.")
 def command(
     model: str,
@@ -128,7 +128,7 @@ def command(
     session = _Session(attach, as_json)
     before = {number: signal.signal(number, session.end) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        report = json.loads(_core.serve_drives(json.dumps(options), session.notify))
+        report = json.loads(_proof.serve_drives(json.dumps(options), session.notify))
     except ValueError as error:
         refusal = json.loads(str(error))
         raise REFUSALS[refusal["why"]](refusal["sentence"], HINTS[refusal["why"]]) from None

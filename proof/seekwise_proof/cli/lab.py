@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from seekwise.cli import _job, _options, _output
+from seekwise import commands
 from seekwise.errors import UsageError
 from seekwise.simulate.protocol import Options
 from seekwise.workload.study import starters
@@ -19,9 +19,9 @@ from seekwise.workload.study import starters
 @click.option(
     "--guests", type=click.IntRange(1, 64), help="Virtual machines at once; by default one per idle processor."
 )
-@_options.seed("Seed of the order and of every trial.")
-@_options.budget
-@_options.common
+@commands.seed("Seed of the order and of every trial.")
+@commands.budget
+@commands.common
 def command(
     study: str | None,
     build: bool,
@@ -45,7 +45,7 @@ def command(
             raise UsageError("`--build` runs nothing, so it takes no study")
         chosen = [kernels.find(kernel)] if kernel else list(kernels.KERNELS.values())
         for each in chosen:
-            made = image.build(each, _output.progress)
+            made = image.build(each, commands.progress)
             click.echo(f"{each.series}  {made.release}  image {made.digest}  {made.initramfs}")
         return
     if study is None:
@@ -57,5 +57,5 @@ def command(
     ]
     opened = opened.model_copy(update={"backend": "lab", "system": systems})
     options = Options(guests=guests or backend.default_guests())
-    made, carrier = _job.planned(opened, options, seed=seed, budget_s=budget)
-    _job.carried_out(made, carrier, text, target=None, db=db, as_json=as_json, report_folder=None)
+    made, carrier = commands.planned(opened, options, seed=seed, budget_s=budget)
+    commands.carried_out(made, carrier, text, target=None, db=db, as_json=as_json, report_folder=None)

@@ -13,7 +13,7 @@ import click
 from seekwise import document
 from seekwise.errors import Exit, UsageError
 from seekwise.workload.study.quantity import time_text
-from seekwise_proof.validate import frame
+from seekwise_proof.validate import _kinds, frame
 
 # A line of progress is due after this long, and then each time.
 QUIET_S = 2.0
@@ -29,11 +29,11 @@ class VerifyProgress:
         """After each run: a line every 2 s at most, none after the last run."""
         now = monotonic()
         if now - self.told >= QUIET_S and done < of:
-            from seekwise.cli import _output
+            from seekwise import commands
 
             self.told = now
             left_s = (now - self.began) / done * (of - done)
-            _output.progress(f"run {done} of {of}, about {time_text(left_s)} left")
+            commands.progress(f"run {done} of {of}, about {time_text(left_s)} left")
 
 
 class Kinds(click.Group):
@@ -41,11 +41,11 @@ class Kinds(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of the modules that check something, in alphabetical order."""
-        return frame.kinds()
+        return _kinds.kinds()
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """None for a name that is no check."""
-        return _command(name) if name in frame.kinds() else None
+        return _command(name) if name in _kinds.kinds() else None
 
 
 def _refuse_what_is_no_file(path: Path) -> None:
@@ -69,7 +69,7 @@ def _siblings(path: Path) -> list[Path]:
 
 
 def _command(kind: str) -> click.Command:
-    module = frame.load(kind)
+    module = _kinds.load(kind)
 
     def run(paths: tuple[str, ...], as_json: bool, **options: Any) -> int:
         for path in paths:

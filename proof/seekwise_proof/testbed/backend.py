@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from seekwise import _core
+from seekwise import core
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.importing import fio_result
 from seekwise.simulate import arrays, room
@@ -25,13 +25,13 @@ from seekwise.store.database import now
 from seekwise.store.record import Phase, Record
 from seekwise.workload.study.factors import Value
 from seekwise.workload.study.plan import Combination, Plan, SystemFacts, Trial
-from seekwise.workload.study.study import Study, System
+from seekwise.workload.study.study import ARRAY_OPTIONS, Study, System
 from seekwise_proof.testbed import filesystem, image, kernels, machine, script
 from seekwise_proof.testbed.cpio import CpioEntry
 from seekwise_proof.testbed.image import Image
 from seekwise_proof.testbed.script import Storage
 
-NOT_PARAMETERS = (*HOST_OPTIONS, *REGION_OPTIONS, *QUEUE_OPTIONS, *arrays.OPTIONS, "trace_events_max", "filesystem")
+NOT_PARAMETERS = (*HOST_OPTIONS, *REGION_OPTIONS, *QUEUE_OPTIONS, *ARRAY_OPTIONS, "trace_events_max", "filesystem")
 """Options of a system that are not the drive's."""
 TRIALS_PER_GUEST = 8
 BOOT_TIMEOUT_S = 300.0
@@ -245,7 +245,7 @@ def described(system: System, values: dict[str, Value] | None = None) -> dict:
         "phases": [{"operation": "rand_read", "jobs": [{"pattern": "random", "block_bytes": 4096, "ios": 1}]}],
     }
     try:
-        return json.loads(_core.describe_cell(json.dumps(spec)))
+        return json.loads(core.describe_cell(json.dumps(spec)))
     except ValueError as error:
         raise UsageError(f"system {system.name}: {error}") from None
 
@@ -289,7 +289,7 @@ def storage(system: System, values: dict[str, Value]) -> Storage:
 
 def _tags_of_host(system: System, found: dict) -> int | None:
     """Of a SATA drive's host, for which `queue_depth` is a limit only; other drives have a queue of their own."""
-    if json.loads(_core.drive_model(str(system.drive))).get("attachment") != "sata":
+    if json.loads(core.drive_model(str(system.drive))).get("attachment") != "sata":
         return None
     # Without a scheduler a queue has as many requests as its host has tags.
     return int(found["settings"]["nr_requests"])

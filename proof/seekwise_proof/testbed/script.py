@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from seekwise import schedulers
 from seekwise.errors import UsageError
@@ -138,57 +138,6 @@ def down(number: int, storage: Storage) -> list[str]:
     if storage.level:
         lines += ["cat /proc/mdstat", "mdadm --stop --quiet /dev/md0"]
     return [*lines, f"unserve {group} {storage.drives} 0 {out}/drives"]
-
-
-def use_trial(
-    number: int, storage: Storage, values: dict[str, Value], seed: int, job_text: str, memory_limit_bytes: int | None
-) -> tuple[str, dict[str, CpioEntry]]:
-    """The same for a use: one fio job on the bare top device, with its logs in /out/NUMBER.
-
-    `memory_limit_bytes`: of a load that goes through the page cache.
-    """
-    out, name = f"/out/{number}", f"t{number}.fio"
-    lines, files = up(number, storage, values, seed)
-    ahead = memory_limit_bytes is None and not storage.rotational
-    added = "\n".join(["[global]", "zero_buffers=1", *(USUAL_PRIORITY if ahead else ())])
-    files[f"cell/{name}"] = CpioEntry.file(job_text.replace("[global]", added, 1).encode())
-    starter = AHEAD if ahead else "" if memory_limit_bytes is None else f"limited {memory_limit_bytes} "
-    lines += [
-        f"seen {' '.join(dict.fromkeys([*storage.leaves, storage.top]))} > {out}/seen",
-        "sync; put 3 /proc/sys/vm/drop_caches",
-        f"cd {out}",
-        f"{starter}fio --output-format=terse --output={out}/fio --eta=never /cell/{name}",
-        "cd /",
-        *down(number, storage),
-    ]
-    return "\n".join(lines) + "\n", files
-
-
-def programs_trial(
-    number: int, storage: Storage, values: dict[str, Value], seed: int, spec: bytes, command: list[str]
-) -> tuple[str, dict[str, CpioEntry]]:
-    """The same for a use whose jobs are programs, on a file system with their data; the logs of units lie in /out/NUMBER."""
-    out, group = f"/out/{number}", f"t{number}"
-    on_files = replace(storage, filesystem="ext4")
-    lines, files = up(number, on_files, values, seed)
-    files[f"cell/{group}.programs"] = CpioEntry.file(spec)
-    lines += [
-        "[ -d /host ] || { mkdir /host; tar -x -f /cell/programs.tar -C /host; rm /cell/programs.tar; }",
-        *filesystem.made(
-            storage.top, f"for set in /cell/data/*.tar; do tar -x -f $set -C {filesystem.FOLDER} || exit; rm $set; done"
-        ),
-        "cp /cell/programs.py /host/tmp/",
-        f"cp /cell/{group}.programs /host/tmp/",
-        f"for part in dev proc; do mount --bind /$part /host/$part; done; mount --bind {filesystem.FOLDER} /host/mnt; mount --bind /out /host/out",
-        f"seen {' '.join(dict.fromkeys([*storage.leaves, storage.top]))} > {out}/seen",
-        "sync; put 3 /proc/sys/vm/drop_caches",
-        f"chroot /host {shlex.join([*command, f'/tmp/{group}.programs'])}",
-        # What a worker left under way ends first.
-        "tries=0; until umount /host/mnt 2> /dev/null; do sleep 1; tries=$((tries + 1)); [ $tries -lt 120 ] || break; done",
-        "for part in out proc dev; do umount /host/$part; done",
-        *down(number, on_files),
-    ]
-    return "\n".join(lines) + "\n", files
 
 
 def _drives(storage: Storage, group: str, seed: int) -> bytes:

@@ -10,9 +10,3 @@ A module named KIND is found by its file name and offers
 
 The command prints the report (`--json`: `document.printed(report)`) and ends with status 5 when anything was missed.
 """
-
-from __future__ import annotations
-
-from seekwise_proof.validate.frame import FileReport, ValidationReport, kinds, load, unreadable
-
-__all__ = ["FileReport", "ValidationReport", "kinds", "load", "unreadable"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from seekwise import _core
+from seekwise_proof import _proof
 from seekwise_proof.validate._basis import Count, marking
 from seekwise_proof.validate._rate_table import RateTable, unreadable_table
 from seekwise_proof.validate.frame import FileReport
@@ -37,7 +37,7 @@ class CoreTable(RateTable):
 def report(path: Path, text: str, seed: int) -> FileReport:
     """Rates over many cores against the table; a row that cannot be read counts as missed."""
     try:
-        outcome = json.loads(_core.verify_core_rates(text, seed))
+        outcome = json.loads(_proof.verify_core_rates(text, seed))
     except ValueError as error:
         return unreadable_table(path, text, str(error))
     orders = Count(outcome["orders_passed"], outcome["orders_total"])

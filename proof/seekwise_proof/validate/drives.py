@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from seekwise import _core, bounds
+from seekwise import bounds, core
 from seekwise.files import read_text
 from seekwise_proof.validate._basis import Basis, Count, added, marking
 from seekwise_proof.validate._drive_recipes import Drive, Recipe, is_write, packets, random_load, recipe_of
@@ -246,7 +246,7 @@ def _row(
 def _model(name: str, figure: str) -> tuple[str, str, Mapping[str, Any] | None]:
     """The model of a figure: an edition of it if the key names one that exists."""
     try:
-        document = json.loads(_core.drive_model(name))
+        document = json.loads(core.drive_model(name))
     except ValueError:
         return name, figure, None
     edition = None
@@ -258,7 +258,7 @@ def _model(name: str, figure: str) -> tuple[str, str, Mapping[str, Any] | None]:
     if edition is None:
         return name, figure, document
     name = f"{name}/{edition}"
-    return name, figure, json.loads(_core.drive_model(name))
+    return name, figure, json.loads(core.drive_model(name))
 
 
 def _basis(file: str, drive: str, key: str, document: Mapping[str, Any]) -> str:
@@ -281,7 +281,7 @@ def names(path: Path) -> frozenset[str]:
 
 def _measured(pending: Sequence[tuple[PublishedFigure, Recipe | None]]) -> list[PublishedFigure]:
     requests = [request for _, recipe in pending if recipe for request in recipe.requests]
-    answers = iter(json.loads(_core.measure_drives(json.dumps(requests))) if requests else ())
+    answers = iter(json.loads(core.measure_drives(json.dumps(requests))) if requests else ())
     rows = []
     for row, recipe in pending:
         if recipe is None:

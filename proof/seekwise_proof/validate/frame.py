@@ -7,24 +7,17 @@ its points as missed; a file of which not even the number of points is known cou
 
 from __future__ import annotations
 
-import importlib
 import os
-import pkgutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import Any, ClassVar
 
-from seekwise import _core, extensions
-from seekwise.errors import UsageError
+from seekwise import core
 from seekwise_proof.validate import _basis as basis
 from seekwise_proof.validate._basis import Basis, BasisCounts, Count, Shares
 
-CHECKS = "seekwise.checks"
-"""Entry points of kinds that other distributions bring: NAME = "module"."""
 SCHEMAS = "seekwise.validate."
-NOT_KINDS = {"frame", "period_tables"}
 MISSES_SHOWN = 20
 
 
@@ -72,7 +65,7 @@ class ValidationReport:
     @property
     def model_version(self) -> int:
         """The model that it was made with."""
-        return _core.model_version()
+        return core.model_version()
 
     @property
     def shares(self) -> Shares:
@@ -110,27 +103,6 @@ def unread(file: str | Path, total: int) -> Shares:
     """What the points of a file that could not be checked are worth."""
     rule = basis.marking(Path(file)).rule()
     return {Basis.UNREAD if rule is None else rule.basis: Count(0, total)}
-
-
-def kinds() -> list[str]:
-    """Names of everything that can be verified."""
-    return sorted({*_own(), *extensions.entries(CHECKS)})
-
-
-def _own() -> list[str]:
-    import seekwise_proof.validate as package
-
-    modules = pkgutil.iter_modules(package.__path__)
-    return [m.name for m in modules if m.name not in NOT_KINDS and not m.name.startswith("_")]
-
-
-def load(kind: str) -> ModuleType:
-    """The module of a kind."""
-    if kind not in kinds():
-        raise UsageError(f"unknown kind of verification `{kind}`", f"one of: {', '.join(kinds())}")
-    if kind not in _own():
-        return extensions.entries(CHECKS)[kind].load()
-    return importlib.import_module(f"seekwise_proof.validate.{kind}")
 
 
 def below(folder: Path) -> Iterator[Path]:

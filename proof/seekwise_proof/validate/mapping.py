@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from seekwise import _core
+from seekwise_proof import _proof
 from seekwise_proof.validate._basis import Count, marking
 from seekwise_proof.validate.frame import FileReport, ValidationReport, unread, unreadable
 
@@ -45,7 +45,7 @@ class Mapping(ValidationReport):
 
 def verify(paths: Sequence[Path], options: dict[str, Any]) -> Mapping:
     """Recordings as files or folders (searched for CSV files of arrays with their `.conf`)."""
-    outcome = json.loads(_core.verify_mapping([str(path) for path in paths if path.exists()]))
+    outcome = json.loads(_proof.verify_mapping([str(path) for path in paths if path.exists()]))
     files: list[MappingFile | FileReport] = [_file(entry) for entry in outcome["files"]]
     files += [unreadable(path, "no such file or folder") for path in paths if not path.exists()]
     passed, total = sum(f.passed for f in files), sum(f.total for f in files)

@@ -16,9 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from seekwise import _core, extensions
+from seekwise import extensions
 from seekwise.files import read_text
+from seekwise_proof import _proof
 from seekwise_proof.validate import _core_table as core_table
+from seekwise_proof.validate import _published_table as published_table
 from seekwise_proof.validate._basis import Count, marking
 from seekwise_proof.validate._rate_table import RateTable, unreadable_table
 from seekwise_proof.validate.frame import FileReport, ValidationReport, files_below, unreadable
@@ -28,7 +30,7 @@ SHARE_ROWS = 0.90
 SEED = 1
 MACHINE_BEGINS = "kernel,target,array,"
 TABLES = "seekwise.rate_tables"
-"""Entry points of tables that other distributions know: NAME = "module" with `HEADER` and `report(path, text, options)`."""
+"""Entry points of tables that other distributions know: NAME = "module" (`_published_table.py`)."""
 
 
 @dataclass(kw_only=True)
@@ -70,7 +72,7 @@ def _table(path: Path, options: dict[str, Any]) -> FileReport:
         return unreadable(path, f"cannot be read: {error}")
     others = {module.HEADER: module for module in (entry.load() for entry in extensions.entries(TABLES).values())}
     if other := others.get(text.partition("\n")[0].strip()):
-        return other.report(path, text, options)
+        return published_table.report(other, path, text, options)
     if text.startswith(core_table.BEGINS):
         return core_table.report(path, text, SEED)
     if text.startswith(MACHINE_BEGINS):
@@ -81,7 +83,7 @@ def _table(path: Path, options: dict[str, Any]) -> FileReport:
 
 def _machine_table(path: Path, text: str) -> FileReport:
     try:
-        outcome = json.loads(_core.verify_machine_rates(text, SEED))
+        outcome = json.loads(_proof.verify_machine_rates(text, SEED))
     except ValueError as error:
         return unreadable_table(path, text, str(error))
     passed, total = outcome["passed"], outcome["total"]

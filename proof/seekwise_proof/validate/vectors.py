@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 import click
 
-from seekwise import _core
+from seekwise_proof import _proof
 from seekwise_proof.validate._basis import Count, marking
 from seekwise_proof.validate.frame import FileReport, ValidationReport, unread, worth
 
@@ -86,7 +86,7 @@ class Vectors(ValidationReport):
 def verify(paths: Sequence[Path], options: Mapping[str, Any]) -> Vectors:
     """Replays every recording; `options["explain"]` asks for a look at a line."""
     chosen = {"explain": options["explain"]} if options.get("explain") is not None else {}
-    outcome = json.loads(_core.verify_vectors([str(path) for path in paths], json.dumps(chosen)))
+    outcome = json.loads(_proof.verify_vectors([str(path) for path in paths], json.dumps(chosen)))
     return Vectors(
         files=[_file(entry) for entry in outcome["files"]],
         bar=BAR,

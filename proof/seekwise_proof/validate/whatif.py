@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from seekwise import _core, temporary
+from seekwise import core, temporary
 from seekwise.errors import SeekwiseError
 from seekwise.files import read_text, write_product
 from seekwise.measure import whatif
@@ -162,7 +162,7 @@ def setting_of(run: MeasuredRun) -> dict[str, list[str]]:
     """The run's storage as `whatif` is asked for it."""
     drive, array = run.storage.rsplit(".", 1)
     wanted = {"model": [drive], "scheduler": [run.scheduler], "host": ["laboratory"]}
-    if json.loads(_core.drive_model(drive)).get("attachment") == "nvme":
+    if json.loads(core.drive_model(drive)).get("attachment") == "nvme":
         # As the VM testbed sets it: nbd has no more.
         wanted["depth"] = [str(testbed.NVME_DEPTH)]
     if array != "single":

@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from live.conftest import tune  # noqa: F401 (fixture)
 from seekwise.errors import MissingError
 from seekwise_proof.testbed import image, kernels, machine
 

@@ -14,13 +14,13 @@ import pytest
 from seekwise import _core
 from seekwise.document import printed
 from seekwise.errors import UsageError
-from seekwise_papers import claims, verdicts
 from seekwise_proof.validate import _basis as basis
-from seekwise_proof.validate import drives, mapping, rates
+from seekwise_proof.validate import _kinds, drives, mapping, rates
 from seekwise_proof.validate._basis import Basis, Count
 from seekwise_proof.validate.frame import FileReport, text
 
 ROOT = Path(__file__).parents[3]
+claims = _kinds.load("claims")
 
 
 def module():
@@ -68,7 +68,7 @@ def test_a_score_is_what_its_page_says(name):
 
 def shipped_rows():
     """(file, row) of everything that the checks count."""
-    for kind in (claims.PUBLISHED, verdicts.PUBLISHED):
+    for kind in (_kinds.load("claims"), _kinds.load("verdicts")):
         yield from ((kind.shipped, row) for row in kind.names())
     yield from ((drives.DEFAULT, row) for row in drives.names(drives.DEFAULT))
     for path in (ROOT / "tests/vectors").rglob("*.csv"):
@@ -116,7 +116,7 @@ def test_every_rule_marks_something():
     ],
 )
 def test_a_copy_elsewhere_keeps_its_marking_and_a_new_row_is_foretold(tmp_path, row, expected):
-    found = basis.marking(tmp_path / "claims.toml", claims.PUBLISHED.shipped, claims.PUBLISHED.names())
+    found = basis.marking(tmp_path / "claims.toml", claims.shipped, claims.names())
     assert found.basis(row) == expected
 
 
@@ -156,7 +156,7 @@ def test_what_cannot_be_read_is_counted_apart(tmp_path):
 def test_the_shares_add_up_and_are_printed_with_the_bar():
     shares = {Basis.FITTED: Count(2, 2), Basis.CHOSEN: Count(1, 2)}
     file = FileReport(file="a", passed=3, total=4, misses=["x: no"], shares=shares)
-    report = claims.Claims(files=[file], bar="80 % of the claims", met=False, modelled=4)
+    report = claims.report(files=[file], bar="80 % of the claims", met=False, modelled=4)
     document = printed(report)
     assert sum(each["total"] for each in document["basis"].values()) == report.total
     assert document["basis"]["foretold"] == {"passed": 0, "total": 0}

@@ -69,7 +69,7 @@ class _Screen:
         if first is None:
             return ""
         values = ", ".join(f"{each.setting} {value_text(each.value, first.unit)}" for each in first.standings)
-        return f"; so far {metric_name(first)}: {values}; best: {best_text(first)}"
+        return f"; so far {metric_name(first)}: {values}{f'; best: {best}' if (best := best_text(first)) else ''}"
 
     def _table(self) -> Table:
         from seekwise.report.layout import plain_table

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from seekwise.cli import _standing, tune
+from seekwise.cli import _standing, _tune_shown
 from seekwise.control import child
 from seekwise.control.switching import switching
 from seekwise.errors import MissingError, UsageError
@@ -51,9 +51,9 @@ def answer(request: Request) -> None:
     run = planning.run_of(plan, request.target)
     with Store.open(request.db) as store:
         if not request.as_json:
-            tune.print_stack(plan)
+            _tune_shown.print_stack(plan)
         _carry_out(request, store, run, plan, target, guard)
-        tune.show(store, run.run_id, as_json=request.as_json, began_s=request.began_s)
+        _tune_shown.show(store, run.run_id, as_json=request.as_json, began_s=request.began_s)
 
 
 def _check_options(request: Request) -> None:

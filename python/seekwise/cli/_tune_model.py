@@ -1,15 +1,14 @@
-"""`tune model:NAME` and `tune lab:NAME`: the answer for a drive model, of the simulator or of a real kernel in guests."""
+"""`tune model:NAME`: the answer for a drive model, of the simulator."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, Progress, TimeRemainingColumn
 
-from seekwise.cli import _display, _output, tune
+from seekwise.cli import _display, _output, _tune_shown
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.measure.live import candidates, planning, simulated
 from seekwise.store.database import Store
@@ -22,42 +21,39 @@ NEAREST = "nearest"
 FLASH = "crucial_mx500_1tb"
 
 
-def answer(request: Request, on: ModuleType = simulated) -> None:
-    """Carries the uses out on a model and prints the answer, marked as such. `on`: the simulator, or a real kernel in guests (`lab`)."""
+def answer(request: Request) -> None:
+    """Carries the uses out on a model and prints the answer, marked as such."""
     refuse_what_needs_a_device(request)
     target = request.target
     if target == simulated.PREFIX + NEAREST:
         target = simulated.PREFIX + nearest_model_here()
-    model = on.model_of(target, request.kernel)
-    compared = on.candidates(model, candidates.parse_vary(request.vary))
+    model = simulated.model_of(target, request.kernel)
+    compared = simulated.candidates(model, candidates.parse_vary(request.vary))
     named = request.uses is not None
-    chosen, said = on.check_uses(use_files.chosen(request.uses), named=named)
+    chosen, said = simulated.check_uses(use_files.chosen(request.uses), named=named)
     chosen, notes = planning.uses_affected(chosen, compared, named=named)
-    most = None if named else on.USES_MOST
-    shown = chosen[:most]
     plan = planning.on_a_model(
         request,
-        f"{model.title} ({on.PROVENANCE})",
-        f"{model.title}, Linux {model.kernel}{on.HOST}; {on.PROVENANCE}: no request reaches a device",
+        f"{model.title} ({simulated.PROVENANCE})",
+        f"{model.title}, Linux {model.kernel}; {simulated.PROVENANCE}: no request reaches a device",
         compared.all,
-        shown,
-        (*compared.notes, *said, *notes, *on.played_otherwise(tuple(shown))),
-        provenance=on.PROVENANCE,
-        left_out=tuple(use.name for use in chosen[len(shown) :]),
+        chosen,
+        (*compared.notes, *said, *notes, *simulated.played_otherwise(tuple(chosen))),
+        provenance=simulated.PROVENANCE,
     )
-    run = planning.run_of(plan, request.target, backend=on.BACKEND)
+    run = planning.run_of(plan, request.target, backend=simulated.BACKEND)
     with Store.open(request.db) as store:
         if not request.as_json:
-            tune.print_stack(plan)
-        with store.ending(run.run_id), progress(on.DOING, quiet=request.as_json) as tell:
-            on.carry_out(store, run, plan, model, _output.progress, tell)
-        tune.show(store, run.run_id, as_json=request.as_json, began_s=request.began_s)
+            _tune_shown.print_stack(plan)
+        with store.ending(run.run_id), progress(simulated.DOING, quiet=request.as_json) as tell:
+            simulated.carry_out(store, run, plan, model, _output.progress, tell)
+        _tune_shown.show(store, run.run_id, as_json=request.as_json, began_s=request.began_s)
 
 
 def refuse_what_needs_a_device(request: Request) -> None:
     """UsageError for options that a model cannot honour."""
     refused = {"--also": request.also, "--live": request.live, "--guard": request.guard}
-    refused |= {"--self-check": request.self_check, "--destroy": request.destroy, "-- COMMAND": request.command_line}
+    refused |= {"--destroy": request.destroy, "-- COMMAND": request.command_line}
     named = next((name for name, value in refused.items() if value), None)
     if named is not None:
         raise UsageError(f"{named} needs a real device, and {request.target} is a model", hint="leave it out")

@@ -51,17 +51,7 @@ class Size(click.ParamType):
     "--data", type=Size(), help="How much of the array random requests reach; default: half of the smallest array."
 )
 @click.option("--kernel", metavar="VERSION", help="Linux version to model.")
-@click.option(
-    "--trials", type=click.IntRange(64, 10**6), default=512, show_default=True, help="Trials to simulate, about."
-)
-@click.option(
-    "--sampling",
-    type=click.Choice(["sobol", "latin"]),
-    default="sobol",
-    show_default=True,
-    help="How the first half of the trials is spread: Sobol sequence or Latin hypercube.",
-)
-@_options.seed("Seed of the whole search.", default=1, show_default=True)
+@_options.seed("Seed of the simulated requests.", default=1, show_default=True)
 @_options.as_json()
 def command(
     drive: str,
@@ -73,15 +63,13 @@ def command(
     rate: float | None,
     data: int | None,
     kernel: str | None,
-    trials: int,
-    sampling: str,
     seed: int,
     as_json: bool,
 ) -> None:
     """Find the array to build of some DRIVEs for a load.
 
-    Simulated: DRIVE is a drive model (`seekwise explain models`). RAID level, number of drives, chunk, scheduler, queue depth and read-ahead are searched
-    in stages, not tried one by one.
+    Simulated: DRIVE is a drive model (`seekwise explain models`). Every combination of RAID level, number of drives, chunk, scheduler, queue depth and read-ahead
+    is simulated.
     """
     from seekwise.cli import _shown
     from seekwise.measure.live import simulated
@@ -105,13 +93,10 @@ def command(
         uses=chosen,
         data_bytes=data or smallest // 2,
         seed=seed,
-        trials_most=trials,
         simulate=trial.simulate,
-        sampling=sampling,
         tell=_ProgressLine(),
     )
-    racers = search.carry_out(sweep)
-    found = array_answer.of(sweep, racers, rate)
+    found = array_answer.of(sweep, search.carry_out(sweep), rate)
     if as_json:
         _shown.echo_json(array_answer.document(found, sweep))
         return
@@ -147,7 +132,7 @@ def _that_hold(arrays: tuple[Array, ...], capacity: int | None, data: int | None
 
 
 class _ProgressLine:
-    """A line on standard error for each stage, with the time left by the pace so far."""
+    """Lines on standard error, with the time left by the pace so far."""
 
     def __init__(self) -> None:
         import time
@@ -155,7 +140,7 @@ class _ProgressLine:
         self._clock = time.monotonic
         self._began, self._said_at = time.monotonic(), 0.0
 
-    def __call__(self, done: int, of: int, stage: str) -> None:
+    def __call__(self, done: int, of: int) -> None:
         from seekwise.workload.study.quantity import time_text
 
         now = self._clock()
@@ -163,7 +148,7 @@ class _ProgressLine:
             return
         self._said_at = now
         left = f", about {time_text((now - self._began) * (of - done) / done)} left" if done else ""
-        _output.progress(f"{done} of {of} trials ({stage}){left}")
+        _output.progress(f"{done} of {of} trials{left}")
 
 
 def _levels(words: tuple[str, ...]) -> tuple[str, ...]:

@@ -170,19 +170,14 @@ def docstring(name: str) -> str:
 
 
 def something_left() -> bool:
-    """Whether there may be something to restore: any entry in a journal; what cannot be looked at counts as one."""
-    from seekwise.control.state import SYSTEM_STATE, state_folder
+    """Whether there may be something to restore: any entry in the journal."""
+    from seekwise.control.state import state_folder
 
-    for state in {state_folder(), SYSTEM_STATE}:
-        try:
-            # Also drafts of entries, `.ID.entry.PID`, whose writers were killed.
-            if any(ENTRY in name for name in os.listdir(state / JOURNAL)):
-                return True
-        except FileNotFoundError:
-            continue
-        except OSError:
-            return True
-    return False
+    try:
+        # Also drafts of entries, `.ID.entry.PID`, whose writers were killed.
+        return any(ENTRY in name for name in os.listdir(state_folder() / JOURNAL))
+    except OSError:
+        return False
 
 
 def kernel_left() -> bool:
@@ -229,11 +224,6 @@ def cli(quiet: bool) -> None:
 
 command_tree.set_root(cli)
 
-NO_COMMAND: tuple[type[click.ClickException], ...] = tuple(
-    found for found in [getattr(click.exceptions, "NoArgsIsHelpError", None)] if found is not None
-)
-"""What click raises for a group without a command; before 8.2 it printed the help itself."""
-
 
 def main() -> None:
     """Runs a command and ends the process with its exit status."""
@@ -260,7 +250,7 @@ def main() -> None:
         status = Exit.INTERRUPTED
     except KeyboardInterrupt:
         status = Exit.INTERRUPTED
-    except NO_COMMAND as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         # A group alone: its help, as it is laid out.
         click.echo(error.format_message(), err=True)
         status = Exit.USAGE

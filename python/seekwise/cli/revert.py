@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,7 +11,8 @@ import click
 from seekwise.cli import _options, _shown
 from seekwise.control import boot, recovery
 from seekwise.control.journal import Journal
-from seekwise.errors import SeekwiseError
+from seekwise.control.state import SYSTEM_STATE
+from seekwise.errors import MissingError, SeekwiseError
 from seekwise.settings import history
 from seekwise.settings.guard import ending
 
@@ -61,10 +63,14 @@ def command(dry_run: bool, at_boot: bool, as_json: bool) -> None:
     # First: one that watches would set its values after us, or restore what we have restored.
     guards = ending.end_all(dry_run=dry_run)
     outcomes = recovery.preview(journal) if dry_run else recovery.revert_all(journal)
+    roots = history.in_force_by_root()
     if as_json:
         _shown.echo_json(Revert(dry_run, guards, [Reverted.of(each) for each in outcomes]))
     elif not outcomes and not guards:
-        click.echo("nothing to restore")
+        if not roots:
+            unseen = not os.access(SYSTEM_STATE / "journal", os.R_OK) and (SYSTEM_STATE / "journal").exists()
+            more = " of yours; what runs as root have left only root can see: `sudo seekwise revert`" if unseen else ""
+            click.echo(f"nothing to restore{more}")
     else:
         for guard in guards:
             click.echo(guard.sentence)
@@ -79,4 +85,10 @@ def command(dry_run: bool, at_boot: bool, as_json: bool) -> None:
         raise SeekwiseError(
             f"{len(failed)} of {len(outcomes)} changes could not be restored",
             f"their old values stay in {journal.folder}",
+        )
+    if roots:
+        values = [f"{device} {', '.join(values)}" for each in roots for device, values in each.wanted.items()]
+        raise MissingError(
+            f"what root has set is still in force ({'; '.join(dict.fromkeys(values))}), and only root can undo it",
+            "`sudo seekwise revert`",
         )

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from seekwise.cli import _options, _output, _standing
-from seekwise.errors import SeekwiseError, UsageError
+from seekwise.cli import _options, _standing, _tune_shown
+from seekwise.errors import UsageError
 from seekwise.store.database import Store
 
 if TYPE_CHECKING:
@@ -25,12 +24,10 @@ STAGED_BUDGET_S = 300.0
 """Several settings at once need more than the schedulers alone."""
 MODEL = "model:"
 """A target that begins so is a drive model on the simulator."""
-LAB = "lab:"
-"""A target that begins so is a drive model under a real kernel in the VM testbed."""
 
 
 @click.command("tune")
-@click.argument("target", metavar="PATH|DEVICE|model:NAME|lab:NAME")
+@click.argument("target", metavar="PATH|DEVICE|model:NAME")
 @click.option("--for", "uses", metavar="USE,…", help="Uses or groups to measure, or TOML files of your own.")
 @click.option("--vary", multiple=True, metavar="NAME=VALUE,…", help="Compare these values instead of the schedulers.")
 @click.option("--also", metavar="NAME,…", help="Settings to try as well as the scheduler, or `all`.")
@@ -40,13 +37,15 @@ LAB = "lab:"
 @click.option("--conclude", metavar="CMD", help="With -- COMMAND: shell command to run after each run, not timed.")
 @click.option("--cold", is_flag=True, help="With -- COMMAND: before each run, drop the files below PATH from memory.")
 @click.option("--guard", metavar="3x", help="With --live: end a period whose latency exceeds this factor.")
-@click.option("--self-check", is_flag=True, help="Also compare the setting in force with itself.")
+@click.option(
+    "--no-prior", is_flag=True, help="Judge by this run alone, without what is known of schedulers in general."
+)
 @_options.name
 @click.option("--threshold", metavar="SHARE", type=_options.Share(), help="Losses up to this count as equal (5%).")
 @click.option(
     "--budget", type=_options.Duration(), help="Time for everything, e.g. 90s: 2m by default, 5m with --also."
 )
-@click.option("--kernel", metavar="VERSION", help="With model:NAME and lab:NAME: the Linux version (6.1).")
+@click.option("--kernel", metavar="VERSION", help="With model:NAME: the Linux version (6.1).")
 @_options.seed("Seed of the order in which settings run.")
 @click.option("--destroy", multiple=True, metavar="NAME", help="Serial or by-id path of an empty device to write to.")
 @_options.common
@@ -73,12 +72,6 @@ def answer(request: Request) -> None:
         from seekwise.cli import _tune_model
 
         _tune_model.answer(request)
-        return
-    if request.target.startswith(LAB):
-        from seekwise.cli import _tune_model
-        from seekwise.simulate import backends
-
-        _tune_model.answer(request, backends.entrance_of_testbed())
         return
     if request.kernel is not None:
         raise UsageError(
@@ -121,33 +114,7 @@ def measure(request: Request, plan: LivePlan, target: Target) -> None:
     run = planning.run_of(plan, request.target)
     with Store.open(request.db) as store:
         if not request.as_json:
-            print_stack(plan)
+            _tune_shown.print_stack(plan)
         with _standing.watching(plan, quiet=request.as_json) as watch:
             execute.carry_out(store, run, plan, target, watch, request.began_s, request.destroy)
-        show(store, run.run_id, as_json=request.as_json, began_s=request.began_s)
-
-
-def print_stack(plan: LivePlan) -> None:
-    """The storage below the target and its warnings, on standard error."""
-    for line in plan.stack:
-        _output.to_person(line)
-    for warning in plan.warnings:
-        _output.to_person(f"warning: {warning}")
-
-
-def show(store: Store, run_id: str, *, as_json: bool, began_s: float) -> None:
-    """The answer of a stored run, and its report beside the working folder. `began_s`: of the monotonic clock."""
-    from seekwise.cli import _shown
-    from seekwise.judge import outcome
-    from seekwise.report import of_run
-
-    judged = replace(outcome.of(store, store.run(run_id)), seconds=time.monotonic() - began_s)
-    if not judged.records:
-        raise SeekwiseError("nothing was measured: the command did not run once", hint="a longer --budget")
-    found = of_run.of_outcome(judged)
-    path = _shown.write_page(found, Path(_shown.page_name(run_id)))
-    if as_json:
-        _shown.echo_json(found.document(records=False, report=str(path)))
-        return
-    found.show(_shown.out())
-    click.echo(path)
+        _tune_shown.show(store, run.run_id, as_json=request.as_json, began_s=request.began_s)

@@ -276,10 +276,10 @@ def _unsuited(device: BlockDevice, descriptor: int, size_bytes: int) -> list[str
 
 def _content(descriptor: int, node: Path, size_bytes: int) -> list[str]:
     """What it holds."""
-    windows = signatures.read_windows(descriptor, size_bytes)
-    found = signatures.found_in(windows)
-    found += signatures.second_opinion(str(node))
-    return found if found or windows.all_zero else ["data without a known signature in its first or last MiB"]
+    found = signatures.known(str(node))
+    if found or signatures.read_windows(descriptor, size_bytes).all_zero:
+        return found
+    return ["data without a known signature in its first or last MiB"]
 
 
 def _wrong_node(device: BlockDevice, descriptor: int, node: Path, root: Path) -> list[str]:

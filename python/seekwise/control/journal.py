@@ -163,12 +163,21 @@ class Journal:
         other = read_entry(self._path(Path(decided_by).name)) if isinstance(decided_by, str) else None
         return other is not None and other.kind == "persisted" and not other.pending
 
+    def is_ours(self) -> bool:
+        """Whether it belongs to this user. What belongs to another is that user's to restore, or root's."""
+        try:
+            return os.lstat(self.folder).st_uid == os.geteuid()
+        except OSError:
+            return False
+
     def is_empty(self) -> bool:
-        """Cheap: one directory read."""
+        """Cheap: one directory read. One that cannot be read is not taken to be empty."""
         try:
             return not any(name.endswith(SUFFIX) for name in os.listdir(self.folder))
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             return True
+        except OSError:
+            return False
 
     def entries(self) -> list[Entry]:
         """Open entries, newest first: later changes are undone before earlier ones."""
@@ -178,7 +187,8 @@ class Journal:
             return []
         except OSError as error:
             raise MissingError(
-                f"the journal in {self.folder} cannot be read ({error.strerror})", "run it with sudo"
+                f"the journal in {self.folder} cannot be read ({error.strerror})",
+                "run it with sudo; root can restore everything",
             ) from error
         if names:
             # Whoever can write entries decides what is written back.

@@ -35,11 +35,16 @@ class Outcome:
 
 
 def at_start(say: Callable[[str], None]) -> None:
-    """Restores what dead runs left; `say` gets one sentence per thing done. Never stops the command that starts."""
+    """Restores what dead runs left; `say` gets one sentence per thing done. Never stops the command that starts.
+
+    Silent about a journal of another user: nothing in it can be restored by this one, and each command would say so.
+    """
     try:
         temporary.remove_left_behind()
         tracefs.remove_left_behind()
         journal = Journal()
+        if not journal.is_ours():
+            return
         journal.remove_drafts()
         if not journal.is_empty():
             for outcome in restore_left_behind(journal):

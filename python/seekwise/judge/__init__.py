@@ -3,7 +3,6 @@
 rule.py      the numbers of the rule and its version; thresholds by metric     outcome.py, study_outcome.py   a stored run judged
 decision/    one judge: tables of values (`table.py`), statistics, verdicts, one setting for all (`choose.py`)
 records.py, observe.py      from records to what is compared        compare.py    two runs of one study
-racing.py    which of many is best, for `design`                      workloads.py  operations weighed by a use
 printed.py   tables of published texts
 
 Uses: linux, control, workload, store.

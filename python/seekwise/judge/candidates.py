@@ -1,7 +1,6 @@
 """More than two candidates in one combination: which are not beaten by the best, and which form groups.
 
-Works on the verdicts of one combination and metric. A pair counts as decided when its verdict is *clear* and its p stands Holm's
-correction over all pairs of the combination: the best is chosen after looking, so every pair was in play.
+Works on the verdicts of one combination and metric, which were estimated together with the rest of their table.
 """
 
 from __future__ import annotations
@@ -10,10 +9,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seekwise.judge.families import holm
 from seekwise.judge.naming import pieces
 from seekwise.judge.observation import Verdict
-from seekwise.judge.rule import LEVEL, more_is_better
+from seekwise.judge.rule import more_is_better
 from seekwise.workload.study.quantity import counted
 
 GROUPS_MOST = 4
@@ -57,14 +55,11 @@ class Ranking:
         return " / ".join(pieces(self.best, self.order)) if len(self.best) < len(self.order) else "undecided"
 
 
-def candidates(verdicts: Sequence[Verdict], *, level: float = LEVEL) -> Ranking:
+def candidates(verdicts: Sequence[Verdict]) -> Ranking:
     """From all verdicts of one combination and metric."""
     first = verdicts[0]
     names = list(dict.fromkeys(name for v in verdicts for name in (v.setting_a, v.setting_b)))
-    adjusted = holm([math.nan if v.p_value is None else v.p_value for v in verdicts])
-    beaten_by = {
-        (v.winner, v.loser) for v, p in zip(verdicts, adjusted, strict=True) if v.winner is not None and p <= level
-    }
+    beaten_by = {(v.winner, v.loser) for v in verdicts if v.winner is not None}
     scores = dict.fromkeys(names, 0.0)
     for v in verdicts:
         if math.isfinite(v.ratio) and v.ratio > 0:
@@ -90,9 +85,9 @@ def candidates(verdicts: Sequence[Verdict], *, level: float = LEVEL) -> Ranking:
     )
 
 
-def by_combination(verdicts: Sequence[Verdict], *, level: float = LEVEL) -> list[Ranking]:
+def by_combination(verdicts: Sequence[Verdict]) -> list[Ranking]:
     """Candidates of every (table, combination, metric), in order of first appearance."""
     families: dict[tuple[str, str, str], list[Verdict]] = {}
     for v in verdicts:
         families.setdefault((v.table, v.combination, v.metric), []).append(v)
-    return [candidates(members, level=level) for members in families.values()]
+    return [candidates(members) for members in families.values()]

@@ -25,9 +25,10 @@ from seekwise.judge.observation import Observation, Verdict
 from seekwise.judge.observe import combination_of, observations, values
 from seekwise.judge.quantiles import QuantileRatio, quantile_ratios
 from seekwise.judge.records import is_exact
-from seekwise.judge.rule import ALPHA, CONTROL_SUFFIX, more_is_better
+from seekwise.judge.rule import more_is_better
 from seekwise.store.percentiles import merged
 from seekwise.store.record import Record
+from seekwise.workload.live_plan import CONTROL_SUFFIX
 
 GAP_SHARE = 0.05
 """Combinations whose best and worst setting are closer than this do not count for "the same best setting"."""
@@ -122,7 +123,7 @@ def notes(base: ComparedRun, new: ComparedRun) -> list[str]:
     return said
 
 
-def compare(base: ComparedRun, new: ComparedRun, *, alpha: float = ALPHA) -> Comparison:
+def compare(base: ComparedRun, new: ComparedRun) -> Comparison:
     """Judges every combination and setting that both runs have."""
     sides = {"base": base, "new": new}
     made: list[Observation] = []
@@ -134,7 +135,7 @@ def compare(base: ComparedRun, new: ComparedRun, *, alpha: float = ALPHA) -> Com
             places[combination] = (o.combination, o.setting)
             made.append(Observation("compare", combination, repetition, label, o.metric, o.value))
     # Base first, whatever the order of combinations: ratios are then base / new in every verdict.
-    found = verdicts(judge_observations(made, alpha=alpha, exact=is_exact([*base.records, *new.records])))
+    found = verdicts(judge_observations(made, exact=is_exact([*base.records, *new.records])))
     changes = [Change(*places[v.combination], v if v.setting_a == "new" else v.turned(), _outcome(v)) for v in found]
     return Comparison(base.run_id, new.run_id, tuple(changes), _quantiles(base, new), tuple(notes(base, new)))
 

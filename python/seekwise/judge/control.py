@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from seekwise.judge.decision.observed import control_pairs, judge_observations, verdicts
 from seekwise.judge.observation import Observation, Verdict
-from seekwise.judge.rule import ALPHA
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,6 @@ def judge_control(
     observations: Sequence[Observation],
     *,
     control: tuple[str, str] | None = None,
-    alpha: float = ALPHA,
 ) -> ControlReport:
     """Judges the two labels of each control against each other, by the same rule as everything else."""
     found: list[Verdict] = []
@@ -56,7 +54,7 @@ def judge_control(
             for o in observations
             if o.setting in (first, second)
         ]
-        for v in verdicts(judge_observations(renamed, alpha=alpha)):
+        for v in verdicts(judge_observations(renamed)):
             names = {"label A": first, "label B": second}
             found.append(
                 Verdict(

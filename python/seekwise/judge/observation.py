@@ -25,21 +25,11 @@ class Observation:
     value: float
 
 
-REPETITIONS_MANY = 100
-"""Above this a forecast of repetitions is not a number to plan with."""
-
-
-def repetitions_text(repetitions: int) -> str:
-    """`about 12 more repetitions`, or `over 100 more repetitions` of a forecast that only says many."""
-    many = f"over {REPETITIONS_MANY}" if repetitions > REPETITIONS_MANY else f"about {repetitions}"
-    return f"{many} more repetition{'' if repetitions == 1 else 's'}"
-
-
 @dataclass(frozen=True)
 class Verdict:
     """A against B in one combination by one metric."""
 
-    NAMES: ClassVar = {"combination": "cell", "repetitions": "blocks", "repetitions_more": "blocks_more"}
+    NAMES: ClassVar = {"combination": "cell", "repetitions": "blocks"}
 
     table: str
     combination: str
@@ -50,25 +40,20 @@ class Verdict:
     winner: str | None
     """The better setting of a clear difference, or None (small, tie, undecided)."""
     word: Word
-    """clear: shown, and large enough to count · small: shown, but shown to be too small to count · tie: equality shown ·
-    undecided: neither shown."""
+    """clear: one is better with 99 % probability · tie: within the threshold with 90 % · small: both of these · undecided: neither."""
     ratio: float
     """Estimated a / b."""
     ratio_low: float
     ratio_high: float
-    """95 % interval of the ratio."""
-    q_value: float | None
-    """Corrected for all comparisons of the study."""
+    """90 % interval of the ratio."""
+    p_better: float | None
+    """Probability that a is better than b, and that it is worse; None where nothing is known."""
+    p_worse: float | None
     repetitions: int
     """Repetitions with both settings."""
-    repetitions_more: int | None
-    """How many more repetitions would probably decide; None when decided. A guess above `REPETITIONS_MANY` only says many."""
     rule_version: str
-    reason: str = ""
     unsteady: tuple[str, ...] = ()
     """Which of the two did not reach a steady state, where that keeps the verdict from being decided."""
-    p_value: float | None = None
-    """Two-sided, before any correction for many comparisons; None below the least number of repetitions."""
 
     @property
     def loser(self) -> str | None:
@@ -86,8 +71,9 @@ class Verdict:
         """The same with b as the first setting: ratios are b / a."""
         ratio, low, high = (1 / each if each else math.inf for each in (self.ratio, self.ratio_high, self.ratio_low))
         return replace(
-            self, setting_a=self.setting_b, setting_b=self.setting_a, ratio=ratio, ratio_low=low, ratio_high=high
-        )
+            self, setting_a=self.setting_b, setting_b=self.setting_a, ratio=ratio, ratio_low=low, ratio_high=high,
+            p_better=self.p_worse, p_worse=self.p_better,
+        )  # fmt: skip
 
 
 def interval_of(verdicts: Sequence[Verdict], setting: str, other: str) -> tuple[float, float, float] | None:

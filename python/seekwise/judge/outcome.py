@@ -10,11 +10,9 @@ from dataclasses import dataclass, replace
 from seekwise.control.lines import ShellLines, shell_lines
 from seekwise.errors import UsageError
 from seekwise.judge import believable, study_outcome
-from seekwise.judge.decision import effort
 from seekwise.judge.decision.choose import Choice
 from seekwise.judge.decision.found_load import found_load
-from seekwise.judge.decision.records import Decided, decided
-from seekwise.judge.decision.verdicts import Judged
+from seekwise.judge.decision.records import Decided, decided, without_control
 from seekwise.judge.observation import Verdict
 from seekwise.judge.study_outcome import StudyOutcome, study_of
 from seekwise.store import damage
@@ -117,7 +115,8 @@ def judged(run: Run, plan: LivePlan, records: list[Record], seconds: float | Non
     if seconds is None:
         seconds = max((float(r.conditions["start_s"]) + float(r.conditions["length_s"]) for r in records), default=0.0)
     # Of a staged run only what the last candidates did is compared; the stages before are told in the plan.
-    compared = [each for each in records if each.setting in {candidate.label for candidate in plan.candidates}]
+    labels = set(plan.labels)
+    compared = [each for each in records if without_control(each.setting) in labels]
     return LiveOutcome(run, plan, compared, decided(compared, plan), seconds)
 
 
@@ -210,15 +209,3 @@ def _pressure(records: list[Record]) -> str | None:
         return None
     parts = [f"{100 * sum(each) / len(each):.0f} % under {name}" for name, each in shares.items()]
     return f"Some program waited for I/O in {', '.join(parts)} of the time (/proc/pressure/io, the whole machine)"
-
-
-def seconds_more(found: LiveOutcome, each: Judged) -> float | None:
-    """Measuring time that would decide the easiest open comparison of this entry."""
-    mine = [r for r in found.records if r.factors.get("use") == each.use]
-    if not mine:
-        return None
-    names = {r.setting for r in mine}
-    round_s = sum(
-        max(float(r.conditions["length_s"]) for r in mine if r.setting == name and r is not None) for name in names
-    )
-    return effort.seconds_to_decide(each, round_s)

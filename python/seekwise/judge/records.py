@@ -10,19 +10,19 @@ from seekwise.judge.decision.verdicts import Judged
 from seekwise.judge.drift import drifts
 from seekwise.judge.observe import observations
 from seekwise.judge.outliers import outliers
-from seekwise.judge.rule import ALPHA, ROUNDS_MIN, threshold_log
+from seekwise.judge.rule import ROUNDS_MIN, threshold_log
 from seekwise.judge.steady import unsteady
 from seekwise.store.record import Record
 
 NAMED_MAX = 3
 
 
-def judge_records(records: Sequence[Record], *, alpha: float = ALPHA) -> list[Judged]:
-    """Judges the trials that compete (drift checks are left out)."""
+def judge_records(records: Sequence[Record], base: str | None = None) -> list[Judged]:
+    """Judges the trials that compete (drift checks are left out). `base`: the setting that the others are held against."""
     compared = competing(records)
     return judge_observations(
         observations(compared),
-        alpha=alpha,
+        base=base,
         unsteady=unsteady(compared),
         exact=is_exact(compared),
     )

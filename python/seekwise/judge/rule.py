@@ -12,25 +12,20 @@ from types import MappingProxyType
 
 from seekwise.workload.live_plan import Threshold
 
-RULE_VERSION = "6"
+RULE_VERSION = "7"
 
-ALPHA = 0.05
-"""What is promised: the share of false winners, and of tables without any difference that show a winner."""
-LEVEL = 0.03
-"""Nominal level of "worse". What is promised is 0.05; the rest is kept for noise that is not as the model thinks (`verify judgement`)."""
+P_BETTER = 0.95
+"""A difference is named where it has this probability: said falsely of settings that are alike once in a hundred statements (`verify judgement`)."""
+P_DIFFERS = 0.99
+"""The same for a winner in a table of pairs, which is read as a whole, and for the A/A check."""
+P_SAME = 0.90
+"""Two settings are called alike where they lie within a bound with this probability."""
+SAME_BOUNDS = (0.05, 0.08, 0.10)
+"""Bounds that are worth naming, as shares."""
+INTERVAL_TAIL = 0.05
+"""Of the intervals that are shown: 90 %."""
 ROUNDS_MIN = 3
 """Two rounds know their own noise to a factor of ten; nothing is said from them."""
-INTERVAL_LEVEL = 0.95
-"""Of the intervals that are shown."""
-POWER_TARGET = 0.80
-"""`repetitions_more` is the number of repetitions that would decide with this probability."""
-REPETITIONS_MORE_MAX = 997
-"""Larger answers mean "not in this life" and are cut here."""
-NOISE_FACTOR = 2.0
-"""A win must exceed this many standard deviations of the A/A check's difference of means."""
-
-CONTROL_SUFFIX = " (control)"
-"""The second label of an A/A pair: `mq-deadline (control)` is `mq-deadline` under another name."""
 
 MORE_IS_BETTER: Mapping[str, bool] = MappingProxyType(
     {"rate": True, "access_time": False, "access_time_median": False, "cpu_efficiency": True, "p99": False}

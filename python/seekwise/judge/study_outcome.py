@@ -39,7 +39,7 @@ class StudyOutcome:
     @cached_property
     def judged(self) -> list[Judged]:
         """Every combination by every metric."""
-        return judge_records(self.records)
+        return judge_records(self.records, self.plan.reference)
 
     @property
     def verdicts(self) -> list[Verdict]:

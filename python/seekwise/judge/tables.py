@@ -26,17 +26,11 @@ class Winner:
 
     @property
     def margin(self) -> tuple[float, float, float] | None:
-        """Ratio of the best to the runner-up outside the winning set (or of the two, when not decided), with its 95 % interval."""
+        """Ratio of the best to the runner-up outside the winning set (or of the two, when not decided), with its 90 % interval."""
         order = self.candidates.order
         rivals = [name for name in order if name not in self.candidates.best] or list(order[1:])
         found = interval_of(self.verdicts, order[0], rivals[0])
         return found if found is not None and all(map(math.isfinite, found)) else None
-
-    @property
-    def repetitions_more(self) -> int | None:
-        """Repetitions that would probably decide what is still open here; None where nothing is."""
-        more = [v.repetitions_more for v in self.verdicts if v.repetitions_more is not None]
-        return max(more) if more and not self.candidates.decided else None
 
 
 @dataclass(frozen=True)

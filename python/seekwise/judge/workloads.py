@@ -21,11 +21,13 @@ from typing import ClassVar
 from seekwise.errors import UsageError
 from seekwise.judge.candidates import by_combination
 from seekwise.judge.decision.observed import judge_observations, verdicts
+from seekwise.judge.front import on_front
 from seekwise.judge.observation import Observation, Verdict, interval_of
 from seekwise.judge.observe import METRICS, combination_of, observations
 from seekwise.judge.records import is_exact
-from seekwise.judge.rule import CONTROL_SUFFIX, more_is_better
+from seekwise.judge.rule import more_is_better
 from seekwise.store.record import Record
+from seekwise.workload.live_plan import CONTROL_SUFFIX
 from seekwise.workload.study import combination_key, uses
 
 THREAD_RULES = {"few": lambda n: 1 / n, "many": float, "all": lambda n: 1.0}
@@ -124,10 +126,10 @@ def weigh(records: Sequence[Record], workload: OperationMix, reference: str) -> 
     settings = [name for name in dict.fromkeys(o.setting for o in single) if not name.endswith(CONTROL_SUFFIX)]
     regrets = _regrets(single, weights)
     ratios = {setting: _ratios(found, setting, reference) for setting in settings}
+    ratios = {setting: row for setting, row in ratios.items() if row or setting == reference}
     standings = [
-        WeighedSetting(setting, ratios[setting], _on_front(setting, ratios), *regrets.get(setting, (0.0, "")))
-        for setting in settings
-        if ratios[setting] or setting == reference
+        WeighedSetting(setting, row, is_on, *regrets.get(setting, (0.0, "")))
+        for (setting, row), is_on in zip(ratios.items(), _on_front(ratios), strict=True)
     ]
     standings.sort(key=lambda standing: -standing.ratios.get("rate", (1.0, 1.0, 1.0))[0])
     deciding = by_combination([verdict for verdict in found if verdict.metric == "rate"])
@@ -193,23 +195,10 @@ def _ratios(verdicts: Sequence[Verdict], setting: str, reference: str) -> dict[s
     }
 
 
-def _on_front(setting: str, ratios: Mapping[str, Mapping[str, tuple[float, float, float]]]) -> bool:
-    def goodness(name: str) -> list[float]:
-        row = ratios[name]
-        return [
-            row[m][0] if more_is_better(m) else 1 / row[m][0]
-            for m in PARETO_METRICS
-            if m in row and m in ratios[setting]
-        ]
-
-    mine = goodness(setting)
-    for other in ratios:
-        theirs = goodness(other)
-        if other != setting and len(theirs) == len(mine):
-            pairs = list(zip(theirs, mine, strict=True))
-            if all(a >= b for a, b in pairs) and any(a > b for a, b in pairs):
-                return False
-    return True
+def _on_front(ratios: Mapping[str, Mapping[str, tuple[float, float, float]]]) -> list[bool]:
+    """By the metrics that every setting has."""
+    metrics = [m for m in PARETO_METRICS if all(m in row for row in ratios.values())]
+    return on_front([[row[m][0] if more_is_better(m) else 1 / row[m][0] for m in metrics] for row in ratios.values()])
 
 
 def _regrets(single: Sequence[Observation], weights: Mapping[str, float]) -> dict[str, tuple[float, str]]:

@@ -135,3 +135,13 @@ def files_below(folder: Path, most: int) -> Iterator[Path]:
                         yield Path(entry.path)
         except OSError:
             continue  # gone, or closed to us
+
+
+def unwritten_bytes(root: Path = Path("/")) -> int | None:
+    """Bytes of the whole machine that are dirty or under write-back (proc(5), /proc/meminfo); None where the kernel does not say."""
+    try:
+        text = (root / "proc/meminfo").read_text(encoding="ascii")
+    except OSError:
+        return None
+    found = [line.split() for line in text.splitlines() if line.startswith(("Dirty:", "Writeback:"))]
+    return sum(int(words[1]) * 1024 for words in found) if len(found) == 2 else None

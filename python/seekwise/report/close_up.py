@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 
 from markupsafe import Markup, escape
 
-from seekwise.judge.rule import CONTROL_SUFFIX
 from seekwise.report import waits
 from seekwise.report.arrays import load_words
 from seekwise.report.charts import close_up_svg
@@ -26,6 +25,7 @@ from seekwise.store import operations
 from seekwise.store.record import Record
 from seekwise.trace.close_up import CloseUp, cut, threads_of
 from seekwise.trace.excerpt import Traced
+from seekwise.workload.live_plan import CONTROL_SUFFIX
 from seekwise.workload.study import combination_key
 from seekwise.workload.study.quantity import counted
 

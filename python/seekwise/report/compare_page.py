@@ -121,7 +121,10 @@ def markdown(pairings: Sequence[Pairing]) -> str:
                 ),
             )  # fmt: skip
         else:
-            lines += [f"Equal: {len(each.of('equal'))}. Undecided: {len(each.of('undecided'))}.", ""]
+            lines += [
+                f"No difference worth naming: {len(each.of('equal'))}. Not measured long enough: {len(each.of('undecided'))}.",
+                "",
+            ]
         lines += [f"- {text(note)}" for note in each.notes]
         lines += ["", f"Base: {text(facts(each.base))}. New: {text(facts(each.new))}.", ""]
     return "\n".join(lines).rstrip()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,12 +12,13 @@ from seekwise.judge import compare as comparing
 from seekwise.judge.decision.runs import UseChange
 from seekwise.judge.rule import more_is_better
 from seekwise.report.arrays import load_words
-from seekwise.report.layout import columns, joined, wrapped
+from seekwise.report.layout import wrapped
 from seekwise.report.losses import shown_setting
-from seekwise.report.metric_words import both_texts, metric_name
+from seekwise.report.metric_words import both_texts, factor_text, metric_name
 from seekwise.store import operations
 from seekwise.store.database import IMPORTED, Run
 from seekwise.workload.study import combination_key
+from seekwise.workload.study.quantity import counted
 
 METRIC_WORDS = {
     "rate": "throughput",
@@ -60,8 +62,12 @@ class ChangeRow:
 
     @property
     def words(self) -> str:
-        """`+12 % (+9 % to +15 %)`, `equal: …`, `undecided: …`, `not confirmed: …`."""
-        word = {"equal": "equal: ", "undecided": "undecided: ", "unconfirmed": "not confirmed: "}.get(self.outcome, "")
+        """`+12 % (+9 to +15 %)`, `no difference worth naming: …`, `not measured long enough: …`, `not confirmed: …`."""
+        word = {
+            "equal": "no difference worth naming: ",
+            "undecided": "not measured long enough: ",
+            "unconfirmed": "not confirmed: ",
+        }.get(self.outcome, "")
         return f"{word if self.is_known else ''}{self.span}"
 
     @property
@@ -71,22 +77,33 @@ class ChangeRow:
 
     @property
     def span(self) -> str:
-        """`+12 % (+9 % to +15 %)`; of what is equal or undecided the interval alone."""
+        """`+12 % (+9 to +15 %)`, `2 times (1.07 to 3.8)`; of what is equal or undecided the interval alone."""
         if not self.is_known:
             return "no interval: too few repeats"
-        ends = f"{change(self.low)} to {change(self.high)}"
-        return ends if self.outcome in ("equal", "undecided") else f"{change(self.ratio)} ({ends})"
+        alone = self.outcome in ("equal", "undecided")
+        if self.high >= TIMES_FROM or self.low <= 1 / TIMES_FROM:
+            # One unit for all three: a factor beside per cent reads like two statements.
+            ends = f"{factor_text(self.low)} to {factor_text(self.high)}"
+            return f"{ends} times" if alone else f"{factor_text(self.ratio)} times ({ends})"
+        ends = f"{_signed(self.low)} to {_signed(self.high)} %"
+        return ends if alone else f"{_signed(self.ratio)} % ({ends})"
+
+
+TIMES_FROM = 2.0
+"""Ratios from here on are said as factors."""
 
 
 def change(ratio: float) -> str:
-    """`+12 %`, `−3 %`, `2.4 times`."""
-    if ratio >= 2:
-        return f"{ratio:.2g} times"
-    if ratio <= 0.5:
-        return f"1/{1 / ratio:.2g}"
+    """`+12 %`, `−3 %`, `2.4 times`, `0.42 times`."""
+    if ratio >= TIMES_FROM or ratio <= 1 / TIMES_FROM:
+        return f"{factor_text(ratio)} times"
+    return f"{_signed(ratio)} %"
+
+
+def _signed(ratio: float) -> str:
     percent = 100 * (ratio - 1)
     text = f"{percent:+.2g}" if abs(percent) < 9.95 else f"{percent:+.0f}"
-    return f"{text.replace('-', chr(0x2212))} %"
+    return text.replace("-", "\N{MINUS SIGN}")
 
 
 @dataclass(frozen=True)
@@ -134,11 +151,15 @@ class Pairing:
                 if self.pairs_of_runs == 1
                 else f"not all of {self.pairs_of_runs} pairs of runs show"
             )
-            return f"{names[0]} against {names[1]}: not confirmed; {shown} {len(once)} differences of {len(self.rows)} comparisons (most: {_most(once[0])})."
+            return f"{names[0]} against {names[1]}: not confirmed; {shown} {counted(len(once), 'difference')} in {len(self.rows)} figures (most: {_most(once[0])})."
         if not worse and not better:
-            return f"{names[0]} against {names[1]}: no difference shown; {equal} of {len(self.rows)} comparisons shown to be equal, {undecided} undecided."
+            known = f"{equal} of {len(self.rows)} figures are the same within the threshold"
+            rest = f"{undecided} {'was' if undecided == 1 else 'were'} not measured long enough to say"
+            said = [known] if equal or not undecided else []
+            said += [rest if equal else f"all {rest}"] if undecided else []
+            return f"{names[0]} against {names[1]}: no difference shown; {'; '.join(said)}."
         parts = []
-        of = f" of {len(self.rows)} comparisons"
+        of = f" of {len(self.rows)} figures"
         for word, group in (("worse", worse), ("better", better)):
             if group:
                 parts.append(f"{word} in {len(group)}{of} (most: {_most(group[0])})")
@@ -156,43 +177,64 @@ def _most(row: ChangeRow) -> str:
 
 LINES_MOST = 25
 """Of everything on a terminal."""
+SECTIONS = {
+    "regression": "Worse",
+    "improvement": "Better",
+    "unconfirmed": "Not confirmed",
+    "undecided": "Not measured long enough",
+    "equal": "No difference worth naming",
+}
+SUBJECT_LEAST = 30
 
 
 def lines(pairing: Pairing, width: int = 80, *, everything: bool = False) -> list[str]:
-    """The comparison for a terminal: the headline, then what differs with the values of both runs, then how much does not."""
-    names = name_of(pairing.base), name_of(pairing.new)
+    """The comparison for a terminal: the headline, then what differs with the values of both runs, then how much does not.
+
+    Where nothing differs, what the runs cannot exclude.
+    """
     said = [*wrapped(pairing.headline, width), *wrapped(pairing.note, width)]
     if pairing.of("unconfirmed") and pairing.pairs_of_runs == 1:
         said += wrapped(_how_to_confirm(pairing), width)
-    shown = [
-        row
-        for outcome in OUTCOMES
-        if everything or outcome not in ("equal", "undecided")
-        for row in pairing.of(outcome)
-    ]
-    settings = {row.setting for row in pairing.rows}
-    body = [
-        [
-            f"{row.where}, {row.setting}" if len(settings) > 1 else row.where,
-            row.metric,
-            joined(row.before or "–"),
-            joined(row.after or "–"),
-            row.words if everything else row.span,
-        ]
-        for row in shown
-    ]
-    blocks = columns(["Use", "Figure", *names, "Change (95 %)"], body, width) if body else []
+    differs = [outcome for outcome in ("regression", "improvement", "unconfirmed") if pairing.of(outcome)]
+    shown = [each for each in SECTIONS if pairing.of(each)] if everything else differs or ["undecided"]
     room = 10**6 if everything else LINES_MOST - len(said) - 4
-    if blocks:
-        said.append("")
-    for number, block in enumerate(blocks):
-        if room < len(block):
-            said.append(f"… and {len(blocks) - number} more with --all")
-            break
-        said += block
-        room -= len(block)
-    count = {outcome: len(pairing.of(outcome)) for outcome in OUTCOMES}
-    return [*said, "", f"equal within the threshold: {count['equal']}, undecided: {count['undecided']}"]
+    for outcome in shown:
+        blocks = _section(pairing, outcome, width)
+        if blocks:
+            said.append("")
+        for number, block in enumerate(blocks):
+            if room < len(block):
+                said.append(f"… and {len(blocks) - number} more with --all")
+                break
+            said += block
+            room -= len(block)
+    left = [
+        f"{SECTIONS[outcome]}: {counted(len(pairing.of(outcome)), 'figure')}"
+        for outcome in ("equal", "undecided")
+        if outcome not in shown and pairing.of(outcome)
+    ]
+    return [*said, *(["", *wrapped(f"{'. '.join(left)} (--all).", width)] if left else [])]
+
+
+def _section(pairing: Pairing, outcome: str, width: int) -> list[list[str]]:
+    """Lines of each row of one outcome, the head first; the subject gives way by wrapping, never the values."""
+    rows = pairing.of(outcome)
+    if not rows:
+        return []
+    names = name_of(pairing.base), name_of(pairing.new)
+    several = len({row.setting for row in pairing.rows}) > 1
+    values = [[row.before or "–", row.after or "–", row.span] for row in rows]
+    subjects = [", ".join([row.where, row.metric, *([row.setting] if several else [])]) for row in rows]
+    heads = [*names, "change (95 %)"]
+    sizes = [max(map(len, column)) for column in zip(heads, *values, strict=True)]
+    room = max(SUBJECT_LEAST, width - sum(sizes) - 2 * len(sizes))
+    room = min(room, max(map(len, [SECTIONS[outcome], *subjects])))
+    made = []
+    for subject, cells in zip([SECTIONS[outcome], *subjects], [heads, *values], strict=True):
+        first, *more = textwrap.wrap(subject, room, subsequent_indent="  ", break_on_hyphens=False) or [""]
+        row = "  ".join([first.ljust(room), *(cell.ljust(size) for cell, size in zip(cells, sizes, strict=True))])
+        made.append([row.rstrip(), *more])
+    return made
 
 
 def _how_to_confirm(pairing: Pairing) -> str:
@@ -213,13 +255,13 @@ def name_of(run: Run) -> str:
     return run.given_name or run.run_id
 
 
-def of_live(found: Sequence[UseChange]) -> tuple[ChangeRow, ...]:
-    """Rows of two live-switched runs."""
+def of_live(found: Sequence[UseChange], names: Mapping[tuple[str, str], str]) -> tuple[ChangeRow, ...]:
+    """Rows of two live-switched runs. `names`: {(use, metric): what is measured}, as the runs themselves say it."""
     return tuple(
         ChangeRow(
             each.use,
             each.setting,
-            metric_name(each.metric),
+            names.get((each.use, each.metric)) or metric_name(each.metric),
             each.more_is_better,
             each.ratio,
             each.low,

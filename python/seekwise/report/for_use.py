@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from seekwise.control.lines import ShellLines
 from seekwise.errors import UsageError
-from seekwise.judge.observation import repetitions_text
-from seekwise.judge.rule import CONTROL_SUFFIX, THRESHOLD_SHARE
+from seekwise.judge.rule import THRESHOLD_SHARE
 from seekwise.judge.study_outcome import StudyOutcome, combination_name, recommended
 from seekwise.judge.study_outcome import lines as lines_of
 from seekwise.judge.workloads import OperationMix, Weighed, WeighedSetting, weigh
@@ -17,6 +16,7 @@ from seekwise.report.insights import choices
 from seekwise.report.outcome import advice, cautions, times
 from seekwise.store.database import IMPORTED
 from seekwise.store.record import Record
+from seekwise.workload.live_plan import CONTROL_SUFFIX
 from seekwise.workload.study.plan import Plan, Setting
 
 NOT_COVERED_MUCH = 0.2
@@ -41,7 +41,7 @@ def _reasons(standing: WeighedSetting, weighed: Weighed, plan: Plan) -> tuple[st
     reasons = [f"rate, weighted by the shares of its operations: {times(low, high, more_is_better=True)}"]
     others = [name for name in weighed.best if name != standing.setting]
     if others:
-        reasons.append(f"not shown to be worse: {', '.join(others)}")
+        reasons.append(f"about as good: {', '.join(others)}")
     if standing.regret > 0.01:
         reasons.append(
             f"largest loss: {combination_name(standing.regret_combination, plan, pooled=True)}, {100 * standing.regret:.0f} % below the best rate there"
@@ -111,13 +111,10 @@ def for_workload(found: StudyOutcome, workload: OperationMix, chosen: Competitio
         said = Advice(f"Only {reference} was tested, so there is nothing to choose from.", caution=tuple(warnings))
         return Weighing(said, None, weighed)
     if not weighed.best:
-        more = [v.repetitions_more for v in weighed.verdicts if v.metric == "rate" and v.repetitions_more]
-        reasons = (f"Deciding needs {repetitions_text(max(more))}",) if more else ()
         said = Advice(
-            f"Inconclusive for {workload.name}: no setting proved better."
+            f"Not measured long enough for {workload.name} to tell settings apart."
             # What was in force where other tools measured is not known.
             + ("" if plan.backend == IMPORTED else f" Keep {reference}."),
-            reasons,
             caution=tuple(warnings),
         )
         return Weighing(said, None, weighed)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from seekwise.judge.rule import CONTROL_SUFFIX
 from seekwise.report.insights.choices import kind_of
 from seekwise.report.rows import summary_rows, trial_rows
 from seekwise.store import operations
 from seekwise.store.record import Record
+from seekwise.workload.live_plan import CONTROL_SUFFIX
 from seekwise.workload.study.quantity import bytes_text
 from seekwise.workload.study.study import System
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from markupsafe import Markup
 
 from seekwise.judge.decision.periods import dense, quantile_ns
-from seekwise.judge.decision.records import job_of, period_of
+from seekwise.judge.decision.priors import FLAT, USUAL
+from seekwise.judge.decision.records import job_of, period_of, without_control
 from seekwise.judge.decision.verdicts import CandidateVerdict, Judged
 from seekwise.judge.outcome import LiveOutcome, notes
-from seekwise.report import close_up, site, stages, terms, tested, tune_answer
+from seekwise.report import answered, close_up, site, stages, terms, tested, tune_answer
 from seekwise.report.charts import files, live_svg, panels
-from seekwise.report.charts.live_svg import Distance, distances, factor_of
+from seekwise.report.charts.live_svg import Distance, distances
 from seekwise.report.looks import Look, Looks
 from seekwise.report.losses import LossBlock
-from seekwise.report.metric_words import loss_cell, metric_name
+from seekwise.report.metric_words import metric_name, percent
 from seekwise.store.record import Record, environment_of
 from seekwise.trace import excerpt
 from seekwise.workload.study import load_words
@@ -72,8 +72,9 @@ def html(found: LiveOutcome) -> str:
         facts=tested.facts(environment_seen),
         swatch=panels.swatch,
         distribution=panels.distribution,
-        percent=loss_cell,
+        percent=percent,
         time_text=time_text,
+        prior=(FLAT if found.plan.extra.get("no_prior") else USUAL).source,
         invalid=invalid,
         terms=words,
         term_anchors=terms.anchors(words, known),
@@ -169,34 +170,35 @@ def _use(found: LiveOutcome, use, looks: dict[str, Look], blocks: list[LossBlock
 
 
 def _deciding(found: LiveOutcome, blocks: Sequence[LossBlock]) -> LossBlock | None:
-    """The metric by which a use decides, with what the setting loses that is recommended or stays."""
-    if not blocks:
-        return None
-    now = found.plan.in_force.label
-    chosen = found.choice.setting if found.choice is not None else now
-    judged = tune_answer.deciding([each.judged for each in blocks if each.judged is not None], (chosen, now))
-    block = next(each for each in blocks if each.judged is judged)
-    return replace(block, words=tune_answer.loss_text(judged.of(chosen), judged))
+    """The figure of a use in which settings differ most."""
+    known = [each for each in blocks if each.judged is not None]
+    return max(known, key=_spread, default=None)
+
+
+def _spread(block: LossBlock) -> tuple[bool, float]:
+    assert block.judged is not None
+    ratios = [abs(math.log(each.ratio)) for each in block.judged.standings if each.ratio]
+    return bool(block.judged.named), max(ratios, default=0.0)
 
 
 def _block(found: LiveOutcome, judged: Judged, looks: dict[str, Look]) -> LossBlock:
     chosen = found.choice.setting if found.choice is not None else None
     rows = [
         _row(standing, judged, looks[standing.setting], chosen, found.plan.in_force.label)
-        for standing in sorted(judged.standings, key=lambda each: each.loss if each.loss is not None else math.inf)
+        for standing in judged.standings
     ]
+    rows.sort(key=lambda row: row.factor if row.factor is not None else math.inf)
     name = metric_name(judged)
     picture = distances(sorted(rows, key=lambda row: row.look.css), name)
-    return LossBlock(judged.use, name, tune_answer.best_text(judged), tuple(rows), picture, "", judged=judged)
+    words = answered.statement(judged, standing) if chosen is not None and (standing := judged.of(chosen)) else ""
+    return LossBlock(judged.use, name, tune_answer.best_text(judged), tuple(rows), picture, words, judged=judged)
 
 
 def _row(standing: CandidateVerdict, judged: Judged, look: Look, chosen: str | None, in_force: str) -> Distance:
-    low, middle, high, limit = (
-        factor_of(each, judged.more_is_better)
-        for each in (standing.low, standing.loss, standing.high, judged.threshold)
-    )
+    known = judged.behind_best(standing.setting)
+    middle, low, high = known if known is not None else (None, 1.0, math.inf)
     return Distance(
-        look, None if standing.loss is None else middle, low, high, tune_answer.loss_text(standing, judged), limit,
+        look, middle, low, high, answered.statement(judged, standing), math.exp(judged.limit_log),
         chosen=standing.setting == chosen, in_force=standing.setting == in_force,
     )  # fmt: skip
 
@@ -224,8 +226,8 @@ def _timeline(mine: Sequence[Record], use, looks: dict[str, Look]) -> Markup | N
                 start,
                 start + float(record.conditions["length_s"]),
                 float(record.conditions["cut_s"]),
-                looks[record.setting].css,
-                numbers[record.setting],
+                looks[without_control(record.setting)].css,
+                numbers[without_control(record.setting)],
                 f"{record.setting}, period of {record.conditions['length_s']} s, first {record.conditions['cut_s']} s not counted",
                 tuple(throughput / 1e6 for throughput, _ in phase.windows),
                 float(phase.details.get("profile_bin_s", 0.1)),

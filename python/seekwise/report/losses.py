@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from seekwise.errors import UsageError
 from seekwise.judge.decision.verdicts import Judged
-from seekwise.judge.rule import CONTROL_SUFFIX, THRESHOLD_SHARE, more_is_better
+from seekwise.judge.rule import THRESHOLD_SHARE, more_is_better
 from seekwise.judge.workloads import OperationMix, Weighed, WeighedSetting, weigh
 from seekwise.report.charts.figures import panel_title
 from seekwise.report.charts.live_svg import Distance, distances
@@ -26,6 +26,7 @@ from seekwise.report.metric_words import NO_BOUND_FACTOR
 from seekwise.store import operations
 from seekwise.store.operations import OPERATIONS, Operation
 from seekwise.store.record import Record
+from seekwise.workload.live_plan import CONTROL_SUFFIX
 
 LINES_MOST = 16
 """Lines on the first screen, one per candidate; with more, all candidates of a row share one picture."""
@@ -206,7 +207,7 @@ def _best_text(rows: Sequence[Distance], weighed: Weighed, metric: str) -> str:
         best = [row.look.label for row in rows if row.factor is not None and row.low <= 1]
         if len(best) == len(rows):
             best = []
-    return "open" if not best else "all alike" if len(best) == len(rows) else ", ".join(best)
+    return "" if not best else "all alike" if len(best) == len(rows) else ", ".join(best)
 
 
 def _words(factor: float | None, low: float, high: float, limit: float, metric: str, *, is_best: bool) -> str:
@@ -219,7 +220,8 @@ def _words(factor: float | None, low: float, high: float, limit: float, metric: 
     if high <= limit:
         return f"within {100 * THRESHOLD_SHARE[metric]:.0f} %"
     if low <= 1:
-        return f"open, at most {amount(high, metric)}" if high < NO_BOUND_FACTOR else "open, no useful bound"
+        bound = f": at most {amount(high, metric)}" if high < NO_BOUND_FACTOR else ""
+        return f"not measured long enough{bound}"
     return amount(factor, metric)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from seekwise.judge import believable, printed, tables
 from seekwise.judge.control import judge_control
-from seekwise.judge.observation import Verdict, repetitions_text
+from seekwise.judge.observation import Verdict
 from seekwise.judge.observe import observations
 from seekwise.judge.records import exact_note, invalid_note, remarks
 from seekwise.judge.rule import RULE_VERSION, THRESHOLD_SHARE, more_is_better
@@ -34,7 +34,7 @@ def rule_text() -> str:
         named.setdefault(THRESHOLD_SHARE[metric], []).append(name)
     parts = [f"{100 * share:g} % in {listed(names)}" for share, names in named.items()]
     return (
-        "95 % intervals of ratios over repetitions, corrected for multiple comparisons; "
+        "All comparisons of a table are estimated together; a win has 99 % probability, intervals hold with 90 %; "
         f"differences below {listed(parts)} are no win (rule {RULE_VERSION})."
     )
 
@@ -159,8 +159,6 @@ def _cell(entry: tables.Winner) -> WinnerCell:
         detail += f"{', ' if detail else ''}{entry.candidates.groups_text}"
     repetitions = max((verdict.repetitions for verdict in entry.verdicts), default=0)
     detail += f"{', ' if detail else ''}{repetitions} repetitions"
-    if entry.repetitions_more:
-        detail += f"; deciding needs {repetitions_text(entry.repetitions_more)}"
     return WinnerCell(entry.candidates.text, word, detail)
 
 
@@ -197,7 +195,7 @@ def advice(found: StudyOutcome) -> Advice:
     spoiled = [record for record in records if not record.valid]
     if 2 * len(spoiled) > len(records):
         why = f"{len(spoiled)} of {len(records)} trials were disturbed; run it again when it is quiet"
-        return Advice(f"Inconclusive: {why}.", _open_question(verdicts))
+        return Advice(f"Too disturbed to tell: {why}.", _open_question(verdicts))
     said = (*_means(found), *cautions(plan))
     if asked.choice is None or not asked.choice.changes:
         return _kept(asked, verdicts, plan, said)
@@ -249,17 +247,14 @@ def _kept(asked: Question, verdicts: Sequence[Verdict], plan: Plan, said: tuple[
     reasons = _open_question(verdicts)
     if others:
         reasons = (*reasons, f"in force is {', '.join(others)}, which was not compared; nothing needs to be set")
-    if asked.is_open:
-        # What was in force where other tools measured is not known.
-        stays = not others and plan.backend != IMPORTED
+    # What was in force where other tools measured is not known.
+    if others or plan.backend == IMPORTED:
         bound = answered.at_most(asked)
-        headline = (
-            f"Inconclusive: no setting proved better{f' than {name}' if others else ''}{f'; {bound}' if bound else ''}."
+        return Advice(
+            f"Nothing that was tested is better than {name} on the whole{f'; {bound}' if bound else ''}.",
+            reasons,
+            caution=said,
         )
-        headline = f"{headline} Keep {name}." if stays else headline
-        return Advice(headline, reasons, caution=said, recommended=(name,) if stays else ())
-    if others:
-        return Advice(f"Nothing that was tested is better than {name} on the whole.", reasons)
     return Advice(answered.headline(asked), reasons, caution=said, recommended=(name,))
 
 
@@ -321,13 +316,7 @@ def _open_question(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
     undecided = [v for v in verdicts if v.word == "undecided"]
     if not undecided:
         return ()
-    more = sorted(v.repetitions_more for v in undecided if v.repetitions_more)
-    one = len(undecided) == 1
-    text = f"{len(undecided)} of {len(verdicts)} comparisons {'is' if one else 'are'} undecided"
-    if more:
-        middle = more[len(more) // 2]
-        text += f"; deciding {'it' if one else 'half of them'} needs {repetitions_text(middle)}"
-    return (text,)
+    return (f"{len(undecided)} of {len(verdicts)} comparisons were not measured long enough",)
 
 
 def repeat_lines(run: Run) -> list[str]:

@@ -18,6 +18,7 @@ from seekwise.judge.outcome import LiveOutcome
 from seekwise.judge.quantiles import QuantileRatio
 from seekwise.judge.rule import RULE_VERSION
 from seekwise.report.comparison import NOT_INTERLEAVED, Pairing, of_live, of_studies
+from seekwise.report.metric_words import metric_name
 from seekwise.store import damage
 from seekwise.store.database import IMPORTED, Run, Store
 from seekwise.store.record import Record, environment_of
@@ -171,7 +172,7 @@ def _of_tune(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
         dict(Counter(each.outcome for each in found)),
         found,
     )
-    rows = of_live(found)
+    rows = of_live(found, {(each.use, each.metric): metric_name(each) for each in sides[1].found.judged})
     return Pairing(base, new, rows, tuple(notes), pairs_of_runs=len(pairs), note=_between(sides), document=facts)
 
 

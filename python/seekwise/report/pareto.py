@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup, escape
 
+from seekwise.judge.front import on_front
 from seekwise.report.array_choice import speeds
 from seekwise.report.arrays import ArrayRow
 from seekwise.report.charts.live_svg import tips
@@ -23,6 +24,7 @@ def picture(found: Sequence[ArrayRow]) -> Markup | None:
     speed = speeds(found)
     most = max(row.capacity_bytes for row in found)
     places = [(row.capacity_bytes / most, speed[row.name]) for row in found]
+    fronts = on_front([(speed[row.name], row.capacity_bytes, row.survives_failures) for row in found])
     marks, taken, read = [], [], []
     for number, (row, (capacity, throughput)) in enumerate(zip(found, places, strict=True), start=1):
         x, y = 6 + 84 * capacity, 14 + (HEIGHT - 40) * (1 - throughput)
@@ -32,7 +34,7 @@ def picture(found: Sequence[ArrayRow]) -> Markup | None:
                 y, x = 14, x - 7
         taken.append((x, y))
         shape = min(row.survives_failures, 3)
-        front = _on_front(number - 1, found, speed)
+        front = fronts[number - 1]
         title = f"{number}: {row.name}, {row.capacity_text}, survives {row.failures_text}, {100 * throughput:.0f} % of the fastest"
         read.append((x, y, title))
         marks.append(
@@ -63,13 +65,3 @@ def picture(found: Sequence[ArrayRow]) -> Markup | None:
         "<figcaption>Numbers name the rows of the table below. Speed: geometric mean over all operations and loads, relative to the fastest of each. "
         "Filled: no other array is at least as good by speed, capacity and failures survived.</figcaption></figure>"
     )
-
-
-def _on_front(number: int, found: Sequence[ArrayRow], speed: dict[str, float]) -> bool:
-    mine = found[number]
-    own = (speed[mine.name], mine.capacity_bytes, mine.survives_failures)
-    for other in found:
-        its = (speed[other.name], other.capacity_bytes, other.survives_failures)
-        if other is not mine and all(a >= b for a, b in zip(its, own, strict=True)) and its != own:
-            return False
-    return True

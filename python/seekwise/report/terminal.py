@@ -119,6 +119,10 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
     these are shown anyway where a study asks of nothing else."""
     if not content.arrays:
         return
+<<<<<<< HEAD
+=======
+    # Where every array lacks a drive, that is what was asked.
+>>>>>>> main
     shown = [row for row in content.arrays if everything or not row.is_degraded] or content.arrays
     names = arrays.operations(shown)
     common = _common_words([row.name for row in shown])

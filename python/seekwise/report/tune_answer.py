@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
-from seekwise.judge.decision.verdicts import CandidateVerdict, Judged
-from seekwise.judge.outcome import LiveOutcome, no_verdict, notes, seconds_more
+from seekwise.judge.decision.verdicts import Judged
+from seekwise.judge.outcome import LiveOutcome, no_verdict, notes
 from seekwise.report import answered, stages
-from seekwise.report.answered import Question, UseRow, log_loss
+from seekwise.report.answered import Question, UseRow
 from seekwise.report.layout import columns, joined, wrapped
-from seekwise.report.metric_words import amount, open_bound, within
+from seekwise.report.metric_words import percent, subject
 
-LINES_MOST = 25
+LINES_MOST = 22
 NOTES_MOST = 2
 OTHERWISE = {
     "simulated": "Simulated, not measured",
@@ -20,8 +19,6 @@ OTHERWISE = {
 }
 BUDGETS_MIN = (5, 10, 20, 30, 60)
 """Budgets to offer, in minutes."""
-OPTIMISM = 2.0
-"""Time that is computed from estimates decides half of what it promises."""
 
 
 def question(found: LiveOutcome) -> Question:
@@ -35,7 +32,19 @@ def question(found: LiveOutcome) -> Question:
         found.found.by_purpose if found.choice is not None else {},
         answered.groups_measured(found.plan.group, measured),
         "scheduler" if varied == {"scheduler"} else "setting",
+        unsteady=_unsteady(found),
+        longer=f"{_next_budget(found.plan.budget_s)}m" if found.plan.provenance == "measured" else "",
     )
+
+
+def _unsteady(found: LiveOutcome) -> str:
+    """`mq-deadline differs from itself (copy throughput in desktop-copy, by 30 %)`."""
+    if not found.found.unsteady:
+        return ""
+    entry, known = max(found.found.unsteady, key=lambda pair: abs(pair[1].mean))
+    judged = next((each for each in found.found.judged if (each.use, each.metric) == (entry.use, entry.metric)), None)
+    what = f"{subject(judged)} in {entry.use}, " if judged is not None else f"in {entry.use}, "
+    return f"{found.plan.in_force.label} differs from itself ({what}by {percent(math.expm1(abs(known.mean)))})"
 
 
 def headline(found: LiveOutcome) -> str:
@@ -47,7 +56,7 @@ def headline(found: LiveOutcome) -> str:
 
 
 def rows(found: LiveOutcome) -> list[UseRow]:
-    """One row per use with the values of both sides."""
+    """A row for each figure with the values of both sides."""
     return answered.rows(question(found))
 
 
@@ -60,83 +69,35 @@ def mark(found: LiveOutcome) -> str:
     )
 
 
-def loss_text(standing: CandidateVerdict | None, judged: Judged) -> str:
-    """What one candidate loses here, in a few words."""
-    if standing is None or standing.loss is None:
-        return "not measured"
-    if standing.verdict == "best":
-        return "best"
-    if standing.verdict == "within":
-        return within(judged.threshold)
-    if standing.verdict == "undecided":
-        if standing.high is None:
-            return "open"
-        return open_bound(standing.high, judged.more_is_better, judged.metric)
-    return amount(standing.loss, judged.more_is_better, judged.metric)
-
-
-def deciding(judged: Sequence[Judged], settings: Sequence[str]) -> Judged:
-    """Of one use, the metric by which one of these settings loses most; where nothing is shown, the one that is least known."""
-
-    def weight(each: Judged) -> tuple[int, float]:
-        standings = [standing for name in settings if (standing := each.of(name)) is not None]
-        shown = [log_loss(standing.loss, each) for standing in standings if standing.verdict == "worse"]
-        if shown:
-            return 2, max(shown)
-        is_open = any(standing.verdict == "undecided" for standing in standings)
-        return (1 if is_open else 0), max(
-            (log_loss(s.high, each) for s in standings if s.high is not None), default=9.0
-        )
-
-    return max(judged, key=weight)
-
-
 def best_text(judged: Judged) -> str:
-    """Names of the best; `all alike` for a tie of all; `open` while nobody is shown to be."""
+    """Names of the best; `all alike` for a tie of all; empty while nobody is known to be."""
     best = judged.best
-    if not best:
-        worse = [each.setting for each in judged.standings if each.verdict == "worse"]
-        return f"not {', '.join(worse)}" if worse else "open"
     if len(best) == len(judged.standings) and len(best) > 1:
         return "all alike"
     return ", ".join(best)
 
 
 def open_text(found: LiveOutcome) -> str | None:
-    """How much was not decided, and the budget that decides more of it; None also where no budget would (no load, or too uneven a one)."""
-    if no_verdict(found) is not None:
+    """How much was not measured long enough, and the budget that tells more; None where nothing is left to tell."""
+    if no_verdict(found) is not None or found.found.unsteady:
         return None
-    count = sum(len(each.standings) for each in found.found.judged)
-    undecided = [(each, standing) for each in found.found.judged for standing in each.open]
+    others = [s for each in found.found.judged for s in each.standings if s.setting != each.base]
+    unknown = sum(each.verdict == "unknown" for each in others)
     if found.choice is None and found.plan.provenance == "measured":
         return f"Measure longer: --budget {_next_budget(found.plan.budget_s)}m."
-    if not undecided:
+    if not unknown:
         return None
-    text = f"{len(undecided)} of {count} comparisons are open"
-    minutes = _budget_minutes(found, [each for each, _ in undecided])
-    return f"{text}; --budget {minutes}m decides more." if minutes else f"{text}."
+    text = f"{unknown} of {len(others)} comparisons were not measured long enough"
+    return (
+        f"{text}; --budget {_next_budget(found.plan.budget_s)}m tells more."
+        if found.plan.provenance == "measured"
+        else f"{text}."
+    )
 
 
 def _next_budget(seconds: float) -> int:
-    """Minutes of a budget several times as long as the one that was too short."""
-    return max(2, math.ceil(4 * seconds / 60))
-
-
-def _budget_minutes(found: LiveOutcome, undecided: Sequence[Judged]) -> int | None:
-    """A budget in which about half of what is open is decided; None where none that is offered suffices."""
-    if found.plan.provenance != "measured":
-        return None
-    # One more stretch of a use decides all that it can: its entries are measured together.
-    needs: dict[str, float] = {}
-    for each in undecided:
-        more = seconds_more(found, each)
-        if more is not None:
-            needs[each.use] = max(needs.get(each.use, 0.0), more)
-    if not needs:
-        return None
-    ordered = sorted(needs.values())
-    wanted_s = found.plan.budget_s + OPTIMISM * sum(ordered[: (len(ordered) + 1) // 2])
-    return next((each for each in BUDGETS_MIN if 60 * each >= wanted_s), None)
+    """Minutes of a budget several times as long as this one."""
+    return next((each for each in BUDGETS_MIN if 60 * each >= 2 * seconds), BUDGETS_MIN[-1])
 
 
 def lines(found: LiveOutcome, report: str | None = None, width: int = 80, *, everything: bool = False) -> list[str]:
@@ -160,7 +121,8 @@ def row_lines(asked: Question, room: int, width: int) -> list[str]:
     if not made:
         return []
     single = answered.opponent(asked)
-    heads = ["Use", "Figure", asked.now, single or "best other", "Difference"]
+    single = single if all(row.other == single for row in made) else None
+    heads = ["Use", "Figure", asked.now, single or "other", "Difference"]
     body = [
         [
             row.use,

@@ -25,7 +25,6 @@ class ClassEvidence:
     model_version: int
     headline: str
     setting: str
-    basis: str
     purposes: dict[str, str]
 
 
@@ -58,10 +57,6 @@ def sentence(device: BlockDevice, target: str) -> str:
     wants = dict.fromkeys(known.purposes.values())
     if len(wants) > 1:
         said = ", ".join(f"{each} for {PURPOSES[name]}" for name, each in known.purposes.items())
-    elif known.basis == "inconclusive":
-        said = "no scheduler proved better than another"
-    elif known.basis == "safe":
-        said = f"no scheduler gains anything; keep {known.setting}"
     else:
         said = known.setting
     return (

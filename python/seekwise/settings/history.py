@@ -127,6 +127,14 @@ def applications(folder: Path | None = None) -> list[Application]:
     return found
 
 
+def in_force_by_root() -> list[Application]:
+    """What root has applied and neither `revert` nor a restart has undone, for a user who cannot read root's journal."""
+    if os.geteuid() == 0 or os.environ.get("SEEKWISE_STATE"):
+        return []
+    boot = boot_id()
+    return [each for each in applications(SYSTEM_STATE) if each.persisted or each.boot == boot]
+
+
 @cache
 def _stored() -> TypeAdapter[Application]:
     """Refuses lines that hold anything but what `remember` writes."""

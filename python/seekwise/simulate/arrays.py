@@ -11,12 +11,10 @@ from collections.abc import Mapping
 
 from seekwise.errors import UsageError
 from seekwise.workload.study.factors import Value
-from seekwise.workload.study.study import Study, System
+from seekwise.workload.study.study import ARRAY_OPTIONS, Study, System
 
 FACTORS = ("raid_level", "drives", "chunk_kib", "layout", "missing", "resync_kib_s", "stripe_cache_size", "bitmap")
 """What describes an array, by the names of a study."""
-OPTIONS = ("missing", "resync_kib_s", "stripe_cache_size", "rmw_level", "bitmap", "bitmap_chunk_kib")
-"""Those that a system has among its options."""
 # Levels without chunks.
 UNSTRIPED = ("raid1",)
 
@@ -64,7 +62,7 @@ def array_spec(system: System, values: Mapping[str, Value]) -> dict[str, object]
     layout = values.get("layout", system.layout)
     if layout is not None:
         found["layout"] = layout
-    for name in OPTIONS:
+    for name in ARRAY_OPTIONS:
         value = values.get(name, system.options.get(name))
         if value is not None:
             _option(found, name, value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from seekwise import extensions
@@ -30,7 +29,9 @@ def get(name: str, options: Options | None = None) -> Backend:
     if entry is not None:
         return entry.load()(options or Options())
     if name == OF_PROOF:
-        raise _no_testbed()
+        raise MissingError(
+            "the VM testbed is not installed", hint="it comes with `seekwise-proof`: `pip install seekwise-proof`"
+        )
     if name not in BACKENDS:
         from seekwise.workload.study.study import FORMER_BACKENDS
 
@@ -38,17 +39,3 @@ def get(name: str, options: Options | None = None) -> Backend:
         raise UsageError(f"this release has no `{name}` backend", hint=hint)
     module, _, attribute = BACKENDS[name].partition(":")
     return getattr(import_module(module), attribute)(options or Options())
-
-
-def entrance_of_testbed() -> ModuleType:
-    """What `tune lab:` is carried out by."""
-    entry = extensions.entries(extensions.ENTRANCES).get(OF_PROOF)
-    if entry is None:
-        raise _no_testbed()
-    return entry.load()
-
-
-def _no_testbed() -> MissingError:
-    return MissingError(
-        "the VM testbed is not installed", hint="it comes with `seekwise-proof`: `pip install seekwise-proof`"
-    )

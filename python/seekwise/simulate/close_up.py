@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +22,7 @@ REQUESTS = 180
 SLOWEST_LEAST, FASTEST_MOST = 40, 2000
 """A slow setting beside a fast one needs some requests, too; more of the fast one than this say nothing further."""
 WARM_UP_MOST_S, WARM_UP_LEAST_S, WARM_UP_IOS = 1.0, 0.005, 6000
-"""Before the stretch: a write cache fills first. No longer than this, and no more I/Os of the fastest setting."""
+"""Before the stretch: a write cache fills first. No longer than this, and no more requests of the fastest setting."""
 HISTORY_MOST_S, HISTORY_IOS = 0.5, 1500
 """Of each operation that the trial did before."""
 CALLS_PER_REQUEST = 16
@@ -63,7 +64,8 @@ def _with_history(record: Record, operation: str) -> dict:
         kept.append(phase)
         if phase["operation"] == operation:
             break
-        length_ns = min(HISTORY_MOST_S, HISTORY_IOS / max(iops.get(phase["operation"], 0.0), 1.0)) * 1e9
+        calls = max(iops.get(phase["operation"], 0.0), 1.0) * _pieces(spec)  # type: ignore[arg-type]
+        length_ns = min(HISTORY_MOST_S, HISTORY_IOS / calls) * 1e9
         phase["runtime_ns"] = min(phase.get("runtime_ns") or 10**18, round(length_ns))
     return {**spec, "phases": kept}  # type: ignore[dict-item]
 
@@ -74,8 +76,9 @@ def of_specs(asked: Sequence[tuple[str, dict]], operation: str, speeds: Sequence
     joined = CALLS_PER_REQUEST if any(spec.get("cache") is not None for _, spec in asked) else 1
     fastest, slowest = calls / joined, min(speeds, default=1.0) / joined
     span_s = min(SPAN_MOST_S, max(REQUESTS / fastest, SLOWEST_LEAST / slowest), FASTEST_MOST / fastest)
-    warm_up_s = max(min(WARM_UP_MOST_S, WARM_UP_IOS / fastest), WARM_UP_LEAST_S)
-    events = min(EVENTS_MOST, int(EVENTS_PER_IO * max(calls, 1.0) * (1.5 * span_s + warm_up_s)) + 2000)
+    pieces = max((_pieces(spec) for _, spec in asked), default=1)
+    warm_up_s = max(min(WARM_UP_MOST_S, WARM_UP_IOS / fastest / pieces), WARM_UP_LEAST_S)
+    events = min(EVENTS_MOST, int(EVENTS_PER_IO * pieces * max(calls, 1.0) * (1.5 * span_s + warm_up_s)) + 2000)
     # Some time more, so that what is under way at the end of the stretch is done.
     specs = [_spec(spec, operation, warm_up_s + 1.5 * span_s, events) for _, spec in asked]
     results = json.loads(_core.simulate_cells(json.dumps(specs), 2))
@@ -84,6 +87,15 @@ def of_specs(asked: Sequence[tuple[str, dict]], operation: str, speeds: Sequence
         for (setting, _), spec, result in zip(asked, specs, results, strict=True)
         if "trace" in result
     ]
+
+
+def _pieces(spec: dict) -> int:
+    """Requests that the largest I/O becomes on one drive of an array: their events fill the trace, before a stretch begins if need be."""
+    array = spec["device"].get("array")
+    if array is None or "chunk_kib" not in array:
+        return 1
+    largest = max(job.get("block_bytes", 0) for phase in spec["phases"] for job in phase["jobs"])
+    return max(1, math.ceil(largest / (1024 * array["chunk_kib"] * array["members"])))
 
 
 def _spec(whole: dict, operation: str, seconds: float, events: int) -> dict:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from seekwise import schedulers
 from seekwise.errors import UsageError
+from seekwise.simulate.setups.setup import NotModelled
 from seekwise.simulate.setups.trials import SINGLE_QUEUE_UNTIL, version
-from seekwise.simulate.setups.value import NotModelled
 from seekwise.workload.study import profiles
 from seekwise.workload.study.quantity import size_word
 from seekwise.workload.study.study import Study, System, Workload

@@ -17,19 +17,23 @@ from seekwise.simulate import arrays
 from seekwise.simulate.options import drive_parameters
 from seekwise.simulate.protocol import origin
 from seekwise.simulate.setups import trials
+<<<<<<< HEAD
 from seekwise.simulate.setups.setup import GNOME_DISKS_SAMPLES, Setup, drive_model, of_system
 from seekwise.simulate.setups.value import NotModelled
+=======
+from seekwise.simulate.setups.setup import GNOME_DISKS_SAMPLES, NotModelled, Setup, of_system
+>>>>>>> main
 from seekwise.simulate.trial_spec import background_jobs, pace_of
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.workload.study.factors import ISCHED_PREFIX, Value
 from seekwise.workload.study.plan import Combination, Load, Plan, Setting, Trial
-from seekwise.workload.study.study import Study, System
+from seekwise.workload.study.study import ARRAY_OPTIONS, Study, System
 
 # Options of a system that only whole storage has.
 OPTIONS = ("filesystem", "volume", "partition_gib")
 FILESYSTEMS = ("ext3", "ext4", "xfs", "raw")
-KNOWN_OPTIONS = (*OPTIONS, "ncq", "hz", "processors", "host", "budget", *arrays.OPTIONS)
+KNOWN_OPTIONS = (*OPTIONS, "ncq", "hz", "processors", "host", "budget", *ARRAY_OPTIONS)
 QUEUE_SETTINGS = ("nr_requests", "max_sectors_kb", "nomerges", "wbt_lat_usec")
 SAMPLED = "gnome-disks"
 SETTINGS = ("scheduler", "queue_depth", "read_ahead_kb", *arrays.FACTORS, *QUEUE_SETTINGS)

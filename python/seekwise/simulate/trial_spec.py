@@ -12,7 +12,7 @@ from seekwise.simulate import arrays
 from seekwise.simulate.options import drive_parameters
 from seekwise.workload.study.factors import ISCHED_PREFIX, Value
 from seekwise.workload.study.plan import Combination, Load
-from seekwise.workload.study.study import System
+from seekwise.workload.study.study import ARRAY_OPTIONS, System
 
 # Kernel whose block layer is modelled when a study names none: the long-term kernel of Debian 12.
 KERNEL_DEFAULT = "6.1"
@@ -92,10 +92,10 @@ def spec_of_trial(
         device["controller"] = _controller(system, values, options)
     elif (array := arrays.array_spec(system, values)) is not None:
         device["array"] = array
-    for key in arrays.OPTIONS:
+    for key in ARRAY_OPTIONS:
         options.pop(key, None)
     # What is left are parameters of the drive model, by its own names.
-    others = (*HOST_OPTIONS, *REGION_OPTIONS, *QUEUE_OPTIONS, *arrays.OPTIONS)
+    others = (*HOST_OPTIONS, *REGION_OPTIONS, *QUEUE_OPTIONS, *ARRAY_OPTIONS)
     if (beside := options.pop(DRIVES_BESIDE, None)) is not None:
         device[DRIVES_BESIDE] = beside
     device["parameters"] = drive_parameters(system.name, options, others)

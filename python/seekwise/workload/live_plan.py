@@ -12,6 +12,8 @@ from seekwise.workload.study.factors import Value
 from seekwise.workload.study.plan import Plan
 from seekwise.workload.study.uses import Use
 
+CONTROL_SUFFIX = " (control)"
+"""The second label of an A/A pair: `mq-deadline (control)` is `mq-deadline` under another name."""
 KIND = "live"
 SCHEMA = "seekwise.live-plan/1"
 Changes = dict[str, dict[str, str]]
@@ -106,6 +108,12 @@ class LivePlan:
     def in_force(self) -> Candidate:
         """The candidate whose values the machine had before the run."""
         return next(each for each in self.candidates if each.in_force)
+
+    @property
+    def control(self) -> Candidate:
+        """What is in force under a second name: the A/A check, measured like every candidate."""
+        now = self.in_force
+        return Candidate(now.label + CONTROL_SUFFIX, now.values, {}, True)
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.installed import needs_papers
 
 from cli.conftest import STUDY, loop, mounted, needs_fio, needs_root, seekwise, study  # noqa: F401 (fixtures)
 from seekwise.errors import UsageError
@@ -124,6 +125,7 @@ def test_a_study_is_carried_out_by_tiotest_and_fio_has_no_part_in_its_trials(wit
     assert not [each for each in folder.iterdir() if each.name != "lost+found"]
 
 
+@needs_papers
 def test_it_is_asked_for_only_where_it_can_be(seekwise):  # noqa: F811
     assert "add `--backend kernel`" in seekwise.refused("run", "article-2008", "--program", "tiotest", status=2)
     seekwise.path = "/usr/bin:/bin"

@@ -113,3 +113,37 @@ def test_what_a_study_says_itself_wins_over_its_profile():
     assert load.size == 40 * 2**20
     assert load.block_bytes[0] == 8192
     assert load.block_bytes[-1] == 20000 * 1024
+
+
+ARRAY = """
+name = "array"
+[[system]]
+name = "array"
+drive = "wd2500ys"
+drives = 4
+raid_level = "raid5"
+{}
+[[workload]]
+operations = ["rand_read"]
+"""
+
+
+@pytest.mark.parametrize("line", ["missing = 1", "options = { missing = 1 }"])
+def test_what_describes_an_array_may_stand_beside_its_level(line):
+    assert parse.loads(ARRAY.format(line), "array.toml").system[0].options == {"missing": 1}
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("missing = 1\noptions = { missing = 2 }", "`missing` stands here and under `options`"),
+        ("missing = [0, 1]", "`missing` takes one value here; several go under `[settings]`"),
+        ('missing = "x"', "`system[0].missing` has 'x', but must be a whole number from 0 to 384"),
+        ("mising = 1", "unknown key `system[0].mising`"),
+        ('bitmap = "yes"', "`system[0].bitmap` has 'yes'"),
+    ],
+)
+def test_a_wrong_description_of_an_array_is_named(line, words):
+    with pytest.raises(UsageError) as error:
+        parse.loads(ARRAY.format(line), "array.toml")
+    assert words in error.value.message

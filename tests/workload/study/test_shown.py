@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from seekwise.errors import UsageError
-from seekwise.workload.study import parse, starters
+from seekwise.workload.study import parse
 
 STUDY = """
 name = "small"
@@ -62,35 +62,3 @@ text = {seq_read = ["N", "=", "reserved"]}
 def test_what_is_wrong_is_one_sentence(more, said):
     with pytest.raises(UsageError, match=said):
         parse.loads(STUDY + more, "small")
-
-
-@pytest.mark.parametrize("name", starters.published_names())
-def test_a_published_study_opens_by_its_name_alone(name):
-    study, text = starters.open_study(name)
-    assert study.name == name
-    assert parse.loads(text, name) == study
-    assert starters.open_study(f"published/{name}")[0] == study
-
-
-@pytest.mark.parametrize("key", ["load", "against_load"])
-def test_a_table_of_a_workload_that_the_study_does_not_have_is_refused(key):
-    text = starters.text("ssd-raid10-gnome-disks").replace(f'\n{key} = "', f'\n{key} = "un')
-    with pytest.raises(UsageError, match="names the workload 'un"):
-        parse.loads(text, "study.toml")
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
-    [
-        ('operations = ["seq_read", "seq_write"]', 'operations = ["rand_read"]', "takes samples in order"),
-        ("threads = 1\nblock", "threads = [1, 2]\nblock", "with one thread"),
-        (
-            "direct = true",
-            'direct = false\nmemory_limit = "64m"',
-            "with one thread, one request at a time and direct I/O",
-        ),
-    ],
-)
-def test_gnome_disks_is_asked_for_nothing_that_it_does_not_do(old, new, says):
-    with pytest.raises(UsageError, match=says):
-        parse.loads(starters.text("ssd-raid10-gnome-disks").replace(old, new), "study.toml")

@@ -5,12 +5,12 @@ use criterion::{criterion_group, criterion_main, Criterion, Throughput};
 fn cases(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("cases");
     group.sample_size(20);
-    for name in seekwise_sim::bench::CASES {
+    for name in seekwise_validate::bench::CASES {
         // Whole runs do more than they are asked for.
-        let ios = seekwise_sim::bench::run(name, 100_000, 1).map_or(0, |row| row.ios);
+        let ios = seekwise_validate::bench::run(name, 100_000, 1).map_or(0, |row| row.ios);
         group.throughput(Throughput::Elements(ios));
         group.bench_function(*name, |bencher| {
-            bencher.iter(|| seekwise_sim::bench::run(name, 100_000, 1).map(|row| row.ios));
+            bencher.iter(|| seekwise_validate::bench::run(name, 100_000, 1).map(|row| row.ios));
         });
     }
     group.finish();

@@ -12,7 +12,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from seekwise import extensions, suggestion
+from seekwise import suggestion
 from seekwise.errors import UsageError
 
 DOCUMENTS: tuple[str, ...] = (
@@ -47,16 +47,10 @@ DOCUMENTS: tuple[str, ...] = (
 """Modules below `seekwise` with dataclasses that are printed as they stand (`seekwise.document`)."""
 
 
-def modules_with_documents() -> list[str]:
-    """Own modules and those of other distributions."""
-    others = [entry.load().DOCUMENTS for entry in extensions.entries(extensions.DOCUMENTS).values()]
-    return [*(f"seekwise.{name}" for name in DOCUMENTS), *(name for modules in others for name in modules)]
-
-
 @cache
 def _documents() -> dict[str, Any]:
     """{schema: dataclass}"""
-    modules = [import_module(name) for name in modules_with_documents()]
+    modules = [import_module(f"seekwise.{name}") for name in DOCUMENTS]
     kinds = [kind for module in modules for kind in vars(module).values() if is_dataclass(kind)]
     return {kind.SCHEMA: kind for kind in kinds if hasattr(kind, "SCHEMA")}
 

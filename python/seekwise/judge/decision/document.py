@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from seekwise.judge.decision.choose import Choice, Loss
+from seekwise.judge.decision.choose import Choice
 from seekwise.judge.decision.verdicts import CandidateVerdict, Judged
 from seekwise.workload.study.uses import Purpose
 
@@ -22,12 +22,15 @@ class PurposeDecision:
     """responsive: times of starts, commits, pages while something competes; throughput: how much gets done; asked: the uses of `--for`."""
     setting: str
     changes: bool
-    worst_loss: Loss | None
+    expected_gain: float
+    expected_regret: float
+    regret_high: float
+    p_harm: float
 
 
 @dataclass(frozen=True)
 class UseVerdict:
-    """One metric of one use. Losses are shares against the best of that use and metric."""
+    """One metric of one use."""
 
     use: str
     metric: str
@@ -40,17 +43,27 @@ class UseVerdict:
     role: str
     """foreground or background."""
     threshold: float
-    """Losses up to this share count as equal."""
+    """Differences up to this share count as equal."""
     rounds: int
     candidates: tuple[CandidateVerdict, ...]
 
 
 def purposes(by_purpose: Mapping[Purpose, Choice], asked: Choice | None) -> list[PurposeDecision]:
     """`asked`: for the uses that were named, if any were."""
-    found = [PurposeDecision(name, each.setting, each.changes, each.worst_loss) for name, each in by_purpose.items()]
-    if asked is not None:
-        found.append(PurposeDecision("asked", asked.setting, asked.changes, asked.worst_loss))
-    return found
+    found = [_purpose(name, each) for name, each in by_purpose.items()]
+    return found if asked is None else [*found, _purpose("asked", asked)]
+
+
+def _purpose(name: Literal["responsive", "throughput", "asked"], choice: Choice) -> PurposeDecision:
+    return PurposeDecision(
+        name,
+        choice.setting,
+        choice.changes,
+        choice.expected_gain,
+        choice.expected_regret,
+        choice.regret_high,
+        choice.p_harm,
+    )
 
 
 def uses(judged: Sequence[Judged]) -> list[UseVerdict]:

@@ -1,8 +1,8 @@
 """Observations of a study judged: each repetition is a round, and a combination is a use.
 
 An operation's throughput says how much gets done, its p99 latency how responsive it is. What is particular about such values is a
-property of the data (`table.Conditions`): combinations of a table lend each other what they know of the noise, an A/A check says
-what a difference must exceed, and what was not steady never wins.
+property of the data (`table.Conditions`): combinations of a table lend each other what they know of the noise, an A/A check adds
+what it shows of noise between labels, and what was not steady never wins.
 """
 
 from __future__ import annotations
@@ -16,13 +16,8 @@ from seekwise.judge.decision.table import Conditions, UseFigure, Values
 from seekwise.judge.decision.verdicts import Judged, judge
 from seekwise.judge.grid import ValueGrid, grids
 from seekwise.judge.observation import Observation, Verdict
-from seekwise.judge.rule import (
-    ALPHA,
-    CONTROL_SUFFIX,
-    NOISE_FACTOR,
-    more_is_better,
-    threshold_loss,
-)
+from seekwise.judge.rule import more_is_better, threshold_loss
+from seekwise.workload.live_plan import CONTROL_SUFFIX
 from seekwise.workload.study.uses import Purpose
 
 METRICS: dict[str, tuple[Purpose, str, float]] = {
@@ -32,6 +27,9 @@ METRICS: dict[str, tuple[Purpose, str, float]] = {
 }
 """{metric: (purpose, unit, what a value is multiplied by)}."""
 
+ADDED_LOG = 0.005
+"""What trials of a setting share beyond the scatter of their repetitions."""
+
 Unsteady = Mapping[tuple[str, str], str]
 """{(combination, setting): reason} of what did not reach steady state (`steady.py`)."""
 
@@ -39,14 +37,14 @@ Unsteady = Mapping[tuple[str, str], str]
 def judge_observations(
     observations: Sequence[Observation],
     *,
-    alpha: float = ALPHA,
+    base: str | None = None,
     control: tuple[str, str] | None = None,
     unsteady: Unsteady | None = None,
     exact: bool = False,
 ) -> list[Judged]:
     """Every combination by every metric.
 
-    `alpha` is what is promised: the share of false winners, and of tables without any difference that show a winner.
+    `base`: the setting that the others are held against.
     `exact`: a deterministic simulation, whose single repetition decides.
     `control` names the two labels of an A/A pair; by default any setting `X (control)` beside `X` is one. The second label
     is only used to measure the noise: it takes part in no comparison (see `control.py` for its own verdicts).
@@ -55,7 +53,7 @@ def judge_observations(
     for grid in grids(observations):
         made = entries_of(grid, control, unsteady=unsteady or {}, exact=exact)
         tables.setdefault(grid.table, []).extend(made)
-    return [each for entries in tables.values() for each in judge(entries, alpha=alpha)]
+    return [each for entries in tables.values() for each in judge(entries, base)]
 
 
 def verdicts(judged: Sequence[Judged]) -> list[Verdict]:
@@ -67,14 +65,13 @@ def entries_of(
     grid: ValueGrid,
     control: tuple[str, str] | None = None,
     *,
-    share: float = 1.0,
     unsteady: Unsteady | None = None,
     exact: bool = False,
 ) -> list[UseFigure]:
     """One entry for each combination in which two settings or more were observed."""
     pairs = control_pairs(grid.settings, control)
     left_out = {second for _, second in pairs}
-    noise = NOISE_FACTOR * control_noise(grid, pairs)
+    noise = control_noise(grid, pairs)
     purpose, unit, factor = METRICS.get(grid.metric, ("throughput", "", 1.0))
     more = more_is_better(grid.metric)
     found = []
@@ -85,13 +82,17 @@ def entries_of(
         names = tuple(grid.settings[s] for s in asked)
         conditions = Conditions(
             grid.metric,
-            share,
             exact,
-            noise,
+            math.hypot(ADDED_LOG, noise),
             {name: reason for (where, name), reason in (unsteady or {}).items() if where == combination},
             {grid.settings[s]: int(grid.unusable[c, s]) for s in asked if grid.unusable[c, s]},
         )
-        figures = Values(names, {grid.settings[s]: _logs(grid, c, s, math.log(factor)) for s in asked})
+        rows = [
+            (grid.settings[s], number, log, None)
+            for s in asked
+            for number, log in _logs(grid, c, s, math.log(factor)).items()
+        ]
+        figures = Values(names, tuple(rows))
         found.append(
             UseFigure(
                 combination, grid.metric, unit, more, threshold_loss(grid.metric), figures, title=combination, purpose=purpose,

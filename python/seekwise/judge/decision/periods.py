@@ -14,9 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from seekwise.judge.decision import pair_errors
-from seekwise.judge.decision.bounded import NEARLY_EQUAL_LOG
-from seekwise.judge.decision.table import Groups
+from seekwise.judge.decision.effects import Observed
 
 Array = NDArray[np.float64]
 
@@ -117,6 +115,10 @@ def jain(throughputs: Sequence[float]) -> float:
     return sum(throughputs) ** 2 / (len(throughputs) * squares) if len(throughputs) > 1 and squares > 0 else math.nan
 
 
+AGAIN = 1_000_000
+"""Added to a round's number for a second value of the same setting in it: the A/A check runs what is in force twice in a round."""
+
+
 class Merged:
     """Figures of one job and metric by candidate and round (`table.Figures`). A round holds one or more periods."""
 
@@ -125,13 +127,26 @@ class Merged:
         self.kind = kind
         self._periods: dict[str, dict[int, list[JobPeriod]]] = {name: {} for name in settings}
         self._dense: dict[tuple[str, int], Array] = {}
+        self._at: dict[tuple[str, int], tuple[int, int, str | None, tuple[float, ...]]] = {}
+        """{(setting, round): (place in time, stretch, setting before, quantities known before)}."""
         self._smallest: float | None = None
         """Bytes of the smallest request seen."""
         self._tail: float | None = None
         """Quantile of the tail; 0 with too few units."""
 
-    def add(self, setting: str, number: int, period: JobPeriod) -> None:
-        """`number`: the round; several periods of one round are merged."""
+    def add(
+        self,
+        setting: str,
+        number: int,
+        period: JobPeriod,
+        *,
+        stretch: int = 0,
+        before: str | None = None,
+        known: tuple[float, ...] = (),
+    ) -> None:
+        """`number`: the round; several periods of one round are merged. `stretch`: start of the load; `before`: setting of the period before;
+        `known`: quantities that were known before the period began, as many for each."""
+        self._at.setdefault((setting, number), (len(self._at), stretch, before, known))
         self._periods[setting].setdefault(number, []).append(period)
         self._dense.pop((setting, number), None)
         self._smallest = self._tail = None
@@ -154,8 +169,10 @@ class Merged:
         if self.quantile is not None:
             counts = np.sum([self._counts(setting, number) for number in rounds], axis=0)
             return math.log(quantile_ns(counts, self.quantile) / 1e6)
-        sums = self._sums_of(setting, [rounds])
-        return math.log(max(float(sums.of[0]), self._least()) / float(sums.over[0]) * RATIOS[self.kind].unit)
+        ratio = RATIOS[self.kind]
+        periods = [each for number in rounds for each in self._periods[setting][number]]
+        done, over = sum(map(ratio.of, periods)), sum(map(ratio.over, periods))
+        return math.log(max(float(done), self._least()) / float(over) * ratio.unit)
 
     @property
     def tail(self) -> float | None:
@@ -171,44 +188,33 @@ class Merged:
         """Which quantile it is; None where it is none."""
         return (self.tail or TAILS[-1]) if self.kind == "tail" else QUANTILES.get(self.kind)
 
-    def log_ratio(self, a: str, of_a: Groups, b: str, of_b: Groups) -> tuple[float, float]:
-        """As `Figures.log_ratio`; for percentiles the error comes from the histograms of the rounds."""
-        whole = self._whole(b, of_b) - self._whole(a, of_a)
-        if self.quantile is not None:
-            statistic = pair_errors.of_quantile(
-                self._counts_of(a, of_a), self._counts_of(b, of_b), self.quantile, BIN_LOG
-            )
-        else:
-            is_bounded = abs(whole) <= NEARLY_EQUAL_LOG
-            statistic = pair_errors.of_sums(self._sums_of(a, of_a), self._sums_of(b, of_b), bounds=is_bounded)
-            whole = pair_errors.estimate_of(statistic, whole) if is_bounded else whole
-        return whole, len(of_a) * pair_errors.error_of(statistic, whole) ** 2
-
-    def own_error(self, setting: str, rounds: Sequence[int]) -> float:
-        """From rounds left alone; infinite where nothing was done. For percentiles from the histograms."""
-        alone = [[each] for each in rounds]
-        if self.quantile is not None:
-            return pair_errors.own_quantile_error(self._counts_of(setting, alone), self.quantile, BIN_LOG)
-        sums = self._sums_of(setting, alone)
-        total = float(sums.of.sum())
-        deviations = sums.of - total / sums.over.sum() * sums.over
-        return math.sqrt(len(rounds)) * float(np.std(deviations, ddof=1)) / total if total > 0 else math.inf
-
-    def added_variance(self, a: str, b: str) -> float:
-        """What a setting leaves behind is cut from the periods instead."""
-        return 0.0
-
-    def _whole(self, setting: str, groups: Groups) -> float:
-        return self.log_value(setting, [number for group in groups for number in group])
-
-    def _sums_of(self, setting: str, groups: Groups) -> pair_errors.RatioSums:
-        """By group of rounds."""
-        ratio = RATIOS[self.kind]
-        periods = [[each for number in group for each in self._periods[setting][number]] for group in groups]
-        return pair_errors.RatioSums(
-            np.array([sum(map(ratio.of, each)) for each in periods], float),
-            np.array([sum(map(ratio.over, each)) for each in periods], float),
+    def observed(self, sign: float, again: str = "") -> Observed:
+        """One value per setting and round, in the order of time. `again`: a name under which second values of a setting stand apart."""
+        rows = sorted(
+            (self._at[name, number][0], j, number)
+            for j, name in enumerate(self.settings)
+            for number in self.rounds(name)
         )
+        logs = {j: self._logs(name) for j, name in enumerate(self.settings)}
+        numbers = {number: i for i, number in enumerate(dict.fromkeys(number % AGAIN for _, _, number in rows))}
+        index = {name: i for i, name in enumerate(self.settings)}
+        apart = len(self.settings) if again else None
+        facts = [self._at[self.settings[j], number] for _, j, number in rows]
+        stretches = {each: i for i, each in enumerate(dict.fromkeys(fact[1] for fact in facts))}
+        known = np.array([fact[3] for fact in facts], float).reshape(len(rows), -1)
+        return Observed(
+            (*self.settings, again) if again else self.settings,
+            np.array([j if apart is None or number < AGAIN else apart for _, j, number in rows], np.intp),
+            np.array([numbers[number % AGAIN] for _, _, number in rows], np.intp),
+            np.array([sign * logs[j][number] for _, j, number in rows], float),
+            np.array([stretches[fact[1]] for fact in facts], np.intp),
+            np.array([index.get(fact[2], -1) for fact in facts], np.intp),
+            known if known.shape[1] else None,
+        )
+
+    def _logs(self, setting: str) -> dict[int, float]:
+        """{round: ln value}; a quantile is each round's own, so that bursts stay in the rounds that they strike."""
+        return {number: self.log_value(setting, [number]) for number in self.rounds(setting)}
 
     def _least(self) -> float:
         """What moved nothing, or ended no unit, did less than half of one in all of its time; that is all that is known."""
@@ -220,10 +226,6 @@ class Merged:
                 self._smallest = min(sizes) if sizes else 512.0
             return 0.5 * self._smallest
         return 0.5 if self.kind == "done" else 1.0 if self.kind in ("mean", "time") else 0.0
-
-    def _counts_of(self, setting: str, groups: Groups) -> Array:
-        """Operations by group of rounds and bin of latency, [group, bin]."""
-        return np.array([np.sum([self._counts(setting, number) for number in group], axis=0) for group in groups])
 
     def _counts(self, setting: str, number: int) -> Array:
         key = (setting, number)

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from seekwise.judge.decision import choose as choices
 from seekwise.judge.decision.choose import Choice
-from seekwise.judge.decision.periods import BINS, BINS_PER_OCTAVE, JobPeriod, Merged, jain, upper_bound_ns
+from seekwise.judge.decision.periods import AGAIN, BINS, BINS_PER_OCTAVE, JobPeriod, Merged, jain, upper_bound_ns
+from seekwise.judge.decision.priors import FLAT, USUAL
 from seekwise.judge.decision.table import Conditions, UseFigure
-from seekwise.judge.decision.verdicts import Judged, judge
+from seekwise.judge.decision.verdicts import Difference, Judged, control, judge
 from seekwise.store.record import Phase, Record
-from seekwise.workload.live_plan import LivePlan
+from seekwise.workload.live_plan import CONTROL_SUFFIX, LivePlan
 from seekwise.workload.study.uses import Purpose
 
-LOOKS_PLANNED = 3
-"""Looks at a use before time runs out, usually: after its first stretch and after two that needs decide."""
+ADDED_LOG = 0.02
+"""What a setting's place differs by from run to run on the same disk, whatever the rounds of one run show; of slow tails twice that. Seen between
+repeated runs of two minutes on a virtio disk."""
+UNWRITTEN_UNIT_BYTES = 1e8
+"""Unwritten data before a period is counted in units of this size, as a quantity that explains scatter."""
 
 
 def bins_of(phase: Phase) -> dict[int, int]:
@@ -54,31 +58,29 @@ def period_of(phase: Phase, record: Record | None = None) -> JobPeriod:
     )  # fmt: skip
 
 
-def looks_at(records: Iterable[Record], use: str) -> int:
-    """How often the records of a use were judged while it was measured: once per stretch."""
-    stretches = {record.conditions.get("stretch") for record in records if record.factors.get("use") == use}
-    return max(1, len(stretches))
-
-
 def entries(records: Sequence[Record], plan: LivePlan) -> list[UseFigure]:
     """One entry per judged metric of each use that has enough rounds."""
     found: list[UseFigure] = []
+    labels = [label for label in plan.labels if without_control(label) == label]
     for use in plan.uses:
         mine = [
             record
             for record in records
-            if record.valid and record.factors.get("use") == use.name and record.setting in plan.labels
+            if record.valid and record.factors.get("use") == use.name and without_control(record.setting) in labels
         ]
         if not mine:
             continue
-        ran = [name for name in plan.labels if any(record.setting == name for record in mine)]
-        look = looks_at(mine, use.name)
+        ran = [name for name in labels if any(without_control(record.setting) == name for record in mine)]
+        before = _settings_before(mine)
         for metric in use.metrics:
             figures = Merged(ran, metric.figure)
-            for record in mine:
+            for record, last in zip(mine, before, strict=True):
+                setting, stretch = without_control(record.setting), int(record.conditions.get("stretch", 0))
+                number = record.repetition if setting == record.setting else record.repetition + AGAIN
                 for phase in record.phases:
                     if job_of(phase) == metric.job:
-                        figures.add(record.setting, record.repetition, period_of(phase, record))
+                        period = period_of(phase, record)
+                        figures.add(setting, number, period, stretch=stretch, before=last, known=_known(record))
             if any(figures.rounds(name) for name in ran):
                 found.append(
                     UseFigure(
@@ -90,16 +92,38 @@ def entries(records: Sequence[Record], plan: LivePlan) -> list[UseFigure]:
                         figures,
                         metric.role,
                         use.group,
-                        (look, max(look, LOOKS_PLANNED)),
                         use.title,
                         metric.job,
                         metric.purpose,
                         use.unit,
                         metric.kind,
-                        conditions=Conditions(f"{metric.kind} {metric.role}"),
+                        conditions=Conditions(
+                            f"{metric.kind} {metric.role}",
+                            added_log=2 * ADDED_LOG if metric.kind in ("tail", "p99", "p999") else ADDED_LOG,
+                        ),
                     )
                 )
     return found
+
+
+def without_control(label: str) -> str:
+    """The setting that a label stands for: the A/A check runs what is in force under a second one."""
+    return label.removesuffix(CONTROL_SUFFIX)
+
+
+def _settings_before(records: Sequence[Record]) -> list[str | None]:
+    """The setting of the period before each, within its stretch."""
+    found: list[str | None] = []
+    for last, record in zip([None, *records[:-1]], records, strict=True):
+        same = last is not None and last.conditions.get("stretch") == record.conditions.get("stretch")
+        found.append(without_control(last.setting) if last is not None and same else None)
+    return found
+
+
+def _known(record: Record) -> tuple[float, ...]:
+    """What was known before the period began. Records of former versions lack it: they all lack it alike."""
+    unwritten = record.conditions.get("unwritten_bytes")
+    return () if unwritten is None else (float(unwritten) / UNWRITTEN_UNIT_BYTES,)
 
 
 @dataclass(frozen=True)
@@ -114,21 +138,45 @@ class Decided:
     stated: Choice | None = None
     """For the uses that were asked for by name, all of them together: over their foreground alone."""
     by_purpose: dict[Purpose, Choice] = field(default_factory=dict)
+    unsteady: tuple[tuple[UseFigure, Difference], ...] = ()
+    """Where what is in force differs from itself: nothing is advised then."""
 
 
-def decided(records: Sequence[Record], plan: LivePlan, *, final: bool = True) -> Decided:
-    """The verdicts and choices of a live-switched run. `final`: nothing follows, so all of the error rate may be spent."""
-    return made(judge(entries(records, plan), final=final), plan.in_force.label, plan.labels)
+def decided(records: Sequence[Record], plan: LivePlan) -> Decided:
+    """The verdicts and choices of a live-switched run."""
+    found, base = entries(records, plan), plan.in_force.label
+    prior = FLAT if plan.extra.get("no_prior") else USUAL
+    judged = judge(found, base, prior, with_pairs=False)
+    return made(
+        judged, base, [each for each in plan.labels if without_control(each) == each], control(found, base, prior)
+    )
 
 
-def made(judged: Sequence[Judged], in_force: str, candidates: Sequence[str]) -> Decided:
+def made(
+    judged: Sequence[Judged],
+    in_force: str,
+    candidates: Sequence[str],
+    unsteady: Sequence[tuple[UseFigure, Difference]] = (),
+) -> Decided:
     """The one way from verdicts to choices, whatever was judged."""
-    known = [each for each in judged if each.counts]
+    known, vetoed = [each for each in judged if each.counts], bool(unsteady)
 
     def chosen(group: str | None = None) -> Choice | None:
         mine = [each for each in known if each.role == "foreground" and group in (None, each.group)]
-        return choices.choose(mine, in_force, candidates, known)
+        return choices.choose(mine, in_force, candidates, everything=known, is_vetoed=vetoed)
 
     groups = {group: choice for group in dict.fromkeys(each.group for each in known) if (choice := chosen(group))}
-    everything = choices.choose(known, in_force, candidates)
-    return Decided(tuple(judged), everything, groups, chosen(), choices.by_purpose(known, in_force, candidates))
+    return Decided(
+        tuple(judged),
+        choices.choose(known, in_force, candidates, is_vetoed=vetoed),
+        groups,
+        chosen(),
+        choices.by_purpose(known, in_force, candidates, is_vetoed=vetoed),
+        tuple(unsteady),
+    )
+
+
+def is_enough(found: Decided, plan: LivePlan) -> bool:
+    """Whether each answer that was asked for is expected to lose next to nothing."""
+    asked = [found.stated] if plan.group is not None else [found.choice, *found.by_purpose.values()]
+    return all(choices.regret_log(each) < choices.REGRET_ENOUGH_LOG for each in asked)

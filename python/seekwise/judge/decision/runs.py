@@ -1,8 +1,8 @@
 """Two live-switched runs against each other: the same setting before and after something changed.
 
-Each run's own noise comes from its rounds; Welch's t statistic joins the two. What differs from run to run whatever is set
-(the host, the place of the test files) is not in that noise, as the runs were not interleaved: so a difference that one pair of runs shows is
-`unconfirmed` until further pairs all show it. Simulated runs have no such noise: one pair is enough.
+The same judge as of settings within a run, with the two runs as the settings. What differs from run to run whatever is set (the host, the place of
+the test files) is in no run's own noise, as the runs were not interleaved: a little is added for it (`RUN_TO_RUN_LOG`), and a difference that one pair of
+runs shows is `unconfirmed` until further pairs all show it. Simulated runs have no such noise: one pair is enough.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from scipy import special
 
-from seekwise.judge.decision.statistics import NOISE_FLOOR_LOG
+from seekwise.judge.decision.effects import Observed
 from seekwise.judge.decision.table import UseFigure
-from seekwise.judge.decision.verdicts import log_of_share
-from seekwise.judge.families import two_stage
-from seekwise.judge.rule import LEVEL, ROUNDS_MIN
+from seekwise.judge.decision.verdicts import Judged, judge
+from seekwise.judge.rule import ROUNDS_MIN
 
 UNCONFIRMED = "unconfirmed"
 DIFFERENCES = {"regression", "improvement"}
@@ -28,7 +26,7 @@ PAIRS_LEAST = 2
 
 @dataclass(frozen=True)
 class UseChange:
-    """The second run against the first, under one setting, in one use by one metric. `ratio`: new / base, with its 95 % interval."""
+    """The second run against the first, under one setting, in one use by one metric. `ratio`: new / base, with its 90 % interval."""
 
     HIDDEN: ClassVar = ("more_is_better", "threshold")
 
@@ -53,18 +51,76 @@ class UseChange:
         return math.log(self.ratio) * (1 if self.more_is_better else -1)
 
 
+BEFORE, AFTER = "before", "after"
+RUN_TO_RUN_LOG = 0.03
+"""What a figure differs by between two runs of the same setting on the same disk, beyond what the rounds of either show."""
+
+
+@dataclass(frozen=True)
+class TwoRuns:
+    """The values of one setting in two runs that share no round (`table.Figures`)."""
+
+    runs: tuple[UseFigure, UseFigure]
+    setting: str
+    settings: tuple[str, ...] = (BEFORE, AFTER)
+
+    def rounds(self, setting: str) -> tuple[int, ...]:
+        """Of one of the two runs."""
+        return self.runs[self.settings.index(setting)].figures.rounds(self.setting)
+
+    def log_value(self, setting: str, rounds: Sequence[int]) -> float:
+        """Of one of the two runs."""
+        return self.runs[self.settings.index(setting)].figures.log_value(self.setting, rounds)
+
+    def observed(self, sign: float, again: str = "") -> Observed:
+        """All values as if of one round: there is none that both were in."""
+        parts = []
+        for run in self.runs:
+            data = run.figures.observed(sign)
+            parts.append(data.y[data.setting == data.settings.index(self.setting)])
+        which = np.repeat([0, 1], [len(part) for part in parts]).astype(np.intp)
+        nothing = np.zeros(len(which), np.intp)
+        return Observed(self.settings, which, nothing, np.concatenate(parts), nothing, nothing - 1)
+
+
 def changes(base: Sequence[UseFigure], new: Sequence[UseFigure], settings: Sequence[str]) -> list[UseChange]:
-    """Every use and metric that both runs judged, under each of these settings."""
+    """Every use and metric that both runs judged, under each of these settings; one table, estimated together."""
     others = {(each.use, each.metric): each for each in new}
     rows = []
     for entry in base:
         other = others.get((entry.use, entry.metric))
         for setting in settings if other is not None else ():
-            mine, its = _mean(entry, setting), _mean(other, setting)
-            if mine is not None and its is not None:
-                rows.append((entry, setting, (mine[0], its[0]), *_welch(mine, its)))
-    clear = two_stage([row[-1] for row in rows], LEVEL) <= LEVEL
-    return [_change(*row[:-1], bool(good)) for row, good in zip(rows, clear, strict=True)]
+            if all(setting in each.figures.settings and each.figures.rounds(setting) for each in (entry, other)):
+                conditions = replace(entry.conditions, added_log=RUN_TO_RUN_LOG)
+                rows.append((setting, replace(entry, figures=TwoRuns((entry, other), setting), conditions=conditions)))
+    judged = judge([entry for _, entry in rows], BEFORE, with_pairs=False)
+    return [
+        _change(each, setting)
+        for (setting, _), each in zip(rows, judged, strict=True)
+        if min(len(each.figures.rounds(name)) for name in (BEFORE, AFTER)) >= ROUNDS_MIN
+    ]
+
+
+OUTCOMES = {"better": "improvement", "worse": "regression", "same": "same", "unknown": "undecided"}
+
+
+def _change(judged: Judged, setting: str) -> UseChange:
+    after, before = judged.of(AFTER), judged.of(BEFORE)
+    assert after is not None and before is not None
+    return UseChange(
+        judged.use,
+        judged.metric,
+        setting,
+        judged.more_is_better,
+        judged.threshold,
+        after.ratio or math.nan,
+        after.low or math.nan,
+        after.high or math.nan,
+        OUTCOMES[after.verdict],
+        judged.unit,
+        before.value,
+        after.value,
+    )
 
 
 def together(outcomes: Sequence[str], *, needs_confirmation: bool) -> str:
@@ -93,51 +149,3 @@ def over_pairs(pairs: Sequence[Sequence[UseChange]], *, needs_confirmation: bool
         newest = same[-1]
         found.append(replace(newest, ratio=ratio, low=low, high=high, outcome=outcome))
     return found
-
-
-def _mean(entry: UseFigure, setting: str) -> tuple[float, float, int] | None:
-    """(log value, its variance, degrees of freedom), or None below three rounds."""
-    if setting not in entry.figures.settings:
-        return None
-    rounds = list(entry.figures.rounds(setting))
-    n = len(rounds)
-    if n < ROUNDS_MIN:
-        return None
-    error = max(entry.figures.own_error(setting, rounds), NOISE_FLOOR_LOG / n**0.5)
-    return entry.figures.log_value(setting, rounds), error**2, n - 1
-
-
-def _welch(a: tuple[float, float, int], b: tuple[float, float, int]) -> tuple[float, float, float, float]:
-    """(log ratio b / a, standard error, degrees of freedom, two-sided p)."""
-    variance = a[1] + b[1]
-    df = variance**2 / (a[1] ** 2 / a[2] + b[1] ** 2 / b[2])
-    difference, se = b[0] - a[0], math.sqrt(variance)
-    return difference, se, df, float(2 * special.stdtr(df, -abs(difference / se)))
-
-
-def _change(
-    entry: UseFigure, setting: str, logs: tuple[float, float], difference: float, se: float, df: float, clear: bool
-) -> UseChange:
-    t = float(special.stdtrit(df, 0.975))
-    low, high = difference - t * se, difference + t * se
-    limit = log_of_share(entry.threshold, entry.more_is_better)
-    if -limit <= low and high <= limit:
-        outcome = "same"
-    elif clear:
-        outcome = "improvement" if (difference > 0) == entry.more_is_better else "regression"
-    else:
-        outcome = "undecided"
-    return UseChange(
-        entry.use,
-        entry.metric,
-        setting,
-        entry.more_is_better,
-        entry.threshold,
-        math.exp(difference),
-        math.exp(low),
-        math.exp(high),
-        outcome,
-        entry.unit,
-        math.exp(logs[0]),
-        math.exp(logs[1]),
-    )

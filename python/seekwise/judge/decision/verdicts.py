@@ -1,85 +1,118 @@
-"""The one judge: from tested pairs to words.
+"""The one judge: from entries to what is to be expected of each setting, and in which words it may be said.
 
-    of a pair     a winner is shown to be better (corrected over all pairs of its table), and not shown to be within the threshold;
-                  a tie is shown to be within the threshold on either side, each side tested at 5 %
-    of a setting  within      at most the threshold behind the best, shown (95 %)
-                  worse       some pair has another winner
-                  best        all others are worse
-                  undecided   none of these; the bound says how much it can lose at most
+Against the setting in force, a setting is
 
-The correction is that of Benjamini, Krieger and Yekutieli (2006): in a table without any difference no setting is called worse in 95 % of
-all cases. "Within" needs none, as each statement is tested by itself (intersection-union; Berger 1982).
+    same      within a bound that is worth naming (the threshold, or 10 %) with 90 % probability
+    better    better with 95 % probability
+    worse     worse with 95 % probability
+    unknown   none of these; the interval says what is known
 
-How far a setting can be behind the best, on the log scale, δ(i, j) being how much better j is than i:
-
-    loss(i)   the greatest δ(i, j) over all j, never below zero
-    high(i)   an upper bound of it: the greatest upper bound of δ(i, j). One j is the best in truth and its bound is among them,
-              so the statement holds with the probability of a single bound, whichever setting is best
-              (multiple comparisons with the best; Hsu 1984, Annals of Statistics 12(3))
-    low(i)    the greatest lower bound of δ(i, j), each at a level divided by the number of j
+Every probability comes from one posterior of all entries of the table (`posterior.py`), which is what makes them hold however many are looked at.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import ClassVar, Literal
 
 import numpy as np
-from scipy import special
+from numpy.typing import NDArray
 
-from seekwise.judge.decision.pair_verdicts import ComparedPair, verdict_of
-from seekwise.judge.decision.periods import Merged
-from seekwise.judge.decision.statistics import Ahead, spent_at, tested, whole_of
+from seekwise.judge.decision import posterior
+from seekwise.judge.decision.effects import Effects, Observed, estimate, shared
+from seekwise.judge.decision.periods import AGAIN, Merged
+from seekwise.judge.decision.posterior import Prior
+from seekwise.judge.decision.priors import USUAL
 from seekwise.judge.decision.table import UseFigure
-from seekwise.judge.families import two_stage
 from seekwise.judge.observation import Verdict
-from seekwise.judge.rule import ALPHA, INTERVAL_LEVEL, LEVEL, ROUNDS_MIN
+from seekwise.judge.rule import INTERVAL_TAIL, P_BETTER, P_DIFFERS, P_SAME, ROUNDS_MIN, RULE_VERSION, SAME_BOUNDS
+from seekwise.workload.live_plan import CONTROL_SUFFIX
 
-Word = Literal["best", "within", "worse", "undecided"]
-Rows = Mapping[tuple[str, str], ComparedPair]
-"""Of one entry, by pair of settings."""
-STARVED_SHARE = 0.5
-BOUND_FACTOR = 3.0
-"""An undecided candidate is bounded well when it can lose at most this many thresholds."""
+Array = NDArray[np.float64]
+Word = Literal["better", "same", "worse", "unknown"]
+DRAWS_OF_MANY = 1000
+MANY_ENTRIES = 60
+STARVED_LOG = math.log(2)
+"""A job that gets less than half of what the best setting gives it."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much better one setting is than another, as ln goodness: above zero where it is better."""
+
+    mean: float
+    low: float
+    high: float
+    """90 % interval."""
+    p_better: float
+    p_worse: float
+    bound: float
+    """The least of `rule.SAME_BOUNDS` (as a share) within which the two are with 90 % probability; infinite beyond the largest."""
+
+    @classmethod
+    def of(cls, draws: Array, limit: float) -> Difference:
+        """From draws. `limit`: the entry's threshold as a share."""
+        low, middle, high = np.quantile(draws, (INTERVAL_TAIL, 0.5, 1 - INTERVAL_TAIL))
+        size = np.expm1(np.quantile(np.abs(draws), P_SAME))
+        bound = next((each for each in (limit, *SAME_BOUNDS) if size <= each), math.inf)
+        return cls(
+            float(middle), float(low), float(high), float((draws > 0).mean()), float((draws < 0).mean()), float(bound)
+        )
+
+    @property
+    def word(self) -> Word:
+        """The other setting is the one that a reader compares with."""
+        if self.bound <= SAME_BOUNDS[0]:
+            return "same"
+        if self.p_better >= P_BETTER:
+            return "better"
+        if self.p_worse >= P_BETTER:
+            return "worse"
+        return "same" if math.isfinite(self.bound) else "unknown"
 
 
 @dataclass(frozen=True)
 class CandidateVerdict:
-    """A setting in one use by one metric. Losses are shares against the best: 0.35 is 35 % behind."""
+    """A setting in one use by one metric, against the setting in force."""
 
-    HIDDEN: ClassVar = ("rounds", "_factor")
+    HIDDEN: ClassVar = ("rounds", "bound")
 
     setting: str
     verdict: Word
+    """better, same, worse or unknown, against what is in force; the setting in force itself is `same`."""
     value: float | None
     """In `value_unit`."""
-    loss: float | None
-    low: float
+    ratio: float | None
+    """Expected value divided by that of the setting in force."""
+    low: float | None
     high: float | None
-    """95 % interval of the loss: from low to high; null: nothing bounds it yet."""
+    """90 % interval of the ratio."""
+    p_better: float | None
+    """Probability that it is better than what is in force, and that it is worse."""
+    p_worse: float | None
     rounds: int
-
-    @property
-    def factor(self) -> float | None:
-        """How many times the best is better: 2 for half the rate or twice the latency."""
-        return self._factor
-
-    _factor: float | None = None
+    bound: float | None = None
+    """With `same`: the share within which the two lie."""
+    stalls: int = 0
+    """Periods with less than half of its usual goodness."""
+    periods: int = 0
 
 
 @dataclass(frozen=True)
 class Judged(UseFigure):
     """An entry with what was found."""
 
+    base: str = ""
+    """The setting that the others are held against: what is in force."""
     standings: tuple[CandidateVerdict, ...] = ()
     rounds: int = 0
     quantile: float | None = None
     """Of a slow tail, where it lies."""
-    ahead: Mapping[tuple[str, str], Ahead] = field(default_factory=dict)
-    """{(a, b): how much better a is than b}, of every pair that is known."""
+    draws: Array = field(default_factory=lambda: np.zeros((1, 0)), repr=False, compare=False)
+    """[draw, setting] ln goodness from the posterior, up to a constant; NaN where a setting has no value."""
     verdicts: tuple[Verdict, ...] = ()
     """Of every pair."""
 
@@ -88,96 +121,148 @@ class Judged(UseFigure):
         """Whether it may decide anything: enough rounds, or exact values."""
         return self.rounds >= ROUNDS_MIN or self.conditions.exact
 
-    @property
-    def limit_log(self) -> float:
-        """The threshold on the log scale."""
-        return log_of_share(self.threshold, self.more_is_better)
-
     def of(self, setting: str) -> CandidateVerdict | None:
         """None for a setting that was not compared here."""
         return next((each for each in self.standings if each.setting == setting), None)
 
+    def gain(self, setting: str, other: str | None = None) -> Array | None:
+        """Draws of how much better a setting is than another (the one in force), as ln goodness; None where either was not measured."""
+        names, other = self.figures.settings, self.base if other is None else other
+        if setting not in names or other not in names:
+            return None
+        found = self.draws[:, names.index(setting)] - self.draws[:, names.index(other)]
+        return found if np.isfinite(found).all() else None
+
+    def difference(self, setting: str, other: str | None = None) -> Difference | None:
+        """The same in numbers."""
+        found = self.gain(setting, other)
+        return None if found is None else Difference.of(found, self.threshold)
+
+    def behind_best(self, setting: str) -> tuple[float, float, float] | None:
+        """(factor by which the best setting is better, 90 % interval), 1 for the best itself; None where it was not measured."""
+        if (
+            setting not in self.figures.settings
+            or not np.isfinite(self.draws[:, self.figures.settings.index(setting)]).all()
+        ):
+            return None
+        lost = np.nanmax(self.draws, axis=1) - self.draws[:, self.figures.settings.index(setting)]
+        low, middle, high = np.exp(np.minimum(np.quantile(lost, (INTERVAL_TAIL, 0.5, 1 - INTERVAL_TAIL)), 700.0))
+        return float(middle), float(low), float(high)
+
+    @property
+    def named(self) -> tuple[CandidateVerdict, ...]:
+        """Settings that are better or worse than what is in force."""
+        return tuple(each for each in self.standings if each.verdict in ("better", "worse"))
+
     @property
     def best(self) -> tuple[str, ...]:
-        """The best one; of a tie, all that are within the threshold; empty while nothing is known."""
-        alone = tuple(each.setting for each in self.standings if each.verdict == "best")
-        return alone or tuple(each.setting for each in self.standings if each.verdict == "within")
+        """Settings that no other one is better than, by the same words; empty while nothing is known."""
+        known = [each.setting for each in self.standings if each.value is not None]
+        found = []
+        for name in known:
+            against = [each for other in known if other != name and (each := self.difference(name, other)) is not None]
+            if against and all(each.word in ("better", "same") for each in against):
+                found.append(name)
+        return tuple(found)
 
     @property
-    def open(self) -> tuple[CandidateVerdict, ...]:
-        """Standings that are still undecided."""
-        return tuple(each for each in self.standings if each.verdict == "undecided")
-
-    @property
-    def disagrees(self) -> bool:
-        """Whether the choice matters here: somebody is shown to be worse."""
-        return any(each.verdict == "worse" for each in self.standings)
+    def is_open(self) -> bool:
+        """Whether some setting is neither alike nor different."""
+        return any(each.verdict == "unknown" for each in self.standings)
 
 
-def judge(entries: Sequence[UseFigure], *, alpha: float = ALPHA, final: bool = True) -> list[Judged]:
-    """Every candidate of every entry. The entries are one table: they share one error rate for "worse"."""
-    pairs = tested(entries)
-    shares = [spent_at(*entry.looks, final) * entry.conditions.share for entry in entries]
-    level = LEVEL * alpha / ALPHA
-    q = two_stage(np.minimum([each.p / shares[each.entry] for each in pairs], 1.0), level)
-    by_entry: list[dict[tuple[str, str], ComparedPair]] = [{} for _ in entries]
-    alone = np.array([alpha * shares[each.entry] for each in pairs])
-    others = np.array([max(len(entries[each.entry].figures.settings) - 1, 1) for each in pairs])
-    se, df = (np.array([getattr(each.ahead, name) for each in pairs]) for name in ("se", "df"))
-    halves = [special.stdtrit(df, 1 - at) * se for at in (alone, alone / others, (1 - INTERVAL_LEVEL) / 2)]
-    for i, each in enumerate(pairs):
-        by_entry[each.entry][each.a, each.b] = ComparedPair(
-            each, float(q[i]), level, float(alone[i]), *(float(half[i]) for half in halves)
-        )
-    starved = _starved(entries, by_entry)
+def judge(
+    entries: Sequence[UseFigure], base: str | None = None, prior: Prior = USUAL, *, with_pairs: bool = True
+) -> list[Judged]:
+    """Every candidate of every entry. The entries are one table: they are estimated together.
+
+    `base`: the setting in force; without it, or where it did not run, the first one of an entry.
+    """
+    drawn = _without_starved(entries, _drawn(entries, prior))
     return [
-        _judged(entry, rows, starved.get((entry.use, entry.job), frozenset()) if entry.is_latency else frozenset())
-        for entry, rows in zip(entries, by_entry, strict=True)
+        _judged(entry, effects, draws, base, with_pairs=with_pairs)
+        for entry, (effects, draws) in zip(entries, drawn, strict=True)
     ]
 
 
-def _starved(entries: Sequence[UseFigure], by_entry: Sequence[Rows]) -> dict[tuple[str, str], frozenset[str]]:
-    """{(use, job): candidates whose rate is shown to be below `STARVED_SHARE` of the best rate}.
+def control(entries: Sequence[UseFigure], base: str, prior: Prior = USUAL) -> list[tuple[UseFigure, Difference]]:
+    """What is in force against itself under a second name, where it ran twice in each round: entries in which the two differ by what counts.
 
-    A closed-loop load issues no requests while it is starved, so its latency percentiles omit the wait ("coordinated omission").
-    Starved candidates get a latency verdict of their own, but the other candidates are not compared with their latency.
+    Nothing but time lies between the two, so a difference says that this storage is not steady enough to compare anything.
     """
-    found = {}
-    for entry, rows in zip(entries, by_entry, strict=True):
-        if entry.is_rate and entry.job:
-            known = [_behind(name, entry, rows, ()) for name in entry.figures.settings]
-            found[entry.use, entry.job] = frozenset(
-                each.setting for each in known if each.low >= -math.log(STARVED_SHARE)
-            )
+    again = base + CONTROL_SUFFIX
+    mine = [each for each in entries if base in each.figures.settings]
+    data = [each.figures.observed(each.sign, again) for each in mine]
+    known = [(each, one) for each, one in zip(mine, data, strict=True) if one.counts()[-1] >= ROUNDS_MIN]
+    if not known:
+        return []
+    found = []
+    drawn = _of_observed([each for each, _ in known], [one for _, one in known], prior)
+    for (entry, one), (_, draws) in zip(known, drawn, strict=True):
+        gap = draws[:, -1] - draws[:, one.settings.index(base)]
+        if np.isfinite(gap).all() and (np.abs(gap) > entry.limit_log).mean() >= P_DIFFERS:
+            found.append((entry, Difference.of(gap, entry.threshold)))
     return found
 
 
-@dataclass(frozen=True)
-class Behind:
-    """How far one setting is behind the best, on the log scale."""
-
-    setting: str
-    loss: float = 0.0
-    low: float = 0.0
-    high: float = 0.0
-    """Infinite where nothing bounds it."""
+def _drawn(entries: Sequence[UseFigure], prior: Prior) -> list[tuple[Effects | None, Array]]:
+    """Estimates and draws of each entry; exact values are their own draws."""
+    measured = [each for each in entries if not _is_exact(each)]
+    found = iter(_of_observed(measured, [each.figures.observed(each.sign) for each in measured], prior))
+    return [(None, _exact(each)) if _is_exact(each) else next(found) for each in entries]
 
 
-def _behind(name: str, entry: UseFigure, rows: Rows, starved: Collection[str]) -> Behind:
-    """Loss with bounds. No loss is counted against the `starved`."""
-    loss = low = high = 0.0
-    for other in entry.figures.settings:
-        if other == name or other in starved:
-            continue
-        row, sign = (rows.get((name, other)), 1.0) if (name, other) in rows else (rows.get((other, name)), -1.0)
-        if row is None or not row.tested.decides:
-            high = math.inf
-            continue
-        mean = sign * row.tested.ahead.mean
-        loss = max(loss, mean)
-        high = max(high, mean + row.half)
-        low = max(low, mean - row.half_of_many)
-    return Behind(name, loss, low, high)
+def _without_starved(
+    entries: Sequence[UseFigure], drawn: list[tuple[Effects | None, Array]]
+) -> list[tuple[Effects | None, Array]]:
+    """No setting is ahead by the latency of a job that it starves.
+
+    A closed loop issues no requests while it is starved, so its latencies omit the wait ("coordinated omission").
+    """
+    starved: dict[tuple[str, str], set[str]] = {}
+    for entry, (_, draws) in zip(entries, drawn, strict=True):
+        if entry.is_rate and entry.job and draws.shape[1]:
+            best = np.nanmax(draws, axis=1, keepdims=True) if np.isfinite(draws).any() else draws
+            share_below = (draws < best - STARVED_LOG).mean(axis=0)
+            names = [name for name, at in zip(entry.figures.settings, share_below, strict=True) if at >= P_BETTER]
+            starved.setdefault((entry.use, entry.job), set()).update(names)
+    found = []
+    for entry, (effects, draws) in zip(entries, drawn, strict=True):
+        names = starved.get((entry.use, entry.job), set()) if entry.is_latency else set()
+        at = [i for i, name in enumerate(entry.figures.settings) if name in names]
+        others = [i for i in range(draws.shape[1]) if i not in at and np.isfinite(draws[:, i]).all()]
+        if at and others:
+            draws = draws.copy()
+            draws[:, at] = np.minimum(draws[:, at], draws[:, others].min(axis=1, keepdims=True))
+        found.append((effects, draws))
+    return found
+
+
+def _is_exact(entry: UseFigure) -> bool:
+    most = max((len(entry.figures.rounds(name)) for name in entry.figures.settings), default=0)
+    return entry.conditions.exact and most < ROUNDS_MIN
+
+
+def _exact(entry: UseFigure) -> Array:
+    names = entry.figures.settings
+    values = [entry.sign * entry.figures.log_value(n, r) if (r := entry.figures.rounds(n)) else math.nan for n in names]
+    return np.broadcast_to(np.array(values), (DRAWS_OF_MANY, len(names)))
+
+
+def _of_observed(
+    entries: Sequence[UseFigure], data: Sequence[Observed], prior: Prior
+) -> list[tuple[Effects | None, Array]]:
+    effects = shared(
+        [estimate(one) for one in data],
+        [f"{each.table}/{each.conditions.family or each.metric}" for each in entries],
+        [each.conditions.added_log for each in entries],
+    )
+    figures = [
+        posterior.Figure(one.settings, found, each.use, each.purpose)
+        for each, one, found in zip(entries, data, effects, strict=True)
+    ]
+    count = DRAWS_OF_MANY if len(entries) > MANY_ENTRIES else posterior.DRAWS
+    return list(zip(effects, posterior.draws(figures, prior, count), strict=True))
 
 
 def share(log_loss: float, more_is_better: bool) -> float:
@@ -192,64 +277,90 @@ def log_of_share(loss: float, more_is_better: bool) -> float:
     return -math.log1p(-loss) if more_is_better else math.log1p(loss)
 
 
-def _judged(entry: UseFigure, rows: Rows, starved: Collection[str]) -> Judged:
+def _judged(entry: UseFigure, effects: Effects | None, draws: Array, base: str | None, *, with_pairs: bool) -> Judged:
     names = entry.figures.settings
-    limit = log_of_share(entry.threshold, entry.more_is_better)
-    verdicts = tuple(verdict_of(entry, a, b, rows.get((a, b)), limit, starved) for a, b in combinations(names, 2))
-    behind = [_behind(name, entry, rows, starved) for name in names]
-    rounds = [len(entry.figures.rounds(name)) for name in names]
-    words = _words(entry, behind, rounds, limit, {each.loser for each in verdicts if each.winner is not None})
-    ahead = {}
-    for (a, b), row in rows.items():
-        if row.tested.decides:
-            ahead[b, a], ahead[a, b] = row.tested.ahead, row.tested.ahead.turned()
-    return Judged(
+    against = base if base in names else names[0] if names else ""
+    found = Judged(
         **vars(entry) | {"kind": entry.kind or entry.metric},
-        standings=tuple(_standing(entry, *each) for each in zip(behind, words, rounds, strict=True)),
-        rounds=max(rounds, default=0),
+        base=against,
+        rounds=max((_rounds(entry, name) for name in names), default=0),
         quantile=entry.figures.tail if entry.kind == "tail" and isinstance(entry.figures, Merged) else None,
-        ahead=_without_starved(ahead, starved),
-        verdicts=verdicts,
+        draws=draws,
+    )
+    standings = tuple(_standing(found, effects, i, name) for i, name in enumerate(names))
+    pairs = tuple(_pair(found, a, b) for a, b in combinations(names, 2)) if with_pairs else ()
+    return Judged(**vars(found) | {"standings": standings, "verdicts": pairs})
+
+
+def _standing(judged: Judged, effects: Effects | None, index: int, name: str) -> CandidateVerdict:
+    rounds = judged.figures.rounds(name)
+    value = judged.figures.log_value(name, rounds) if rounds else math.nan
+    known = judged.difference(name)
+    enough = judged.conditions.exact or _rounds(judged, name) >= ROUNDS_MIN
+    word: Word = "same" if name == judged.base else known.word if known is not None and enough else "unknown"
+    if word == "better" and name in judged.conditions.unsteady:
+        word = "unknown"
+    ratios = _ratios(known, judged.more_is_better) if known is not None else (None, None, None)
+    return CandidateVerdict(
+        setting=name,
+        verdict=word,
+        value=math.exp(value) if math.isfinite(value) else None,
+        ratio=ratios[0],
+        low=ratios[1],
+        high=ratios[2],
+        p_better=None if known is None else round(known.p_better, 3),
+        p_worse=None if known is None else round(known.p_worse, 3),
+        rounds=_rounds(judged, name),
+        bound=known.bound if known is not None and word == "same" and math.isfinite(known.bound) else None,
+        stalls=int(effects.stalls[index]) if effects is not None else 0,
+        periods=int(effects.periods[index]) if effects is not None else len(rounds),
     )
 
 
-def _words(
-    entry: UseFigure, behind: Sequence[Behind], rounds: Sequence[int], limit: float, beaten: Collection[str | None]
-) -> list[Word]:
-    words: list[Word] = []
-    for each in behind:
-        if each.high <= limit and each.setting not in entry.conditions.unsteady:
-            words.append("within")
-        else:
-            words.append("worse" if each.setting in beaten else "undecided")
-    if len(words) > 1:
-        leader = int(np.argmin([each.loss if count else math.inf for each, count in zip(behind, rounds, strict=True)]))
-        if all(word == "worse" for i, word in enumerate(words) if i != leader):
-            words[leader] = "best"
-    return words
+def _ratios(known: Difference, more_is_better: bool) -> tuple[float, float, float]:
+    """(ratio, low, high) of the value itself."""
+    if more_is_better:
+        return math.exp(known.mean), math.exp(known.low), math.exp(known.high)
+    return math.exp(-known.mean), math.exp(-known.high), math.exp(-known.low)
 
 
-def _without_starved(ahead: Mapping[tuple[str, str], Ahead], starved: Collection[str]) -> dict[tuple[str, str], Ahead]:
-    """No setting is ahead by the latency of a job that it starves, as that latency omits the wait: such pairs count as level."""
-    level = Ahead(0.0, 0.0, 1.0)
-    return {
-        (a, b): level if (a in starved and each.mean > 0) or (b in starved and each.mean < 0) else each
-        for (a, b), each in ahead.items()
-    }
+def _rounds(entry: UseFigure, setting: str) -> int:
+    """Rounds with a value; what is in force may have two in one."""
+    return len({number % AGAIN for number in entry.figures.rounds(setting)})
 
 
-def _standing(entry: UseFigure, behind: Behind, word: Word, rounds: int) -> CandidateVerdict:
-    value = whole_of(entry.figures, behind.setting, [entry.figures.rounds(behind.setting)])
-    ran = rounds > 0 and math.isfinite(value)
-    # All others are shown to be behind the best: its loss is zero.
-    high = 0.0 if word == "best" else behind.high
-    return CandidateVerdict(
-        setting=behind.setting,
-        verdict=word,
-        value=math.exp(value) if ran else None,
-        loss=share(behind.loss, entry.more_is_better) if ran else None,
-        low=share(behind.low, entry.more_is_better),
-        high=share(high, entry.more_is_better) if math.isfinite(high) else None,
-        rounds=rounds,
-        _factor=math.exp(min(behind.loss, 700.0)) if ran else None,
+def _pair(judged: Judged, a: str, b: str) -> Verdict:
+    """a against b, in the words of a table of pairs."""
+    known = judged.difference(a, b)
+    rounds = len(set(judged.figures.rounds(a)) & set(judged.figures.rounds(b)))
+    enough = judged.conditions.exact or min(len(judged.figures.rounds(a)), len(judged.figures.rounds(b))) >= ROUNDS_MIN
+    word: Literal["clear", "small", "tie", "undecided"] = "undecided"
+    winner, unsteady = None, tuple(name for name in (a, b) if name in judged.conditions.unsteady)
+    if known is not None and enough:
+        surely = max(known.p_better, known.p_worse) >= P_DIFFERS
+        better = a if known.p_better > known.p_worse else b
+        if known.bound <= judged.threshold:
+            word = "small" if surely and abs(known.mean) > 0 else "tie"
+        elif surely:
+            word, winner = "clear", better
+        if unsteady and word != "undecided" and (winner is None or winner in unsteady):
+            # What was not steady may lose; it neither wins nor ties.
+            word, winner = "undecided", None
+    ratio, low, high = _ratios(known, judged.more_is_better) if known is not None else (math.nan,) * 3
+    return Verdict(
+        table=judged.table,
+        combination=judged.use,
+        metric=judged.metric,
+        setting_a=a,
+        setting_b=b,
+        winner=winner,
+        word=word,
+        ratio=ratio,
+        ratio_low=low,
+        ratio_high=high,
+        p_better=None if known is None else round(known.p_better, 3),
+        p_worse=None if known is None else round(known.p_worse, 3),
+        repetitions=rounds,
+        rule_version=RULE_VERSION,
+        unsteady=unsteady if word == "undecided" else (),
     )

@@ -11,5 +11,4 @@ also.py         further settings, and which of them matter: screen.py, staged.py
 execute.py      the whole run                       passive.py  the same under a load that is already there
 own.py          the same by a command of the user's
 latencies.py    percentiles of such a load          simulated.py  the same uses on a drive model
-virtual.py      the same uses under a real kernel in a VM
 """

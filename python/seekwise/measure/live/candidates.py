@@ -17,9 +17,6 @@ from seekwise.measure.kernel.target import Target
 from seekwise.workload.live_plan import Candidate, Changes
 from seekwise.workload.study.factors import FACTORS, Factor, Value, factor
 
-AGAIN = " (again)"
-"""Label of a candidate that repeats another one: the self-check."""
-
 
 @dataclass(frozen=True)
 class Candidates:
@@ -70,9 +67,9 @@ def devices_of(target: Target, found: Iterable[Candidate]) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*names, *(device for each in found for device in each.changes)]))
 
 
-def of_schedulers(target: Target, *, again: bool = False) -> Candidates:
+def of_schedulers(target: Target) -> Candidates:
     """Every scheduler that the drives offer."""
-    return of_factors(target, {"scheduler": list(offered_schedulers(target))}, again=again)
+    return of_factors(target, {"scheduler": list(offered_schedulers(target))})
 
 
 def product(
@@ -85,30 +82,24 @@ def product(
     for combination in itertools.product(*wanted.values()):
         values = dict(zip(wanted, combination, strict=True))
         label = label_of(values)
-        first = not any(each.label == label for each in found)
-        in_force = first and all(str(value) == str(current.get(name)) for name, value in values.items())
-        while any(each.label == label for each in found):
-            label += AGAIN
+        if any(each.label == label for each in found):
+            continue
+        in_force = all(str(value) == str(current.get(name)) for name, value in values.items())
         found.append(Candidate(label, values, {} if in_force else changes(values), in_force))
     if not any(each.in_force for each in found):
         found.insert(0, Candidate(label_of(current) if current else "as it is", dict(current), {}, True))
     return sorted(found, key=lambda each: not each.in_force)
 
 
-def of_factors(target: Target, wanted: Mapping[str, Sequence[Value]], *, again: bool = False) -> Candidates:
-    """The product of these values, the configuration in force added if it is not among them.
-
-    A value that is named twice becomes a self-check: the same setting under a second label.
-    """
+def of_factors(target: Target, wanted: Mapping[str, Sequence[Value]]) -> Candidates:
+    """The product of these values, each once, the configuration in force added if it is not among them."""
     for name in wanted:
         _check_name(name, target)
     current = in_force_values(target, list(wanted))
     found = product(wanted, current, target.changes)
     now, notes = found[0], []
-    if wanted and len(found) > math.prod(map(len, wanted.values())):
+    if wanted and len(found) > math.prod(len(set(map(str, each))) for each in wanted.values()):
         notes.append(f"{label_of(current)} is in force and takes part as well")
-    if again:
-        found.append(Candidate(now.label + AGAIN, now.values, target.changes(now.values)))
     if len(found) < 2:
         raise UsageError(
             f"only {now.label} can be measured: there is nothing to compare it with",

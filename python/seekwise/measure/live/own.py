@@ -142,7 +142,7 @@ def measure(
         turn += 1
         if time.monotonic() - shown_s >= STANDING_EVERY_S:
             shown_s = time.monotonic()
-            watch.standing(list(decided(found.records, plan, final=False).judged))
+            watch.standing(list(decided(found.records, plan).judged))
 
 
 def _first(runs: CommandRuns) -> float:

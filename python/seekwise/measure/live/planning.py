@@ -34,7 +34,7 @@ class Request:
     live: bool
     metric: str | None
     guard: str | None
-    self_check: bool
+    no_prior: bool
     name: str | None
     threshold: float | None
     budget: float
@@ -56,13 +56,13 @@ def compared_settings(request: Request, target: Target) -> Candidates:
         if request.also is not None:
             raise UsageError("--vary and --also both name what to try", hint="use one of them")
         wanted = candidates_of.parse_vary(request.vary)
-        return candidates_of.of_factors(target, wanted, again=request.self_check)
+        return candidates_of.of_factors(target, wanted)
     if not candidates_of.offered_schedulers(target):
         raise MissingError(
             f"the drives below {target.path} offer no I/O schedulers",
             hint="`seekwise devices PATH` shows the stack; --vary read_ahead_kb=128,1024 compares read-ahead instead",
         )
-    return candidates_of.of_schedulers(target, again=request.self_check)
+    return candidates_of.of_schedulers(target)
 
 
 def _why_no_fio() -> MissingError | None:
@@ -76,9 +76,10 @@ def _why_no_fio() -> MissingError | None:
 def make_plan(request: Request, target: Target) -> LivePlan:
     """Refuses what cannot work; chooses the uses that fit the budget."""
     compared = compared_settings(request, target)
-    labels = compared.labels
+    # What is in force runs a second time in each round: the A/A check.
+    running = len(compared.labels) + 1
     further = _further_settings(request, target)
-    execute.check_budget(request.budget, len(labels), staged_too=further is not None)
+    execute.check_budget(request.budget, running, staged_too=further is not None)
     chosen, said = use_files.installed(
         use_files.chosen(request.uses), asked=use_files.by_name(request.uses), without_fio=_why_no_fio()
     )
@@ -96,7 +97,7 @@ def make_plan(request: Request, target: Target) -> LivePlan:
     if further is not None:
         notes += further.notes
         seconds *= staged.SCHEDULERS_SHARE / progress.FIT_SHARE
-    measured, left_out = progress.uses_that_fit(chosen, len(labels), seconds)
+    measured, left_out = progress.uses_that_fit(chosen, running, seconds)
     notes += use_files.offered(left_out)
     if not target.is_device:
         prepare.check_room(target.path, measured)
@@ -109,7 +110,7 @@ def make_plan(request: Request, target: Target) -> LivePlan:
         left_out=tuple(use.name for use in left_out),
         group=request.uses,
         levels=further.levels if further is not None else (),
-        extra={"combinations": further.combinations} if further is not None else {},
+        extra=_extra(request) | ({"combinations": further.combinations} if further is not None else {}),
     )
 
 
@@ -119,8 +120,13 @@ def under_a_load(request: Request, target: Target, use: Use, notes: Sequence[str
     prepared_target.check_free(target)
     return replace(
         _on_this_machine(request, target, compared.all, compared.all, (use,), (*compared.notes, *notes)),
-        extra={"live": True, "command": list(request.command_line)},
+        extra=_extra(request) | {"live": True, "command": list(request.command_line)},
     )
+
+
+def _extra(request: Request) -> dict[str, object]:
+    """What judging has to know of how the run was asked for."""
+    return {"no_prior": True} if request.no_prior else {}
 
 
 def _on_this_machine(
@@ -176,6 +182,7 @@ def on_a_model(
         name=request.name,
         group=request.uses,
         provenance=provenance,
+        extra=_extra(request),
     )
 
 

@@ -1,7 +1,6 @@
 """What is measured next, and when everything is decided.
 
-First every use gets a stretch of its own; then time goes to the use in which it decides most. Candidates that are shown to be far
-behind in everything that a use judges run there no more. A candidate's periods are as long as its carry-over and enough
+First every use gets a stretch of its own; then time goes to the use in which a second lowers the expected loss of its comparisons most. A candidate's periods are as long as its carry-over and enough
 operations need.
 """
 
@@ -13,9 +12,8 @@ from dataclasses import dataclass, field
 
 from scipy import special
 
-from seekwise.judge.decision import choose, effort
-from seekwise.judge.decision.statistics import Ahead
-from seekwise.judge.decision.verdicts import Judged
+from seekwise.judge.decision import choose
+from seekwise.judge.decision.verdicts import CandidateVerdict, Judged
 from seekwise.measure.live import carry
 from seekwise.workload.live_plan import Candidate
 from seekwise.workload.study.uses import Use
@@ -36,7 +34,7 @@ OPERATIONS_MIN = 40
 """In the counted part of a period, of every job that is judged."""
 UNITS_MIN = 10
 """The same of units of programs."""
-LONG_COUNTED_S = 1.0
+LONG_COUNTED_S = 0.5
 """A period holds as many long units as take this time under the fastest candidate, the same number for all."""
 UNITS_MOST = 9
 ROUNDS_FIRST = 4
@@ -55,21 +53,14 @@ STRETCH_MOST_S = 12.0
 STRETCH_OVERHEAD_S = 1.6
 """Starting fio, its first I/O, ending it and reading its logs: measured 1.2 to 1.7 s on two cores."""
 FIRST_PASS_SHARE = 0.8
+SHARE_MOST = 0.25
+"""Of the time, for one use of several."""
+HOPELESS_FACTOR = 1.5
+"""A setting that is worse by more than this in every figure of a use, at the near end of its interval, is measured there no more."""
+FALL_ENOUGH = 0.005
+"""Once the answer is good enough: a stretch that lowers the expected loss of its use by less is not worth its time."""
 FIT_SHARE = 0.55
 """Uses are chosen so that their first stretches fit into this share: what is left decides. Few uses answered beat many left open."""
-HOPELESS_THRESHOLDS = 3.0
-ROUNDS_SURE = 6
-"""Who is far behind after fewer rounds may have met a stall in each of them: it is asked for again later, in another stretch."""
-ROUNDS_AGAIN = 4
-LIKELY_SHARE = 0.8
-"""Of a gain that was picked as the largest of several, what is likely to be true."""
-ROUNDS_LOOK_AHEAD = 200
-PAIR_MOST_S = 24.0
-"""Then it is asked again what the time is for: one pair that needs many rounds would take all of it."""
-ROUNDS_OF_A_CHANGE = 8
-"""Fewer know their own noise so badly that what they show may be gone after the next one."""
-CHANCE_FACTOR = 2
-"""Few rounds know their own noise badly: what seems to need twice the time that is left is tried."""
 
 
 @dataclass
@@ -84,9 +75,8 @@ class UseState:
     rounds: int = 0
     stretches: int = 0
     failed: str | None = None
-    decided: bool = False
-    doubted: dict[str, int] = field(default_factory=dict)
-    """Who looked hopeless after few rounds, and after how many stretches that was."""
+    spent_s: float = 0.0
+    """Measuring time that it has taken."""
     units: int = 0
     """Of long ones, per period and worker."""
 
@@ -245,125 +235,69 @@ def _learn_units(state: UseState, seen: Sequence[LongPeriods]) -> None:
         state.lengths[label] = carry.LEARNING_CUT_S + unit_s * state.units
 
 
-def drop_hopeless(state: UseState, judged: Sequence[Judged]) -> list[str]:
-    """Candidates that run here no more: each judged metric has them far behind, or is decided for everybody; at least two stay.
-
-    After few rounds of one stretch they are doubted first: `to_ask_again` names the use, and they go if they are far behind once more.
-    """
+def drop_hopeless(state: UseState, judged: Sequence[Judged]) -> None:
+    """Candidates that run in this use no more: far worse than what is in force in each of its figures, so more rounds change no answer and cost most."""
     mine = [each for each in judged if each.use == state.use.name]
-    some_open = any(each.open for each in mine)
 
-    def rests(label: str, each: Judged) -> bool:
-        return _is_far(label, each) or (some_open and not each.open)
+    def is_hopeless(candidate: Candidate) -> bool:
+        known = [(each, each.of(candidate.label)) for each in mine]
+        return bool(known) and all(
+            standing is not None and standing.verdict == "worse" and _at_best(standing) >= HOPELESS_FACTOR
+            for _, standing in known
+        )
 
-    gone = [c.label for c in state.candidates if mine and all(rests(c.label, each) for each in mine)]
-    behind = {label for label in gone if any(_is_far(label, each) for each in mine)}
-    few = {label for label in behind if max(each.of(label).rounds for each in mine if each.of(label)) < ROUNDS_SURE}
-    state.doubted = {label: state.doubted.get(label, state.stretches) for label in state.doubted.keys() & behind | few}
-    gone = [label for label in gone if state.doubted.get(label, -1) < state.stretches]
-    gone = gone[: max(0, len(state.candidates) - 2)]
-    state.candidates = tuple(each for each in state.candidates if each.label not in gone)
-    return gone
+    state.candidates = tuple(each for each in state.candidates if each.in_force or not is_hopeless(each))
 
 
-def _is_far(label: str, each: Judged) -> bool:
-    standing = each.of(label)
-    return standing is not None and standing.verdict == "worse" and standing.low > HOPELESS_THRESHOLDS * each.threshold
+def _at_best(standing: CandidateVerdict) -> float:
+    """By which factor a setting that is worse is worse at least."""
+    ends = [end if end >= 1 else 1 / max(end, 1e-9) for end in (standing.low, standing.high) if end is not None]
+    return min(ends, default=1.0)
 
 
-def to_ask_again(states: Sequence[UseState], left_s: float) -> tuple[UseState, int] | None:
-    """(use, rounds) of the next stretch for a candidate that is doubted and has not run since; None without one, or without time."""
-    for state in states:
-        waiting = any(stretches == state.stretches for stretches in state.doubted.values())
-        affordable = int((left_s - STRETCH_OVERHEAD_S) / state.round_s()) if state.candidates else 0
-        if waiting and not state.failed and affordable >= 1:
-            return state, min(ROUNDS_AGAIN, affordable)
-    return None
+def spread_of_answer(psi_mean_log: float, sd_log: float) -> float:
+    """Expected loss by taking the wrong one of two settings whose difference is known to be `psi_mean_log` ± `sd_log`: s φ(m/s) − m Φ(−m/s)."""
+    if sd_log <= 0:
+        return 0.0
+    z = abs(psi_mean_log) / sd_log
+    return sd_log * (math.exp(-z * z / 2) / math.sqrt(2 * math.pi) - z * float(special.ndtr(-z)))
 
 
-@dataclass(frozen=True)
-class OpenPair:
-    """Two candidates of a use on whose difference a choice hangs, and further rounds of them alone that would show it."""
-
-    state: UseState
-    labels: tuple[str, str]
-    rounds: int
-
-
-def pair_at_stake(
-    states: Sequence[UseState], judged: Sequence[Judged], in_force: str, left_s: float
-) -> OpenPair | None:
-    """The setting in force and the one that seems better by so much that it would take its place, where the time that is left can show it.
-
-    A round of two takes half the time of a round of four. `judged`: as if nothing followed.
-    """
-    found: list[tuple[bool, float, OpenPair]] = []
-    for state in states:
-        labels = [each.label for each in state.candidates]
-        if state.failed or in_force not in labels:
-            continue
-        for each in choose.deciding([one for one in judged if one.use == state.use.name]):
-            leader = challenger(each, labels, in_force)
-            if leader is None:
-                continue
-            ahead, level = each.ahead[leader, in_force], _level_of_a_change(each)
-            pair_s = sum(state.length_s(one) + SWITCH_S for one in state.candidates if one.label in (leader, in_force))
-            affordable = int((left_s - STRETCH_OVERHEAD_S) / pair_s)
-            needed = _rounds_to_show(ahead, level)
-            if affordable >= 2 and needed <= CHANCE_FACTOR * affordable:
-                most = min(affordable, max(2, int(PAIR_MOST_S / pair_s)))
-                pair = OpenPair(state, (in_force, leader), min(most, max(2, needed)))
-                # What people wait for before what goes on behind it, then what is shown soonest.
-                found.append((each.role != "foreground", needed * pair_s, pair))
-    return min(found, key=lambda one: one[:2])[2] if found else None
+def fall(state: UseState, judged: Sequence[Judged], in_force: str, rounds: int) -> float:
+    """By how much so many further rounds of a use lower the expected loss of its comparisons with what is in force, in ln units."""
+    mine = [each for each in choose.deciding(judged) if each.use == state.use.name]
+    if not mine or state.rounds == 0:
+        return 0.0
+    have = max(max(each.rounds for each in mine), 1)
+    shrink = math.sqrt(have / (have + rounds))
+    total = 0.0
+    for label in (each.label for each in state.candidates if each.label != in_force):
+        for draws in choose.parts_of(mine, label, in_force).values():
+            mean_log, sd_log = float(draws.mean()), float(draws.std())
+            total += spread_of_answer(mean_log, sd_log) - spread_of_answer(mean_log, sd_log * shrink)
+    return total
 
 
-def challenger(each: Judged, labels: Sequence[str], in_force: str) -> str | None:
-    """The setting that seems better than the one in force by so much that it would take its place, and is not yet shown to be."""
-    ahead = {label: found for label in labels if (found := each.ahead.get((label, in_force))) is not None}
-    leader = max(ahead, key=lambda label: ahead[label].mean, default=None)
-    if leader is None or ahead[leader].mean < choose.WORTH_LOG:
-        return None
-    surely = ahead[leader].rounds >= ROUNDS_OF_A_CHANGE and ahead[leader].low_alone(_level_of_a_change(each)) > 0
-    return None if surely and choose.is_better(each, leader, in_force) else leader
+def next_use(
+    states: Sequence[UseState], judged: Sequence[Judged], in_force: str, left_s: float, *, is_enough: bool
+) -> tuple[UseState, int] | None:
+    """(use, rounds) of the next stretch: where a second lowers the expected loss most; None without time, or when the answer is good enough.
 
-
-def _level_of_a_change(each: Judged) -> float:
-    return choose.GAIN_ALPHA / max(1, len(each.standings) - 1)
-
-
-def _rounds_to_show(ahead: Ahead, level: float) -> int:
-    """Further rounds after which the lower bound at `level` is above zero, if the true gain is `LIKELY_SHARE` of the one seen."""
-    sd_log, have = ahead.se * math.sqrt(ahead.rounds), ahead.rounds
-    for more in range(max(1, ROUNDS_OF_A_CHANGE - have), ROUNDS_LOOK_AHEAD):
-        count = have + more
-        if special.stdtrit(count - 1, 1 - level) * sd_log / math.sqrt(count) <= LIKELY_SHARE * ahead.mean:
-            return more
-    return ROUNDS_LOOK_AHEAD
-
-
-def next_use(states: Sequence[UseState], judged: Sequence[Judged], left_s: float) -> tuple[UseState, int] | None:
-    """(use, rounds) for the next stretch; None when nothing is open or no time is left.
-
-    `judged`: as if nothing followed.
+    No use takes more than a quarter of the time, so that one that stays open does not starve all others. `is_enough`: the answer as a whole
+    is expected to lose next to nothing, so only what still tells much is measured.
     """
     best: tuple[float, UseState, int] | None = None
-    for state in states:
-        if state.failed or state.decided:
+    able = [state for state in states if not state.failed and state.candidates]
+    whole_s = left_s + sum(state.spent_s for state in able)
+    for state in able:
+        affordable = int((left_s - STRETCH_OVERHEAD_S) / state.round_s())
+        if affordable < 1 or (len(able) > 2 and state.spent_s > SHARE_MOST * whole_s):
             continue
-        affordable = int((left_s - STRETCH_OVERHEAD_S) / state.round_s()) if state.candidates else 0
-        if affordable < 1:
-            continue
-        both = [need for each in judged if each.use == state.use.name for need in effort.needs(each)]
-        # A loss that nothing bounds counts twice: until it is bounded, and until it is decided.
-        needs = [need for pair in both for need in pair if need]
-        if not needs:
-            continue
-        # Many short stretches would be many looks, and each of them has its part of the error rate.
         rounds = min(affordable, max(2, int(STRETCH_MOST_S / state.round_s())))
-        # What is likely to be decided, for the time it takes; half of what it needs decides less than half of the cases.
-        gain = sum(min(1.0, rounds / need) ** 2 for need in needs)
-        score = gain / (STRETCH_OVERHEAD_S + rounds * state.round_s())
+        lowered = fall(state, judged, in_force, rounds)
+        if lowered <= 0 or (is_enough and lowered < FALL_ENOUGH):
+            continue
+        score = lowered / (STRETCH_OVERHEAD_S + rounds * state.round_s())
         if best is None or score > best[0]:
             best = (score, state, rounds)
     return None if best is None else best[1:]

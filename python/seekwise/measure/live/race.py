@@ -1,4 +1,4 @@
-"""Racing: every use once, then time where it decides, until nothing is open or the time is used."""
+"""Every use once, then time where it tells most, until the answer is good enough or the time is used."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import time
 from collections.abc import Sequence
 
 from seekwise.errors import SeekwiseError
-from seekwise.judge.decision.records import Decided, decided
+from seekwise.judge.decision.records import Decided, decided, is_enough
 from seekwise.measure.live import progress
 from seekwise.measure.live.session import LiveSession
 
 
 def states_of(session: LiveSession) -> list[progress.UseState]:
-    """Every use of the plan, with all of its candidates; one whose programs cannot run here has failed before it began."""
-    states = [progress.UseState(use, session.plan.candidates) for use in session.plan.uses]
+    """Every use of the plan, with all of its candidates and the A/A check; one whose programs cannot run here has failed before it began."""
+    states = [progress.UseState(use, (*session.plan.candidates, session.plan.control)) for use in session.plan.uses]
     for each in states:
         each.failed = session.place.why_not(each.use)
         if each.failed:
@@ -40,24 +40,16 @@ def first_pass(session: LiveSession, states: Sequence[progress.UseState], second
 
 
 def to_the_end(session: LiveSession, states: Sequence[progress.UseState]) -> Decided:
-    """Further stretches while something is open and time is left; the final judgement."""
-    plan = session.plan
+    """Further stretches where time lowers the expected loss most, until it is below `choose.REGRET_ENOUGH_LOG` or the time is used; the judgement."""
+    in_force = session.plan.in_force.label
     while True:
-        found = decided(session.records, plan, final=False)
+        found = decided(session.records, session.plan)
         session.watch.standing(list(found.judged))
         for each in states:
             progress.drop_hopeless(each, found.judged)
-        ending = decided(session.records, plan)
-        pair = progress.pair_at_stake(states, ending.judged, plan.in_force.label, session.left_s)
-        if pair is not None:
-            session.rounds(pair.state, pair.rounds, among=pair.labels)
-            continue
-        # First what would stay open if nothing followed; then what is decided only as the last word.
-        chosen = (
-            progress.to_ask_again(states, session.left_s)
-            or progress.next_use(states, ending.judged, session.left_s)
-            or progress.next_use(states, found.judged, session.left_s)
+        chosen = progress.next_use(
+            states, found.judged, in_force, session.left_s, is_enough=is_enough(found, session.plan)
         )
         if chosen is None:
-            return ending
+            return found
         session.rounds(*chosen)

@@ -118,6 +118,7 @@ def of_period(
         conditions={
             "counted_s": round(max(0.0, end - start), 3),
             "device": {name: each.recorded for name, each in moved.items()},
+            **({"unwritten_bytes": period.before.unwritten_bytes} if period.before.unwritten_bytes is not None else {}),
             "foreign_share": round(_foreign_share(use, stretch, period, moved), 3),
         },
         settings_seen=period.settings_seen,

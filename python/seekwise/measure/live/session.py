@@ -68,7 +68,7 @@ class LiveSession:
 
     def candidate(self, label: str) -> Candidate:
         """By label; an unknown one is a StopIteration, since labels come from the plan."""
-        return next(each for each in self.plan.candidates if each.label == label)
+        return next(each for each in (*self.plan.candidates, self.plan.control) if each.label == label)
 
     def order_of(self, use: str) -> Order:
         """Each use has an order of its own, whose seed is the plan's plus the number of uses before it."""
@@ -76,12 +76,10 @@ class LiveSession:
             self.orders[use] = Order(self.plan.seed + len(self.orders))
         return self.orders[use]
 
-    def rounds(
-        self, each: progress.UseState, rounds: int, quick: int = 0, *, among: Sequence[str] | None = None
-    ) -> None:
+    def rounds(self, each: progress.UseState, rounds: int, quick: int = 0) -> None:
         """Measures a use for some rounds of its candidates, and learns cuts and lengths of periods from them.
 
-        `among`: labels of those that run, where not all of them do. `quick`: so many rounds of the shortest periods follow under the same load where it is fast enough for them.
+        `quick`: so many rounds of the shortest periods follow under the same load where it is fast enough for them.
         """
         turns = self.order_of(each.use.name)
         turns.interrupted()
@@ -93,7 +91,7 @@ class LiveSession:
         schedule = [
             (candidate, turn, each.length_s(candidate))
             for turn in range(rounds)
-            for candidate in drawn(each.in_round(turn) if among is None else self._named(each, among))
+            for candidate in drawn(each.in_round(turn))
         ]
 
         def more(periods: Sequence[stretch.Period]) -> Sequence[stretch.Turn]:
@@ -107,10 +105,6 @@ class LiveSession:
             ]
 
         self.stretch(each, schedule, learn=True, more=more)
-
-    @staticmethod
-    def _named(each: progress.UseState, labels: Sequence[str]) -> list[Candidate]:
-        return [candidate for candidate in each.candidates if candidate.label in labels]
 
     def stretch(
         self,
@@ -130,7 +124,7 @@ class LiveSession:
             self.watch.measuring(title, candidate, max(0.0, self.left_s))
 
         limited = load.buffered and memory.controller() is not None
-        before = programs.read()
+        before, began_s = programs.read(), time.monotonic()
         try:
             done = stretch.run(
                 load,
@@ -149,6 +143,8 @@ class LiveSession:
             if not self.records and error.hint:
                 self.watch.say(error.hint)
             return []
+        finally:
+            each.spent_s += time.monotonic() - began_s
         others = programs.others(before, programs.read(), {os.getpid()}, least=FOREIGN_PROGRAM_BYTES)
         others = [each for each in others if each.name not in ("fio", "seekwise")]
         if done.ended_early:

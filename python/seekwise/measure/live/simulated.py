@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from seekwise import _core, drive_names, schedulers, suggestion
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.judge.decision import choose
-from seekwise.judge.decision.records import decided
-from seekwise.measure.live import progress, record, simulated_programs
+from seekwise.judge.decision.records import decided, is_enough
+from seekwise.measure.live import record, simulated_programs
 from seekwise.measure.live.candidates import Candidates, product
 from seekwise.measure.live.record import OPERATIONS
 from seekwise.simulate import trial_spec
@@ -35,7 +35,7 @@ DOING = "simulating"
 USES_MOST: int | None = None
 ROUNDS = 8
 ROUNDS_MOST = 32
-"""Of a use in which another setting seems better than the one in force, and eight rounds do not show it."""
+"""Of a use that eight rounds leave open, where the answer may still lose by it."""
 BATCH_MOST = 16
 BATCH_PER_PROCESSOR = 2
 """Results of a fast drive hold a row for each of some hundred thousand units: no more of them at once than keep the processors busy."""
@@ -116,9 +116,10 @@ def carry_out(
     uses, rounds = plan.uses, range(ROUNDS)
     while uses:
         _rounds(store, run, plan, model, uses, rounds, records, tell)
-        judged = choose.deciding(decided(records, plan).judged)
-        labels = [each.label for each in plan.candidates]
-        at_stake = {each.use for each in judged if progress.challenger(each, labels, plan.in_force.label)}
+        found = decided(records, plan)
+        if is_enough(found, plan):
+            break
+        at_stake = {each.use for each in choose.deciding(found.judged) if each.is_open}
         uses = tuple(use for use in plan.uses if use.name in at_stake)
         rounds = range(rounds.stop, rounds.stop + ROUNDS)
         if rounds.stop > ROUNDS_MOST:

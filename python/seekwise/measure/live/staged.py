@@ -53,7 +53,7 @@ def measure(session: LiveSession) -> Decided:
     session.plan = replace(session.plan, candidates=tuple(final), stages=(first, screened, last))
     session.store.change_plan(session.run.run_id, session.plan.to_document())
     for each in states:
-        each.candidates = tuple(final)
+        each.candidates = (*final, session.plan.control)
     race.first_pass(session, states, session.left_s * progress.FIRST_PASS_SHARE)
     return race.to_the_end(session, states)
 
@@ -90,20 +90,25 @@ def _plain_changes(session: LiveSession, scheduler: str) -> dict[str, dict[str, 
 
 
 def _kept_schedulers(session: LiveSession) -> tuple[list[str], list[Pruned]]:
-    """The two whose worst loss is least, and why the others go."""
-    found = decided(session.records, session.plan, final=False)
+    """The two from which most is to be expected, and why the others go."""
+    judged = choose.deciding(decided(session.records, session.plan).judged)
     labels = [each.label for each in session.plan.candidates]
-    scores = {label: choose.worst_of(label, found.judged) for label in labels}
-    ranked = sorted(labels, key=lambda label: scores[label][0] if scores[label][0] >= 0 else math.inf)
     in_force = session.plan.in_force.label
+    known = {label: choose.utility(judged, label, in_force, None) for label in labels}
+    gains = {label: float(each.gain.mean()) if each is not None else -math.inf for label, each in known.items()}
+    ranked = sorted(labels, key=lambda label: -gains[label])
     kept = ranked[:1] if ranked[0] == in_force else [ranked[0], in_force]
     kept += [label for label in ranked if label not in kept]
     kept = kept[:KEPT_MOST]
     pruned = []
     for label in labels:
-        loss = scores[label][1]
-        if label not in kept and loss is not None:
-            pruned.append(Pruned(label, "worse", loss.use, loss.metric, loss.share))
+        if label in kept:
+            continue
+        worst = next(iter(choose.changes_of(judged, label, in_force, better=False)), None)
+        if worst is not None:
+            pruned.append(Pruned(label, "worse", worst.use, worst.metric, abs(worst.ratio - 1)))
+        else:
+            pruned.append(Pruned(label, "less", than=ranked[0]))
     return kept, pruned
 
 

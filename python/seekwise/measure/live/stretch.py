@@ -18,7 +18,7 @@ from pathlib import Path
 from seekwise.control import attributes, sysfs
 from seekwise.control.switching import switching
 from seekwise.errors import SeekwiseError
-from seekwise.linux import diskstats
+from seekwise.linux import diskstats, page_cache
 from seekwise.linux.diskstats import DiskCounters
 from seekwise.measure.kernel import cpu, memory
 from seekwise.measure.live import fio_load, logs
@@ -44,6 +44,8 @@ class Counters:
     """Seconds since 1970: fio's logs count so."""
     devices: dict[str, DiskCounters]
     cpu_ticks: dict[str, int]
+    unwritten_bytes: int | None = None
+    """Dirty and under write-back on the whole machine; None where the kernel does not say."""
 
 
 @dataclass(frozen=True)
@@ -182,4 +184,4 @@ def counters(leaves: tuple[str, ...]) -> Counters:
     """Counters of the drives and processors at this moment."""
     found = diskstats.read()
     devices = {name: found[name] for name in leaves if name in found}
-    return Counters(time.monotonic(), time.time(), devices, cpu.read_stat())
+    return Counters(time.monotonic(), time.time(), devices, cpu.read_stat(), page_cache.unwritten_bytes())

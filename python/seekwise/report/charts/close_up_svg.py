@@ -181,7 +181,7 @@ def _depth(found: CloseUp, y: float, most: int) -> str:
 def _tips(found: CloseUp, places: Range) -> str:  # each request, or every n-th of very many
     """Place and words of each request, for pointer and arrow keys."""
     rows = []
-    step = -(-len(found.requests) // TIPS_MOST)
+    step = -(-len(found.requests) // TIPS_MOST) or 1  # a drive may have served nothing in the stretch
     for number, one in list(enumerate(found.requests))[::step]:
         y = TOP + places.y(one.sector + one.sectors / 2)
         rows.append([round(_x(found, one.end)), round(y), tip(one, found, number)])

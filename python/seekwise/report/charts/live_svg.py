@@ -26,15 +26,6 @@ def _place(factor: float) -> float:
     return LEFT + (RIGHT - LEFT) * math.sqrt(inside)
 
 
-def factor_of(loss: float | None, more_is_better: bool) -> float:
-    """Times behind the best of a loss as a share; infinite where nothing bounds it."""
-    if loss is None:
-        return math.inf
-    if more_is_better:
-        return 1 / (1 - loss) if loss < 1 else math.inf
-    return 1 + loss
-
-
 def tips(rows: Sequence[tuple[float, float, str]]) -> str:
     """Attributes of an svg whose values can be read at the pointer or with the arrow keys: (per cent of the width, pixels from the top, words)."""
     values = [[round(10 * x), round(y), words] for x, y, words in rows]
@@ -42,17 +33,17 @@ def tips(rows: Sequence[tuple[float, float, str]]) -> str:
 
 
 def behind(low: float, high: float) -> str:
-    """`; 95 % interval: 0 to 9 % behind the best`, of two factors behind the best."""
+    """`; 90 % interval: 0 to 9 % behind the best`, of two factors behind the best."""
     if not math.isfinite(high):
         return "; no upper bound"
     if high >= 2:
-        return f"; 95 % interval: {three(low)} to {three(high)} times behind the best"
-    return f"; 95 % interval: {three(100 * (low - 1)) if low > 1.0005 else 0} to {three(100 * (high - 1)) if high > 1.0005 else 0} % behind the best"
+        return f"; 90 % interval: {three(low)} to {three(high)} times behind the best"
+    return f"; 90 % interval: {three(100 * (low - 1)) if low > 1.0005 else 0} to {three(100 * (high - 1)) if high > 1.0005 else 0} % behind the best"
 
 
 @dataclass(frozen=True)
 class Distance:
-    """How far one setting is behind the best by one metric, as factors with their 95 % interval."""
+    """How far one setting is behind the best by one metric, as factors with their 90 % interval."""
 
     look: Look
     factor: float | None

@@ -1,9 +1,7 @@
-"""Designed sweeps: which array to build of some drives for a load, without simulating every combination.
+"""Which array to build of some drives for a load: every combination is simulated.
 
-space.py        what may be chosen, and points spread over it (SciPy's Sobol sequence or Latin hypercube)
+space.py        what may be chosen
 trial.py        one point under one load in the simulator, as figures
-surrogate.py    what the points not simulated would give, with the error of such guesses
-front.py        Pareto front
-search.py       the stages: spread, guided, race
+search.py       all points, then the best of each array again with other seeds; which of them are equals
 array_answer.py  the recommendation in words and as a document
 """

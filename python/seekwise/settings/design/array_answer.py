@@ -2,25 +2,27 @@
 
 An array that survives no failure is recommended only where it was asked for. Without a wanted rate the fastest array is named, and among those within
 3 % of it the one that survives more, then the larger; with one, the array of fewest drives that reaches it.
-No statistics: every array is simulated with the same seeds, and 3 % stands for what the model leaves out.
+Every array is simulated with the same seeds, and 3 % stands for what the model leaves out and for the differences between seeds.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seekwise.errors import NotMetError
+from seekwise.judge.front import on_front
 from seekwise.report.array_choice import LEVEL
+from seekwise.report.insights.means import listed
 from seekwise.report.layout import wrapped
 from seekwise.report.number_text import three
-from seekwise.settings.design.front import front
-from seekwise.settings.design.search import CPU, P99, RATE, Sweep, best_of, criteria
-from seekwise.settings.design.space import Point, failures_text
+from seekwise.settings.design.search import CPU, P99, RATE, SEEDS, Sweep, equals
+from seekwise.settings.design.space import Array, Point, failures_text
 from seekwise.workload.study.quantity import time_text
 
 WIDTH = 79
@@ -88,7 +90,7 @@ class DesignedArray:
 class DesignDocument:
     """`design DRIVE --json`."""
 
-    SCHEMA: ClassVar = "seekwise.design/1"
+    SCHEMA: ClassVar = "seekwise.design/2"
 
     drive: str
     kernel: str
@@ -96,15 +98,11 @@ class DesignDocument:
     data_bytes: int
     """How much of the array random requests reached."""
     seed: int
-    sampling: str
-    """sobol or latin."""
     combinations: int
-    simulated_combinations: int
+    """Of array, chunk, scheduler, queue depth and read-ahead; each was simulated."""
     trials: int
-    stages: dict[str, int]
-    """{stage: trials}."""
-    surrogate_error: dict[str, float] | None
-    """Median cross-validated error of the surrogate model as a share, by figure; null where there were too few points for one."""
+    equals: dict[str, list[str | int]]
+    """{setting of the recommended array: values that do as well, each in place of its own value alone}."""
     wanted_rate_mb_s: float | None
     recommended: DesignedArray
     command: str
@@ -119,6 +117,8 @@ class ArrayChoice:
     rows: tuple[ArrayResult, ...]
     """Every array, the fastest first."""
     wanted_mb_s: float | None
+    equals: dict[str, list[str | int]]
+    """{setting of the chosen array: values that do as well}."""
 
     @property
     def level(self) -> list[ArrayResult]:
@@ -126,15 +126,11 @@ class ArrayChoice:
         return [row for row in self.rows if row.score >= 1 - LEVEL and row.point.array.survives > 0] or [self.chosen]
 
 
-def of(sweep: Sweep, racers: Sequence[Point], wanted_mb_s: float | None) -> ArrayChoice:
-    """Raises NotMetError where no array reaches the wanted rate."""
-    # The race knows its winner better than the first seed does.
-    best = {point.array: point for point in reversed(racers)}
-    arrays = sorted({point.array for point in sweep.points})
-    points = [best.get(array) or best_of(sweep, array) for array in arrays]
-    logs = sweep.logs(points)
-    top = float(logs[:, RATE].max())
-    on = front(criteria(points, logs))
+def of(sweep: Sweep, best: Mapping[Array, Point], wanted_mb_s: float | None) -> ArrayChoice:
+    """Raises NotMetError where no array reaches the wanted rate. `best`: the point that stands for each array."""
+    points = [best[array] for array in sorted(best)]
+    logs = [sweep.logs(point) for point in points]
+    top = max(float(log[RATE]) for log in logs)
     rows = [
         ArrayResult(
             point=point,
@@ -142,13 +138,21 @@ def of(sweep: Sweep, racers: Sequence[Point], wanted_mb_s: float | None) -> Arra
             p99_ms=float(np.exp(log[P99])),
             cpu_us=float(np.exp(log[CPU])),
             score=float(np.exp(log[RATE] - top)),
-            seeds=len(sweep.seeds_of(point)),
-            on_front=bool(is_on),
+            seeds=SEEDS,
+            on_front=is_on,
         )
-        for point, log, is_on in zip(points, logs, on, strict=True)
+        for point, log, is_on in zip(points, logs, on_front(list(map(_criteria, points, logs))), strict=True)
     ]
     rows.sort(key=lambda row: -row.score)
-    return ArrayChoice(_chosen(rows, wanted_mb_s), tuple(rows), wanted_mb_s)
+    return ArrayChoice(
+        _chosen(rows, wanted_mb_s), tuple(rows), wanted_mb_s, equals(sweep, _chosen(rows, wanted_mb_s).point)
+    )
+
+
+def _criteria(point: Point, logs: NDArray[np.float64]) -> list[float]:
+    """Rate, p99, CPU, usable capacity and number of drives, such that more is better. Figures within 1 % count as equal."""
+    rate, p99, cpu = (round(float(each), 2) for each in logs)
+    return [rate, -p99, -cpu, float(point.array.capacity_bytes), -float(point.array.drives)]
 
 
 def _throughputs(sweep: Sweep, point: Point) -> tuple[float, ...]:
@@ -204,6 +208,8 @@ def lines(answer: ArrayChoice, sweep: Sweep) -> list[str]:
     fewest = min(answer.level, key=lambda row: (row.point.array.drives, -row.score))
     if answer.wanted_mb_s is None and fewest.point.array.drives < array.drives:
         found += _wrapped(f"{fewest.name} is as fast with fewer drives: the load does not need more.")
+    if same := _equals_text(answer):
+        found += _wrapped(same)
     found += _wrapped(_how(sweep))
     found += ["", f"next: {mdadm(point)}"]
     return found
@@ -245,20 +251,27 @@ def shown(answer: ArrayChoice) -> list[ArrayResult]:
 
 
 def _how(sweep: Sweep) -> str:
-    done = len({point for point, _ in sweep.found})
-    text = (
-        f"Simulated: {sweep.model.title}, Linux {sweep.model.kernel}; random requests reach {capacity_text(sweep.data_bytes)}. "
-        f"{done} of {sweep.space.size} combinations in {len(sweep.found)} trials."
-    )
-    if sweep.surrogate is not None:
-        throughput, p99, cpu = (100 * share for share in sweep.surrogate.error_share)
-        text += (
-            f" The model that chose among the rest is off by {three(throughput)} % in rate, {three(p99)} % in p99 and {three(cpu)} % in CPU "
-            "(median, cross-validated)."
-        )
     return (
-        text + " CPU is host time per request; the table is the Pareto front of all columns and the number of drives."
+        f"Simulated: {sweep.model.title}, Linux {sweep.model.kernel}; random requests reach {capacity_text(sweep.data_bytes)}. "
+        f"All {sweep.space.size} combinations in {len(sweep.found)} trials. "
+        "CPU is host time per request; the table is the Pareto front of all columns and the number of drives."
     )
+
+
+EQUALS = {
+    "chunk_kib": "chunk {} KiB",
+    "scheduler": "scheduler {}",
+    "depth": "queue depth {}",
+    "read_ahead_kib": "read-ahead {} KiB",
+}
+
+
+def _equals_text(answer: ArrayChoice) -> str:
+    """`Equal within 3 %, one at a time: chunk 64, 128 or 512 KiB; …`; empty where every setting matters."""
+    parts = [
+        EQUALS[name].format(listed(map(str, values)).replace(" and ", " or ")) for name, values in answer.equals.items()
+    ]
+    return f"Equal within {100 * LEVEL:.0f} %, one at a time: {'; '.join(parts)}." if parts else ""
 
 
 def _wrapped(text: str) -> list[str]:
@@ -268,21 +281,15 @@ def _wrapped(text: str) -> list[str]:
 def document(answer: ArrayChoice, sweep: Sweep) -> DesignDocument:
     """What `--json` prints."""
     said = lines(answer, sweep)
-    errors = None
-    if sweep.surrogate is not None:
-        errors = dict(zip(("rate", "p99", "cpu"), sweep.surrogate.error_share, strict=True))
     return DesignDocument(
         drive=sweep.model.name,
         kernel=sweep.model.kernel,
         loads=[use.name for use in sweep.uses],
         data_bytes=sweep.data_bytes,
         seed=sweep.seed,
-        sampling=sweep.sampling,
         combinations=sweep.space.size,
-        simulated_combinations=len({point for point, _ in sweep.found}),
         trials=len(sweep.found),
-        stages=sweep.stages,
-        surrogate_error=errors,
+        equals=answer.equals,
         wanted_rate_mb_s=answer.wanted_mb_s,
         recommended=_array(answer.chosen, sweep),
         command=mdadm(answer.chosen.point),

@@ -1,20 +1,14 @@
-"""What may be chosen: RAID level × drives × chunk × scheduler × queue depth × read-ahead, and points spread evenly over it.
+"""What may be chosen: RAID level × drives × chunk × scheduler × queue depth × read-ahead.
 
 Levels and numbers of drives that make no array are left out, as are those that survive fewer failures than asked for.
 """
 
 from __future__ import annotations
 
-import inspect
-import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
-from scipy.stats import qmc
+from typing import TypeVar
 
 from seekwise.errors import UsageError
 from seekwise.measure.live.simulated import Model, phase_of
@@ -24,13 +18,8 @@ from seekwise.workload.study.quantity import counted
 
 T = TypeVar("T")
 LEVELS = ("raid0", "raid1", "raid10", "raid5", "raid6")
-CHUNKS_KIB = (16, 32, 64, 128, 256, 512, 1024)
-READ_AHEADS_KIB = (128, 512, 1024, 4096, 16384)
-DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-SAMPLINGS = ("sobol", "latin")
-DIMENSIONS = 6
-HYPERCUBES = 4
-"""How many are drawn at most for the points of one: points of a small space come twice."""
+CHUNKS_KIB = (16, 64, 128, 256, 512, 1024)
+READ_AHEADS_KIB = (128, 1024, 8192)
 UNSTRIPED = ("raid1",)
 MIRRORED_MOST = 3
 """Copies of a RAID 1 beyond which nobody goes."""
@@ -83,38 +72,6 @@ class Space:
         each = len(self.schedulers) * len(self.depths) * len(self.read_aheads_kib)
         return each * sum(1 if array.level in UNSTRIPED else len(self.chunks_kib) for array in self.arrays)
 
-    def spread(self, count: int, seed: int, sampling: str = SAMPLINGS[0]) -> list[Point]:
-        """At most `count` different points, even in each dimension. Levels have equal shares, however many arrays each has.
-
-        `sobol`: a scrambled Sobol sequence, even in all dimensions together; `latin`: Latin hypercubes, as even as can be in each alone.
-        """
-        found: dict[Point, None] = {}
-        for row in self._rows(count, np.random.default_rng(seed), sampling):
-            found[self._point(row)] = None
-            if len(found) == count:
-                break
-        return list(found)
-
-    def _rows(self, count: int, chosen: np.random.Generator, sampling: str) -> Iterator[NDArray[np.float64]]:
-        """Rows of six shares; more of them than `count`, since several may mean one point."""
-        if sampling == "sobol":
-            yield from qmc.Sobol(DIMENSIONS, **_drawing(chosen)).random_base2(math.ceil(math.log2(max(2 * count, 2))))
-            return
-        for _ in range(HYPERCUBES):
-            yield from qmc.LatinHypercube(DIMENSIONS, **_drawing(chosen)).random(max(count, 1))
-
-    def _point(self, row: NDArray[np.float64]) -> Point:
-        level = _pick(sorted({array.level for array in self.arrays}), row[0])
-        array = _pick([each for each in self.arrays if each.level == level], row[1])
-        chunk = 0 if level in UNSTRIPED else _pick(self.chunks_kib, row[2])
-        return Point(
-            array,
-            chunk,
-            _pick(self.schedulers, row[3]),
-            _pick(self.depths, row[4]),
-            _pick(self.read_aheads_kib, row[5]),
-        )
-
     def every(self) -> list[Point]:
         """The full grid. Levels without stripes get one point for all chunks, with chunk 0."""
         return [
@@ -125,15 +82,6 @@ class Space:
             for depth in self.depths
             for read_ahead in self.read_aheads_kib
         ]
-
-
-def _drawing(chosen: np.random.Generator) -> dict[str, Any]:
-    """The generator under the name that this SciPy has for it: `rng` since 1.15, `seed` before. The points are the same."""
-    return {"rng" if "rng" in inspect.signature(qmc.Sobol).parameters else "seed": chosen}
-
-
-def _pick(choices: Sequence[T], share: float) -> T:
-    return choices[min(int(share * len(choices)), len(choices) - 1)]
 
 
 def parse_drives(text: str) -> tuple[int, ...]:
@@ -191,7 +139,8 @@ def space_of(model: Model, arrays: tuple[Array, ...], *, reads_ahead: bool, chun
     """The space of these arrays of a drive."""
     probe = trial_spec.spec_of_trial(model.system, {}, seed=0, phases=[phase_of([], 0.1)])
     most = int(trial_spec.describe(probe)["settings"]["queue_depth"])
-    depths = tuple(depth for depth in DEPTHS if depth < most) + ((most,) if most <= DEPTHS[-1] else ())
+    # One command at a time (NCQ off), or as many as the drive takes.
+    depths = tuple(dict.fromkeys((1, most)))
     return Space(
         arrays, tuple(chunks) or CHUNKS_KIB, model.schedulers, depths, READ_AHEADS_KIB if reads_ahead else (0,)
     )

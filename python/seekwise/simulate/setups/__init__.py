@@ -1,7 +1,5 @@
-"""What a published system was built of, as storage that can be simulated.
+"""What a system is built of, as storage that can be simulated.
 
-queries.py  what may be asked of a system, by whom ever it is answered
-setup.py    drives, array, file system and host of one system
-trials.py   one published combination as what the simulator is asked
-value.py    values and their errors: what is not modelled is said, never guessed
+setup.py    drives, array, file system and host of one system; what is not modelled is said, never guessed
+trials.py   one combination as what the simulator is asked
 """

@@ -11,8 +11,7 @@ import re
 from collections.abc import Callable
 
 from seekwise import _core, controllers
-from seekwise.simulate.setups.setup import MIB, Setup, drive_model
-from seekwise.simulate.setups.value import NotModelled
+from seekwise.simulate.setups.setup import MIB, NotModelled, Setup, drive_model
 
 # What the texts' programs print as MB: tiotest and tiobench count MiB (tiotest.c, tiobench.pl), and so does fio before 3.0.
 PRINTED_MB = MIB

@@ -15,7 +15,7 @@ import numpy as np
 
 from seekwise.trace import file
 from seekwise.trace.columns import Notes, TraceError
-from seekwise.trace.readers import blkparse, blktrace, cloud, events, fio, msr
+from seekwise.trace.readers import blkparse, blktrace, events, fio
 from seekwise.trace.readers.source import HEAD_BYTES, Lines, head_of
 
 Read = Callable[[Path, Notes], Iterator[np.ndarray]]
@@ -47,10 +47,7 @@ FORMATS: tuple[TraceFormat, ...] = (
     TraceFormat("fio iolog", "fio's iolog, version 2 or 3", fio.known_iolog, _lines(fio.read_iolog)),
     TraceFormat("perf or trace-cmd", "events block:* as text", events.known, _lines(events.read)),
     TraceFormat("blkparse", "blkparse's text", blkparse.known, _lines(blkparse.read)),
-    TraceFormat("MSR Cambridge", "SNIA's enterprise traces", msr.known, _lines(msr.read)),
-    TraceFormat("Alibaba cloud", "block traces of cloud volumes", cloud.known_alibaba, _lines(cloud.read_alibaba)),
     TraceFormat("fio latency log", "fio's *_lat.log, *_clat.log", fio.known_log, _lines(fio.read_log)),
-    TraceFormat("Tencent cloud", "block traces of cloud volumes", cloud.known_tencent, _lines(cloud.read_tencent)),
 )
 
 

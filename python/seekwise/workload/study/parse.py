@@ -37,7 +37,7 @@ def load_with_text(path: Path) -> tuple[Study, str]:
     try:
         text = read_regular(path, bounds.TOML_BYTES).decode("utf-8")
     except FileNotFoundError as error:
-        raise UsageError(f"no study at {path}", hint=_starters_hint()) from error
+        raise UsageError(f"no study at {path}", hint="`seekwise run` lists the studies that ship") from error
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot read study {path}: {getattr(error, 'strerror', None) or error}") from error
     return loads(text, str(path), folder=path.parent), text
@@ -189,6 +189,9 @@ def _check_factors(study: Study, source: str) -> None:
     rows += [
         (f"candidate[{i}]", {name: [value] for name, value in each.items()}) for i, each in enumerate(study.candidate)
     ]
+    for i, system in enumerate(study.system):
+        of_array = {name: [value] for name, value in system.options.items() if name in factors.FACTORS}
+        rows += [(f"system[{i}]", of_array)]
     for place, table in rows:
         for name, values in table.items():
             row = factors.factor(name)
@@ -250,9 +253,3 @@ def _with_job_paths(study: Study, folder: Path) -> Study:
         each.model_copy(update={"job": (folder / each.job).absolute()}) if each.job else each for each in study.workload
     ]
     return study.model_copy(update={"workload": workloads})
-
-
-def _starters_hint() -> str:
-    from seekwise.workload.study import starters
-
-    return "studies that ship with the program: " + ", ".join(starters.names())

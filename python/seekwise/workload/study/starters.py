@@ -50,10 +50,10 @@ def open_study(name: str) -> tuple[Study, str]:
         return open_shipped(name)
     if path.is_dir():
         raise UsageError(f"{name} is a folder, not a study", hint=f"did you mean `seekwise tune {name}`?")
-    if not os.path.lexists(path) and path.suffix != ".toml" and os.sep not in name:
-        raise UsageError(
-            f"no study at {name}", hint=suggestion.hint(name, names(), f"studies that ship: {', '.join(names())}")
-        )
+    if not os.path.lexists(path):
+        known = f"studies that ship: {', '.join(names())}"
+        is_name = path.suffix != ".toml" and os.sep not in name
+        raise UsageError(f"no study at {name}", hint=suggestion.hint(name, names(), known) if is_name else known)
     return parse.load_with_text(path)
 
 

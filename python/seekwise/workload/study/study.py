@@ -28,6 +28,10 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+ARRAY_OPTIONS = ("missing", "resync_kib_s", "stripe_cache_size", "rmw_level", "bitmap", "bitmap_chunk_kib")
+"""What else describes an array; a study may write them beside `raid_level` or among `options`."""
+
+
 class System(Part):
     """What is measured: a folder or block device of this machine, or a drive (array of drives) that is modelled."""
 
@@ -46,6 +50,20 @@ class System(Part):
     """Kernel generation of the simulated host, e.g. `2.6.24` or `6.12`."""
     options: dict[str, str | int | float | bool] = {}
     """Further parameters of the model by its own names."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def array_options_beside_the_level(cls, given: object) -> object:
+        """Moves them to the options, where they are kept. ValueError where both places have one, or one has several."""
+        if not isinstance(given, dict) or not isinstance(options := given.get("options", {}), dict):
+            return given
+        beside = {name: value for name, value in given.items() if name in ARRAY_OPTIONS}
+        if twice := sorted(beside.keys() & options.keys()):
+            raise ValueError(f"`{twice[0]}` stands here and under `options`")
+        if several := [name for name, value in beside.items() if isinstance(value, list)]:
+            raise ValueError(f"`{several[0]}` takes one value here; several go under `[settings]`")
+        rest = {name: value for name, value in given.items() if name not in beside}
+        return {**rest, "options": {**options, **beside}} if beside else given
 
 
 IoClass = Literal["realtime", "best-effort", "idle"]

@@ -1,0 +1,92 @@
+"""Systems as the published studies set them up, and what an option of a question changes.
+
+A drive asked for by name stands alone, with NCQ on, on the host and with the program of the 2008 article.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+from seekwise.simulate.setups.setup import GNOME_DISKS_SAMPLES, MIB, NotModelled, Setup, of_system
+from seekwise.workload.study import starters
+from seekwise.workload.study.study import Study, System
+from seekwise_papers.queries import Option
+
+ARTICLE = "article-2008"
+# Names of drives in the language (names of devices.toml); the program's models go by the same ids.
+DRIVES = (
+    "wd2500ys",
+    "st3250620ns",
+    "st31000340sv",
+    "samsung_850_evo",
+    "samsung_970_evo_plus",
+    "generic_1tb_sata",
+)
+
+
+@cache
+def published() -> dict[str, Study]:
+    """The published studies by name."""
+    return {name: starters.open_shipped(name)[0] for name in starters.published_names()}
+
+
+@cache
+def systems() -> dict[str, Setup]:
+    """Every system of the published studies, and every drive alone, by name."""
+    found: dict[str, Setup] = {}
+    for study in published().values():
+        for system in study.system:
+            found[system.name] = of_system(study, system)
+    article = published()[ARTICLE]
+    host = article.system[0]
+    for drive in DRIVES:
+        alone = System(name=drive, drive=drive, kernel=host.kernel, options=dict(host.options))
+        found[drive] = of_system(article, alone)
+    return found
+
+
+def setup_of(name: str, options: tuple[Option, ...] = ()) -> Setup:
+    """A system or drive by its name, changed by the options; NotModelled where there is none."""
+    try:
+        found = systems()[name]
+    except KeyError:
+        raise NotModelled(f"there is no system or drive `{name[:40]}`") from None
+    for option, value in options:
+        found = _with(found, option, value)
+    return found
+
+
+def _with(setup: Setup, option: str, value: str | float) -> Setup:
+    match option:
+        case "ncq":
+            return replace(setup, ncq=value == "on")
+        case "bs":
+            return replace(setup, block_bytes=round(float(value) * 1024))
+        case "chunk":
+            if setup.level not in ("raid0", "raid5", "raid10"):
+                raise NotModelled("a chunk size means nothing without stripes")
+            if float(value) != int(value):
+                raise NotModelled(f"a chunk of {value} KiB is no whole number")
+            return replace(setup, chunk_kib=int(value))
+        case "kernel":
+            return replace(setup, kernel=str(value))
+        case "ram":
+            return replace(setup, memory_bytes=round(float(value) * MIB))
+        case "drive":
+            if value not in DRIVES:
+                raise NotModelled(f"there is no drive `{str(value)[:40]}`")
+            return replace(setup, drive=str(value))
+        case "controller":
+            return replace(setup, controller=str(value))
+        case "storage":
+            return replace(setup, on_volume=value == "lvm_ext4")
+        case "tool":
+            if setup.engine is None:
+                raise NotModelled(f"{value} on this system is not modelled")
+            return replace(setup, samples=GNOME_DISKS_SAMPLES if value == "gnome-disks" else None)
+        case "repeat":
+            if float(value) != int(value):
+                raise NotModelled(f"repeat {value} is no whole number")
+            return replace(setup, repeat=int(value))
+    raise NotModelled(f"the option `{option}` is not modelled")

@@ -1,0 +1,43 @@
+"""What `tune` prints of a plan and of a stored run."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from seekwise.cli import _output
+from seekwise.errors import SeekwiseError
+from seekwise.store.database import Store
+
+if TYPE_CHECKING:
+    from seekwise.workload.live_plan import LivePlan
+
+
+def print_stack(plan: LivePlan) -> None:
+    """The storage below the target and its warnings, on standard error."""
+    for line in plan.stack:
+        _output.to_person(line)
+    for warning in plan.warnings:
+        _output.to_person(f"warning: {warning}")
+
+
+def show(store: Store, run_id: str, *, as_json: bool, began_s: float) -> None:
+    """The answer of a stored run, and its report beside the working folder. `began_s`: of the monotonic clock."""
+    from seekwise.cli import _shown
+    from seekwise.judge import outcome
+    from seekwise.report import of_run
+
+    judged = replace(outcome.of(store, store.run(run_id)), seconds=time.monotonic() - began_s)
+    if not judged.records:
+        raise SeekwiseError("nothing was measured: the command did not run once", hint="a longer --budget")
+    found = of_run.of_outcome(judged)
+    path = _shown.write_page(found, Path(_shown.page_name(run_id)))
+    if as_json:
+        _shown.echo_json(found.document(records=False, report=str(path)))
+        return
+    found.show(_shown.out())
+    click.echo(path)

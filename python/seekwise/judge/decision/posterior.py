@@ -1,0 +1,252 @@
+"""What is to be expected of every setting in every figure of a run: all of them estimated together.
+
+    place = level of the entry + θ,   θ ~ Σ_c w_c Normal(0, τ_c²) + Σ_c w'_c Normal(g, τ_c² + s²)
+
+Most settings do about the same and a few do something else altogether, so θ is a mixture of scales, narrow and wide: a small difference is drawn
+towards nothing, a large one stays large (Stephens 2017, Biostatistics 18(2)). g ± s is what the setting does in general, by the other uses of the same
+purpose. The weights belong to a setting and are learned over all figures of the run, from a prior that counts for a few entries: this is what
+protects many comparisons at once (Gelman, Hill and Yajima 2012, J. Research on Educational Effectiveness 5(2)). How well a place is known follows a
+t distribution, played by a few points.
+
+Closed form but for the level, which is summed over a grid; then `DRAWS` draws with a fixed seed, so that sums, maxima and ratios of anything are
+read off directly. Figures of one use and purpose share their luck, as the same periods brought them.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from seekwise.judge.decision.effects import Effects
+
+Array = NDArray[np.float64]
+
+SCALES_LOG = np.array([0.003, 0.01, 0.03, 0.1, 0.3, 1.0])
+GENERAL_SCALES_LOG = np.array([0.01, 0.03, 0.1])
+"""Of what a setting does to one use beyond what it does in general."""
+GENERAL_SHARES = (0.12, 0.12, 0.06)
+GENERAL_USES_LEAST = 2
+"""Other uses that tell what a setting does in general."""
+EM_STEPS = 5
+NOISE_BORDERS = np.array([0.0, 0.01, 0.05, 0.17, 0.45, 0.77, 1.0])
+"""Shares of the distribution of the true variance, each played by its middle: narrow ones where it is far larger than seen, as that is where a t
+distribution has its tails."""
+NOISE_SHARES = np.diff(NOISE_BORDERS)
+NOISE_POINTS = len(NOISE_SHARES)
+LEVELS = 61
+DRAWS = 2000
+SEED = 20261127
+COMPONENTS = len(SCALES_LOG) + len(GENERAL_SCALES_LOG)
+STALL_PRIOR_PERIODS = 20.0
+"""What the stalls of all settings together count for, in periods, when the rate of one is estimated."""
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Shares of the scales of `SCALES_LOG` among settings. `weight`: how many entries it counts for; 0: none is used."""
+
+    shares: tuple[float, ...]
+    weight: float
+    source: str
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One entry for the posterior."""
+
+    settings: tuple[str, ...]
+    effects: Effects
+    use: str
+    purpose: str
+
+    @property
+    def luck(self) -> str:
+        """Figures of one use and purpose come from the same periods and share their draws."""
+        return f"{self.use}/{self.purpose}"
+
+
+def draws(figures: Sequence[Figure], prior: Prior, count: int = DRAWS) -> list[Array]:
+    """[draw, setting] ln goodness of each entry, up to a constant of the entry. Without a value: NaN."""
+    places = [_Places.of(each, *general) for each, general in zip(figures, _in_general(figures), strict=True)]
+    weights = _weights(places, prior)
+    return [each.draws([weights[name] for name in each.settings], count) for each in places]
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Likelihood of one entry over levels, settings, scales and points of noise."""
+
+    figure: Figure
+    settings: tuple[str, ...]
+    index: NDArray[np.intp]
+    """Of the settings with values."""
+    levels: Array
+    likelihood: Array
+    """[level, setting, scale, point]"""
+    variance: Array
+    """[setting, point] of the mean"""
+    centre: Array
+    """[setting, component] of the prior, beyond the level"""
+    scale2: Array
+    """[setting, component] variance of the prior"""
+
+    @classmethod
+    def of(cls, figure: Figure, general: Array, general_variance: Array) -> _Places:
+        """`general`: [setting] what each does in other uses, with its variance; infinite where nothing is known."""
+        effects = figure.effects
+        index = np.flatnonzero(np.isfinite(effects.mean) & np.isfinite(effects.error))
+        mean, df = effects.mean[index], np.maximum(effects.df[index], 1.0)
+        own = effects.variance[index] / np.maximum(effects.rounds[index], 1)
+        rest = effects.error[index] - own
+        q = (NOISE_BORDERS[1:] + NOISE_BORDERS[:-1]) / 2
+        # σ² given s² is s² df / χ²(df).
+        factor = df[:, None] / np.maximum(2 * special.gammaincinv(df[:, None] / 2, q[None, :]), 1e-3)
+        variance = own[:, None] * factor + rest[:, None]
+        if len(index) == 0:
+            return cls(
+                figure,
+                (),
+                index,
+                np.zeros(1),
+                np.zeros((1, 0, COMPONENTS, NOISE_POINTS)),
+                variance,
+                np.zeros((0, COMPONENTS)),
+                np.zeros((0, COMPONENTS)),
+            )
+        margin = 2 * float(np.sqrt(variance.max()))
+        levels = np.linspace(mean.min() - margin, mean.max() + margin, LEVELS)
+        # Places themselves are levels too: in a table with one narrow group a grid would pass it by.
+        levels = np.unique(np.concatenate([levels, mean]))
+        known = np.isfinite(general_variance[index])
+        centre, scale2 = np.zeros((len(index), COMPONENTS)), np.zeros((len(index), COMPONENTS))
+        scale2[:, : len(SCALES_LOG)] = SCALES_LOG**2
+        centre[:, len(SCALES_LOG) :] = np.where(known, general[index], 0.0)[:, None]
+        scale2[:, len(SCALES_LOG) :] = GENERAL_SCALES_LOG**2 + np.where(known, general_variance[index], 0.0)[:, None]
+        total = scale2[:, :, None] + variance[:, None, :]
+        z2 = (mean[None, :, None, None] - levels[:, None, None, None] - centre[None, :, :, None]) ** 2 / total[None]
+        likelihood = np.exp(-0.5 * np.minimum(z2, 1400)) / np.sqrt(total)[None]
+        likelihood[:, ~known, len(SCALES_LOG) :] = 0.0
+        return cls(
+            figure, tuple(figure.settings[i] for i in index), index, levels, likelihood, variance, centre, scale2
+        )
+
+    @property
+    def step(self) -> Array:
+        """Width of each level's cell."""
+        return np.gradient(self.levels) if len(self.levels) > 1 else np.ones(1)
+
+    def level_shares(self, weights: Array) -> tuple[Array, Array]:
+        """(posterior of the levels, [level, setting, scale] likelihood). `weights`: [setting, scale]."""
+        by_scale = self.likelihood @ NOISE_SHARES
+        log = np.log(np.maximum((by_scale * weights).sum(axis=2), 1e-300)).sum(axis=1)
+        shares = np.exp(log - log.max()) * self.step
+        return shares / shares.sum(), by_scale
+
+    def responsibilities(self, weights: Array) -> Array:
+        """[setting, scale]: probability that a setting's deviation is of this scale."""
+        shares, by_scale = self.level_shares(weights)
+        each = by_scale * weights
+        each /= np.maximum(each.sum(axis=2, keepdims=True), 1e-300)
+        return np.tensordot(shares, each, axes=1)
+
+    def draws(self, weights: Sequence[Array], count: int) -> Array:
+        effects, k = self.figure.effects, len(self.index)
+        found = np.full((count, len(effects.mean)), np.nan)
+        if k == 0:
+            return found
+        w = np.array(weights)
+        shares, _ = self.level_shares(w)
+        random = np.random.default_rng([SEED, zlib.crc32(self.figure.luck.encode())])
+        level = np.searchsorted(np.cumsum(shares), random.random(count) * (1 - 1e-12))
+        level = np.minimum(level, len(shares) - 1)
+        component = self.likelihood * w[None, :, :, None] * NOISE_SHARES
+        cumulated = np.cumsum(component.reshape(len(self.levels), k, -1), axis=2)
+        cumulated /= np.maximum(cumulated[:, :, -1:], 1e-300)
+        for j, at in enumerate(self.index):
+            # One luck for each setting by its name, so that figures with other settings beside it share it too.
+            own = np.random.default_rng([SEED, zlib.crc32(f"{self.figure.luck}/{self.settings[j]}".encode())])
+            u, z, u_stall = own.random(count), own.standard_normal(count), own.random(count)
+            pick = (cumulated[level, j] < u[:, None]).sum(axis=1)
+            pick = np.minimum(pick, cumulated.shape[2] - 1)
+            which = pick // NOISE_POINTS
+            tau2 = self.scale2[j, which]
+            v = self.variance[j, pick % NOISE_POINTS]
+            gain = tau2 / (tau2 + v)
+            start = self.levels[level] + self.centre[j, which]
+            middle = start + gain * (effects.mean[at] - start)
+            found[:, at] = middle + np.sqrt(gain * v) * z
+            found[:, at] += self._stall(at, u_stall)
+        return found
+
+    def _stall(self, at: int, u: Array) -> Array:
+        """ln of what stalls leave of a setting's goodness on average."""
+        effects = self.figure.effects
+        total, periods = int(effects.stalls.sum()), int(effects.periods.sum())
+        if total == 0:
+            return np.zeros(len(u))
+        usual = (total + 0.5) / (periods + 1)
+        a = STALL_PRIOR_PERIODS * usual + effects.stalls[at]
+        b = STALL_PRIOR_PERIODS * (1 - usual) + effects.periods[at] - effects.stalls[at]
+        rate = special.betaincinv(a, b, u)
+        known = effects.stalls > 0
+        depth = float(effects.stall_depth[at] if effects.stalls[at] else effects.stall_depth[known].mean())
+        return np.log1p(-rate * (1 - depth))
+
+
+def _weights(places: Sequence[_Places], prior: Prior) -> dict[str, Array]:
+    """{setting: shares of the scales}, learned over all entries."""
+    names = list(dict.fromkeys(name for each in places for name in each.settings))
+    base = np.concatenate([np.array(prior.shares) * (1 - sum(GENERAL_SHARES)), GENERAL_SHARES])
+    found = dict.fromkeys(names, base)
+    if prior.weight <= 0:
+        return found
+    for _ in range(EM_STEPS):
+        sums = dict.fromkeys(names, prior.weight * base)
+        for each in places:
+            if not each.settings:
+                continue
+            seen = each.responsibilities(np.array([found[name] for name in each.settings]))
+            for j, name in enumerate(each.settings):
+                sums[name] = sums[name] + seen[j]
+        found = {name: total / total.sum() for name, total in sums.items()}
+    return found
+
+
+def _in_general(figures: Sequence[Figure]) -> list[tuple[Array, Array]]:
+    """For each figure, by setting: (mean of what it does in other uses of the same purpose, its variance).
+
+    Random effects (DerSimonian and Laird 1986, Controlled Clinical Trials 7(3)): what differs from use to use counts as such.
+    """
+    rows: dict[tuple[str, str], list[tuple[str, float, float]]] = {}
+    for each in figures:
+        mean, error = each.effects.mean, each.effects.error
+        good = np.isfinite(mean) & np.isfinite(error)
+        if good.sum() < 2:
+            continue
+        middle = float(np.median(mean[good]))
+        for j in np.flatnonzero(good):
+            rows.setdefault((each.purpose, each.settings[j]), []).append(
+                (each.use, float(mean[j]) - middle, float(error[j]))
+            )
+    return [_of_others(each, rows) for each in figures]
+
+
+def _of_others(figure: Figure, rows: dict[tuple[str, str], list[tuple[str, float, float]]]) -> tuple[Array, Array]:
+    mean, variance = np.zeros(len(figure.settings)), np.full(len(figure.settings), np.inf)
+    for j, name in enumerate(figure.settings):
+        others = [(use, y, v) for use, y, v in rows.get((figure.purpose, name), ()) if use != figure.use]
+        if len({use for use, _, _ in others}) < GENERAL_USES_LEAST:
+            continue
+        y, v = np.array([y for _, y, _ in others]), np.array([v for _, _, v in others])
+        w = 1 / v
+        centre = float((w * y).sum() / w.sum())
+        spread = float((w * (y - centre) ** 2).sum()) - (len(y) - 1)
+        between = max(0.0, spread / max(float(w.sum() - (w**2).sum() / w.sum()), 1e-12))
+        w = 1 / (v + between)
+        mean[j], variance[j] = float((w * y).sum() / w.sum()), float(1 / w.sum()) + between / 2
+    return mean, variance
