@@ -115,14 +115,10 @@ def _throughput(cell: GridCell, digits: int = 0) -> str:
 
 
 def print_arrays(content: ReportContent, console: Console, *, everything: bool = False) -> None:
-    """What each array offers and survives, beside the best rate that it gave. `everything`: also with a drive missing and while it is rebuilt;
-    these are shown anyway where a study asks of nothing else."""
+    """What each array offers and survives, beside the best rate that it gave. `everything`: also with a drive missing and while it is rebuilt."""
     if not content.arrays:
         return
-<<<<<<< HEAD
-=======
     # Where every array lacks a drive, that is what was asked.
->>>>>>> main
     shown = [row for row in content.arrays if everything or not row.is_degraded] or content.arrays
     names = arrays.operations(shown)
     common = _common_words([row.name for row in shown])

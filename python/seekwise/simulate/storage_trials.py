@@ -17,12 +17,7 @@ from seekwise.simulate import arrays
 from seekwise.simulate.options import drive_parameters
 from seekwise.simulate.protocol import origin
 from seekwise.simulate.setups import trials
-<<<<<<< HEAD
-from seekwise.simulate.setups.setup import GNOME_DISKS_SAMPLES, Setup, drive_model, of_system
-from seekwise.simulate.setups.value import NotModelled
-=======
-from seekwise.simulate.setups.setup import GNOME_DISKS_SAMPLES, NotModelled, Setup, of_system
->>>>>>> main
+from seekwise.simulate.setups.setup import GNOME_DISKS_SAMPLES, NotModelled, Setup, drive_model, of_system
 from seekwise.simulate.trial_spec import background_jobs, pace_of
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
