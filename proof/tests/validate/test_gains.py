@@ -11,7 +11,7 @@ from seekwise import document
 from seekwise_proof.validate import gains
 from seekwise_proof.validate._basis import Count
 
-DATA = Path(__file__).parents[3] / "tests/vectors" / "arrays-and-queues"
+DATA = Path(__file__).parents[3] / "tests/reference" / "arrays-and-queues"
 HEADER = "id,group,kernel,scheduler,settings,operation,block_bytes,direct,threads,iodepth,metric,unit,value,base,spread,ask,select,note"
 STUDY = """
 name = "depth"

@@ -3,10 +3,10 @@
 //! Each case is a trial like any other, built from its JSON spec, with histograms and windows on; start-up is inside the time. The case
 //! `article` is programs on files: page cache, file system and two drives, its operations are calls of the program.
 
+use cpu_time::ThreadTime;
 use seekwise_sim::spec::TrialSpec;
 use seekwise_sim::storage::MemberTotals;
 use seekwise_sim::{assemble, trial};
-use cpu_time::ThreadTime;
 use seekwise_units::PAGE_BYTES;
 use serde_json::{json, Value};
 

@@ -91,8 +91,8 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
     #[inline]
     fn task_work(&self, direction: Direction, sectors: Sectors) -> Nanos {
         let write = direction == Direction::Write;
-        let by_thread = write && (self.parity.is_some() || self.mirrors_by_thread);
-        if by_thread {
+        let by_thread = self.parity.is_some() || (self.mirrors_by_thread && self.volume.mirrored());
+        if write && by_thread {
             return Nanos::ZERO;
         }
         let further = self.volume.pieces(sectors, write) - 1;
