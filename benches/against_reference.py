@@ -2,8 +2,8 @@
 
     python benches/against_reference.py before.db after.db …      # stores; of each the newest live-switched run
 
-Runs of the same uses and candidates. A statement is contradicted when the others show, at 95 %, that it is wrong: *within* where the loss is above the
-threshold, *worse* where the candidate is the best.
+Runs of the same uses and candidates. A statement is contradicted when the 90 % interval of the others lies wholly outside of what it says: *same* beyond its
+bound, *better* where the setting is worse, *worse* where it is better.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from seekwise.judge.decision.records import Decided, decided
-from seekwise.judge.decision.verdicts import BOUND_FACTOR, CandidateVerdict, Judged
+from seekwise.judge.decision.verdicts import CandidateVerdict, Judged
 from seekwise.store.database import Store
 from seekwise.store.record import Record
 from seekwise.workload.live_plan import LivePlan
@@ -39,29 +39,33 @@ def pooled(runs: Sequence[Sequence[Record]]) -> list[Record]:
     return found
 
 
-def contradicted(said: CandidateVerdict, true: CandidateVerdict, limit: float) -> bool:
-    if said.verdict in ("best", "within"):
-        return true.loss is not None and true.loss > limit and true.low > 0
-    return said.verdict == "worse" and true.verdict in ("best", "within") and true.loss == 0
+def contradicted(said: CandidateVerdict, true: CandidateVerdict) -> bool:
+    if true.low is None or true.high is None or said.ratio is None:
+        return False
+    if said.verdict == "same":
+        bound = 1 + (said.bound or 0.0)
+        return true.low > bound or true.high < 1 / bound
+    return true.high < 1 if said.ratio > 1 else true.low > 1
 
 
 def line(name: str, found: Decided, reference: Decided) -> tuple[str, int, int, int]:
-    """(text, statements decided, contradicted, all)"""
+    """(text, useful statements, contradicted, all)"""
     true: dict[tuple[str, str], Judged] = {(each.use, each.metric): each for each in reference.judged}
-    total = sure = wrong = loose = 0
+    total = sure = wrong = 0
     for each in found.judged:
         for said in each.standings:
+            if said.setting == each.base:
+                continue
             total += 1
-            if said.verdict == "undecided":
-                loose += said.high is None or said.high > BOUND_FACTOR * each.threshold
+            if said.verdict == "unknown":
                 continue
             sure += 1
             other = true[each.use, each.metric].of(said.setting)
-            wrong += other is not None and contradicted(said, other, each.threshold)
+            wrong += other is not None and contradicted(said, other)
     chosen = found.choice.setting if found.choice else "nothing"
     best = reference.choice.setting if reference.choice else "nothing"
-    text = f"{name:24} {chosen:14} (the others: {best}) decided {sure} of {total} ({sure / total:.0%}), "
-    return f"{text}{loose} not bounded by {BOUND_FACTOR:g} thresholds, {wrong} contradicted", sure, wrong, total
+    text = f"{name:24} {chosen:14} (the others: {best}) useful {sure} of {total} ({sure / total:.0%}), "
+    return f"{text}{wrong} contradicted", sure, wrong, total
 
 
 def main() -> None:
@@ -76,7 +80,7 @@ def main() -> None:
         print(text)
     sure, wrong, total = sums
     print(
-        f"\n{sure} of {total} statements decided ({sure / total:.0%}), {wrong} contradicted ({wrong / max(1, sure):.1%})"
+        f"\n{sure} of {total} comparisons with a useful statement ({sure / total:.0%}), {wrong} contradicted ({wrong / max(1, sure):.1%})"
     )
 
 

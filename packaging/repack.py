@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 COLLECTOR = "seekwise-collector"
-NEEDS = ("click", "rich", "pydantic", "psutil")
+NEEDS = ("click", "rich", "pydantic")
 LEFT_OUT = ("report/charts/", "report/templates/")
 """Folders below seekwise/ that only the whole package needs."""
 EXECUTABLE = 0o100755 << 16

@@ -27,7 +27,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 MODULE = "seekwise.cli.main"
-LIBRARIES = ("click", "jinja2", "numpy", "psutil", "pydantic", "rich.console", "rich.live", "rich.progress", "rich.table",
+LIBRARIES = ("click", "jinja2", "numpy", "pydantic", "rich.console", "rich.live", "rich.progress", "rich.table",
              "scipy.special", "sqlite3", "zstandard")  # fmt: skip
 READ_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC_", "OPENBLAS_", "OMP_")
 MESSAGE_BYTES_MAX = 1 << 20

@@ -1,14 +1,14 @@
 """What `tune` stated, held against what the programs did.
 
-Both are ratios to the setting that the use names as its best, on the log scale, above 0 where a setting is worse; so the choice of a best among
-noisy figures weighs on the statement alone. A statement is contradicted where the two intervals lie further apart than the threshold. It is
-also said where a stated loss is more than twice the real one (a real loss below the threshold counts as the threshold).
+Statements are ratios to the setting in force, on the log scale here, above 0 where a setting is worse. One is contradicted where its interval and the real
+one lie further apart than the threshold, and overstated where a named difference is more than twice the real one (a real one below the threshold counts
+as the threshold). The advice for a purpose is held against every program of that kind, not only those with a nearest use: what is lost by following it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from real_programs.rounds import ALONE, COPYING, MORE_IS_BETTER, READING, interval, log_ratios
@@ -43,42 +43,72 @@ NEAREST: dict[tuple[str, str], tuple[tuple[str, str, str], ...]] = {
 
 @dataclass(frozen=True)
 class Line:
-    """One statement about one setting. Ratios are logs, above 0 where worse; an end of None is unbounded."""
+    """One statement about one setting. Ratios are logs, above 0 where worse."""
 
     case: str
     use: str
     metric: str
     kind: str
     setting: str
-    best: str
+    base: str
     verdict: str
     threshold: float
     stated: float
     stated_low: float
-    stated_high: float | None
+    stated_high: float
     real: float
     real_low: float
     real_high: float
 
     @property
+    def is_useful(self) -> bool:
+        """A difference is named, or bounded."""
+        return self.verdict != "unknown"
+
+    @property
     def contradicted(self) -> bool:
+        """Its interval and the real one lie further apart than the threshold."""
         above = self.stated_low > self.real_high + self.threshold
-        return above or (self.stated_high is not None and self.stated_high < self.real_low - self.threshold)
+        return above or self.stated_high < self.real_low - self.threshold
 
     @property
     def overstated(self) -> bool:
-        return self.verdict == "worse" and self.stated > 2 * max(self.real, self.threshold)
+        """A named difference that is more than twice the real one."""
+        real = max(self.real if self.stated > 0 else -self.real, self.threshold)
+        return self.verdict in ("better", "worse") and abs(self.stated) > 2 * real
 
 
-def log_of(share: float, kind: str) -> float:
-    """A loss of tune's as a log: 0.5 is half the work done, or 1.5 times the time. `kind`: the program's figure."""
-    if kind in MORE_IS_BETTER:
-        return -math.log1p(-min(share, 1 - 1e-9))
-    return math.log1p(max(share, -1 + 1e-9))
+@dataclass(frozen=True)
+class AdviceLine:
+    """The setting that was advised for a purpose, in one program of that kind: what it loses against the best one there (ln, interval of 95 %)."""
+
+    case: str
+    purpose: str
+    setting: str
+    best: str
+    lost: float
+    low: float
+    high: float
+
+    @property
+    def is_good(self) -> bool:
+        """The best setting, or within 5 % of it."""
+        return self.lost <= GOOD_LOG
 
 
-def share_of(log: float, kind: str) -> float:
-    return -math.expm1(-log) if kind in MORE_IS_BETTER else math.expm1(log)
+GOOD_LOG = math.log1p(0.05)
+PURPOSE = {ALONE: "throughput", COPYING: "responsive", READING: "responsive"}
+"""What a program alone, and one beside a background, is asked for."""
+
+
+def log_of(ratio: float, kind: str) -> float:
+    """ln of a ratio of values, above 0 where it is worse: half the work done, or twice the time. `kind`: the program's figure."""
+    return -math.log(ratio) if kind in MORE_IS_BETTER else math.log(ratio)
+
+
+def ratio_of(log: float, kind: str) -> float:
+    """The inverse of `log_of`."""
+    return math.exp(-log) if kind in MORE_IS_BETTER else math.exp(log)
 
 
 def lines(results: dict, stated: dict) -> list[Line]:
@@ -90,29 +120,40 @@ def lines(results: dict, stated: dict) -> list[Line]:
         for use, metric, figure in wanted:
             for entry in stated["uses"]:
                 if (entry["use"], entry["metric"]) == (use, metric) and len(rounds) > 2:
-                    found += _of_entry(case, rounds, entry, figure)
+                    found += _of_entry(case, rounds, entry, figure, stated["in_force"])
     return found
 
 
-def _of_entry(case: str, rounds: Sequence[dict], entry: dict, kind: str) -> list[Line]:
-    best = next((each["setting"] for each in entry["candidates"] if each["verdict"] == "best"), None)
-    if best is None:
-        best = min((each for each in entry["candidates"] if each["loss"] is not None), key=lambda each: each["loss"],
-                   default={"setting": None})["setting"]  # fmt: skip
+def _of_entry(case: str, rounds: Sequence[dict], entry: dict, kind: str, base: str) -> list[Line]:
     found = []
     for each in entry["candidates"]:
-        setting = each["setting"]
-        if setting == best or each["loss"] is None:
+        if each["setting"] == base or each["ratio"] is None:
             continue
-        logs = log_ratios(rounds, kind, setting, best)
+        logs = log_ratios(rounds, kind, each["setting"], base)
         if len(logs) < 3:
             continue
-        real, low, high = interval(logs)
+        low, high = sorted(log_of(each[end], kind) for end in ("low", "high"))
         found.append(
             Line(
-                case, entry["use"], entry["metric"], kind, setting, best, each["verdict"],
-                log_of(entry["threshold"], kind), log_of(each["loss"], kind), log_of(each["low"] or 0.0, kind),
-                None if each["high"] is None else log_of(each["high"], kind), real, low, high,
+                case, entry["use"], entry["metric"], kind, each["setting"], base, each["verdict"],
+                math.log1p(entry["threshold"]), log_of(each["ratio"], kind), low, high, *interval(logs),
             )
         )  # fmt: skip
+    return found
+
+
+def advice(results: dict, stated: dict, main: Mapping[str, str]) -> list[AdviceLine]:
+    """What the advice for each purpose loses in every program that was measured. `main`: figure of each program that its user waits for."""
+    wanted = {each["purpose"]: each["setting"] for each in stated["purposes"]}
+    found = []
+    for case, measured in results["cases"].items():
+        program, mode = case.split(", ", 1)
+        setting, rounds = wanted.get(PURPOSE[mode]), measured["rounds"]
+        names = sorted({name for each in rounds for name in each["values"]})
+        if setting not in names or len(rounds) < 3:
+            continue
+        figure = main[program]
+        means = {name: interval(logs) for name in names if len(logs := log_ratios(rounds, figure, setting, name)) > 1}
+        best = max(means, key=lambda name: means[name][0])
+        found.append(AdviceLine(case, PURPOSE[mode], str(setting), best, *means[best]))
     return found

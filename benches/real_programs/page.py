@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,19 +23,23 @@ Every program runs under every scheduler, in random order within each round, alo
 databases, whose clients keep running. Rounds are added until each ratio of two schedulers is known to ±5 %, or until the program's time is over; *known to* says how far it is known. Figures are medians over
 the rounds after the first; intervals are 95 %, of ratios within rounds.
 """
-EXPLAINED = """A loss is against the setting that the use names as its best. A statement is **contradicted** where its interval and the real one lie further apart than the use's
-threshold, and *overstated* where the stated loss is more than twice the real one (a real loss below the threshold counts as the threshold).
+EXPLAINED = """A statement is the ratio to the setting in force. It is **contradicted** where its interval (90 %) and the real one lie further apart than the use's
+threshold, *overstated* where the named difference is more than twice the real one (a real one below the threshold counts as the threshold), and useful where
+it names a difference or bounds it.
 """
 
 
 def text(results_file: Path, stated_files: Sequence[Path], history: Path | None = None) -> str:
     results = json.loads(results_file.read_text())
-    found = [(path.stem, compare.lines(results, json.loads(path.read_text()))) for path in stated_files]
+    stated = [(path.stem, json.loads(path.read_text())) for path in stated_files]
+    found = [(name, compare.lines(results, each)) for name, each in stated]
+    main = {name: program.main for name, program in PROGRAMS.items()}
+    advised = [(name, compare.advice(results, each, main)) for name, each in stated]
     left_out = [f"- {PROGRAMS[name].title}: {why}" for name, why in results["left_out"].items()]
     text = "\n".join([
         HEAD, *_host(results), "## Measured", "", *(_measured(results, mode) for mode in MODES if _known(results, mode)),
         *(["Left out:", "", *left_out, ""] if left_out else []),
-        "## Stated and real", "", EXPLAINED, *_summary(found), *_told(found),
+        "## Stated and real", "", EXPLAINED, *_summary(found), *_told(found), "## Advice and programs", "", *_advised(advised),
         *([history.read_text().rstrip(), ""] if history is not None else []),
     ])  # fmt: skip
     for mode, words in DURING.items():
@@ -93,39 +98,49 @@ def _number(value: float) -> str:
 
 
 def _summary(found: Sequence[tuple[str, Sequence[compare.Line]]]) -> list[str]:
-    rows = ["| Run | Statements | Contradicted | Stated loss more than twice the real one |", "|---|---|---|---|"]
+    rows = ["| Run | Statements | Useful | Contradicted | Overstated |", "|---|---|---|---|---|"]
     for name, lines in found:
         wrong, over = sum(each.contradicted for each in lines), sum(each.overstated for each in lines)
-        share = f" ({100 * wrong / len(lines):.0f} %)" if lines else ""
-        rows.append(f"| {name} | {len(lines)} | {wrong}{share} | {over} |")
+        rows.append(f"| {name} | {len(lines)} | {sum(each.is_useful for each in lines)} | {wrong} | {over} |")
     return [*rows, ""]
 
 
 def _told(found: Sequence[tuple[str, Sequence[compare.Line]]]) -> list[str]:
     """The statements that name a difference, or are wrong."""
-    rows = [
-        "| Run | Program | Nearest use | Setting against | Stated loss | Real loss | |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    rows = ["| Run | Program | Nearest use | Setting against | Stated | Real | |", "|---|---|---|---|---|---|---|"]
     total = 0
     for name, lines in found:
         for each in lines:
-            if not (each.verdict == "worse" or each.contradicted or each.overstated):
+            if not (each.verdict in ("better", "worse") or each.contradicted or each.overstated):
                 continue
             total += 1
-            high = None if each.stated_high is None else compare.share_of(each.stated_high, each.kind)
-            stated = _interval(each.kind, each.stated, each.stated_low, high)
-            real = _interval(each.kind, each.real, each.real_low, compare.share_of(each.real_high, each.kind))
             marks = (("**contradicted**", each.contradicted), ("overstated", each.overstated))
             wrong = [word for word, is_so in marks if is_so]
+            stated = _interval(each.kind, each.stated, each.stated_low, each.stated_high)
+            real = _interval(each.kind, each.real, each.real_low, each.real_high)
             rows.append(
-                f"| {name} | {each.case} | {each.use}: {each.metric} | {each.setting} against {each.best} | {stated} | {real} "
+                f"| {name} | {each.case} | {each.use}: {each.metric} | {each.setting} against {each.base} | {stated} | {real} "
                 f"| {', '.join(wrong)} |"
             )
     others = sum(len(lines) for _, lines in found) - total
     return [*rows, "", f"The other {others} statements name no difference, and none of them is contradicted.", ""]
 
 
-def _interval(kind: str, estimate: float, low: float, high: float | None) -> str:
-    ends = f"{100 * compare.share_of(low, kind):.0f} to " + ("any" if high is None else f"{100 * high:.0f}")
-    return f"{100 * compare.share_of(estimate, kind):.0f} % ({ends})"
+def _advised(found: Sequence[tuple[str, Sequence[compare.AdviceLine]]]) -> list[str]:
+    rows = ["| Run | Program | Purpose | Advised | Best there | Lost (95 %) | |", "|---|---|---|---|---|---|---|"]
+    for name, lines in found:
+        for each in lines:
+            lost = f"{_percent(each.lost)} ({_percent(each.low)} to {_percent(each.high)})"
+            mark = "within 5 %" if each.is_good else ""
+            rows.append(f"| {name} | {each.case} | {each.purpose} | {each.setting} | {each.best} | {lost} | {mark} |")
+    return [*rows, ""]
+
+
+def _percent(log: float) -> str:
+    return f"{100 * math.expm1(log):.0f} %"
+
+
+def _interval(kind: str, *logs: float) -> str:
+    ratio, first, last = (compare.ratio_of(log, kind) for log in logs)
+    low, high = sorted((first, last))
+    return f"{ratio:.2f} ({low:.2f} to {high:.2f})"

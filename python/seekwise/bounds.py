@@ -10,6 +10,14 @@ import tomllib
 from typing import Any
 
 MIB = 1 << 20
+RESULT_BYTES = 32 * MIB
+"""A file of results of another tool; those that people keep have 10 kB to 10 MB."""
+LOG_BYTES = 64 * MIB
+"""A log of fio, with a line of 25 bytes for each request."""
+LOGS_BYTES = 4 * LOG_BYTES
+"""All files of one import together."""
+XML_BYTES = 8 * MIB
+"""An element of four bytes takes a hundred of memory."""
 JSON_VALUES = 1_500_000
 """Commas and opening brackets of a JSON text; each is up to 200 bytes of memory. A fio job prints 500 of them, with json+ 3,000."""
 TOML_BYTES = MIB

@@ -1,12 +1,17 @@
 """Tracing instances of runs that were killed go with the next look, those of living ones stay."""
 
+import ctypes
+import errno
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from seekwise.cli import main
 from seekwise.control import recovery, tracefs
+from seekwise.errors import MissingError
 
 
 def named(pid: int) -> str:
@@ -43,3 +48,60 @@ def test_instances_of_the_dead_are_removed_at_the_start_of_a_command(instances, 
 def test_a_machine_without_tracefs_has_nothing_to_remove(tmp_path, monkeypatch):
     monkeypatch.setattr(tracefs, "ROOTS", (tmp_path / "nowhere",))
     tracefs.remove_left_behind()
+
+
+@pytest.fixture
+def unmounted(tmp_path, monkeypatch):
+    """A machine on which nobody has mounted tracefs; ours is in a folder of the test's."""
+    if os.geteuid() != 0 or "tracefs" not in Path("/proc/filesystems").read_text():
+        pytest.skip("needs root, and a kernel with tracefs")
+    monkeypatch.setattr(tracefs, "ROOTS", (tmp_path / "nowhere",))
+    monkeypatch.setattr(tracefs, "OWN", tmp_path / "run" / "tracing")
+    try:
+        with tracefs.mounted():
+            pass
+    except MissingError as error:
+        pytest.skip(f"{error.message}: {error.hint}")
+    yield tracefs.OWN
+    tracefs.remove_left_behind()
+
+
+def test_what_nobody_has_mounted_is_mounted_for_as_long_as_it_is_used(unmounted):
+    with tracefs.instance([(8, 0)]) as made:
+        assert os.path.ismount(unmounted) and made.path.parent.parent == unmounted and made.formats()
+        with tracefs.mounted():
+            pass
+        assert made.path.is_dir(), "the first to leave must not take it from the other"
+    assert not os.path.ismount(unmounted) and not list(unmounted.iterdir())
+
+
+def test_a_mount_of_a_killed_run_goes_with_the_next_command(unmounted):
+    code = (
+        "import sys, time\nfrom pathlib import Path\nfrom seekwise.control import tracefs\n"
+        f"tracefs.ROOTS, tracefs.OWN = (), Path({str(unmounted)!r})\n"
+        "with tracefs.instance([(8, 0)]):\n    print('there', flush=True); time.sleep(60)"
+    )
+    killed = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert killed.stdout.readline() == "there\n"
+    tracefs.remove_left_behind()
+    assert os.path.ismount(unmounted), "its process lives"
+    killed.kill()
+    killed.wait()
+    tracefs.remove_left_behind()
+    assert not os.path.ismount(unmounted)
+
+
+def test_a_refused_mount_says_so(unmounted, monkeypatch):
+    class Refusing:
+        def mount(self, *_):
+            ctypes.set_errno(errno.EPERM)
+            return -1
+
+    monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: Refusing())
+    with pytest.raises(MissingError) as error, tracefs.instance([(8, 0)]):
+        pass
+    assert "to mount them was refused (Operation not permitted)" in error.value.message
+
+
+def test_the_glance_at_the_kernel_sees_our_mount():
+    assert str(tracefs.OWN / "instances") == main.OWN_TRACING

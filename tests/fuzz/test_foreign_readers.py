@@ -67,6 +67,60 @@ def test_results_of_other_tools(name, count, tmp_path):
     every((TESTS / "importing/files" / name).read_bytes()[:40_000], read, shared(count, len(RESULTS)))
 
 
+VALUES = (
+    None,
+    True,
+    -1,
+    0,
+    1e308,
+    2**63,
+    10**400,
+    "",
+    "x",
+    "9" * 6000,
+    [],
+    {},
+    [1],
+    {"a": 1},
+    float("nan"),
+    float("inf"),
+    1e-320,
+    "a=b c",
+)
+NAMES = ("read", "mixed", "sync", "job options", "rw", "bs", "iodepth", "fdatasync", "N")
+JSON = sorted((TESTS / "importing/fio").glob("*.json"))
+
+
+def places(node: object) -> list[tuple]:
+    """(holder, key) of each value in a JSON document."""
+    pairs = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    return [place for key, value in pairs for place in ((node, key), *places(value))]
+
+
+@pytest.mark.parametrize("name", [path.name for path in JSON])
+@counts
+def test_values_of_fios_json(name, count, tmp_path):
+    """Well-formed documents with values that cannot be: bytes alone are mostly refused by the parser."""
+    text = (TESTS / "importing/fio" / name).read_text()
+    document, _ = json.JSONDecoder().raw_decode(text[text.index("{") :])
+    source, chance, path = json.dumps(document), random.Random(SEED), tmp_path / "x.json"
+
+    def read(_: bytes) -> None:
+        changed = json.loads(source)
+        for _ in range(chance.choice((1, 1, 2, 4))):
+            holder, key = chance.choice(places(changed))
+            if chance.randrange(4) == 0 and isinstance(holder, dict):
+                holder[chance.choice(NAMES)] = holder[key]
+            else:
+                holder[key] = chance.choice(VALUES)
+        path.write_text(json.dumps(changed) * chance.choice((1, 1, 2)))
+        _, records = importing.read((path,), name="x", labels=())
+        for record in records:
+            assert all(0 <= phase.rate_bytes_per_s < float("inf") for phase in record.phases)
+
+    every(b"x", read, shared(count, len(JSON)))
+
+
 TRACES = {**{name: text.encode() for name, text in samples.TEXTS.items()}, "blktrace": samples.blktrace()}
 
 

@@ -80,6 +80,7 @@ def test_the_sum_of_clients_is_not_counted_twice():
     record, phase = one("08-fio-client/clients.json")
     assert (phase.operation, record.factors["threads"], phase.iops) == ("rand_read", 2, 2200)
     assert mb_s(phase) == pytest.approx(9.0112)
+    assert phase.reported_percentiles_ns["99"] == 4_000_000, "fio itself merges the percentiles of its clients"
 
 
 def test_unified_reporting_is_one_side_with_its_percentiles():

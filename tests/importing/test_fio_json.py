@@ -135,6 +135,10 @@ REFUSED = [
     (lambda d: (d.pop("jobs"), d.pop("fio version")), "is not fio's"),
     (lambda d: d["jobs"][0]["read"].update(total_ios=0), "every job did nothing"),
     (lambda d: d["jobs"][0]["read"].update(runtime=0), "runtime (0 for"),
+    (
+        lambda d: (d["jobs"][0]["read"].update(io_bytes=0, runtime=0), d["jobs"][0].update(error=95)),
+        "error 95 before anything was moved operation not supported",
+    ),
     (lambda d: (d["jobs"][0]["trim"].update(total_ios=9), d["jobs"][0]["read"].update(total_ios=0)), "only trimmed"),
 ]
 

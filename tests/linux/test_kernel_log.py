@@ -39,6 +39,35 @@ def test_a_port_that_was_reset_has_its_last_state():
     assert next(each for each in states(LOG) if each.port == "ata1.00").state == "off"
 
 
+# After the case 21 of the issue on files and answers: kernel logs that people posted.
+GIVEN_UP = """\
+[    2.1] ata10.00: 5860533168 sectors, multi 0: LBA48 NCQ (depth 32), AA
+[  207.6] ata10.00: NCQ disabled due to excessive errors
+[  207.7] ata10.00: failed command: WRITE FPDMA QUEUED
+"""
+RESET = "[  209.0] ata10.00: 5860533168 sectors, multi 0: LBA48 NCQ (depth 32), AA\n"
+NEXT_BOOT = "[    2.0] ata10.00: 5860533168 sectors, multi 0: LBA48 NCQ (depth 32), AA\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "state", "reason", "since"),
+    [
+        (GIVEN_UP, "off", "given up after errors", 207.6),
+        (GIVEN_UP + RESET, "off", "given up after errors", 207.6),
+        (GIVEN_UP + NEXT_BOOT, "on", None, None),
+        (GIVEN_UP.replace("[  207.6] ", "kernel: "), "off", "given up after errors", None),
+        ("[ 2.0] ata1.00: FORCE: horkage modified (noncq)\n[ 2.1] ata1.00: 61865984 sectors, multi 1: LBA48 NCQ (not used)\n", "off", "by libata.force on the boot line", None),
+        ("[ 2.0] ata1.00: FORCE: modified (noncq)\n[ 2.1] ata1.00: 61865984 sectors, multi 1: LBA48 NCQ (not used)\n", "off", "by libata.force on the boot line", None),
+        ("[ 2.1] ata1.00: 61865984 sectors, multi 1: LBA48 NCQ (not used)\n", "refused", "libata lists this drive, or it on this controller, as one that breaks with NCQ", None),
+        ("[ 1.6] ata2.00: 488397168 sectors, multi 16: LBA48 NCQ (depth 0/32)\n", "off", "the controller, or its driver, does not take queued commands (IDE mode, for example)", None),
+    ],
+)  # fmt: skip
+def test_why_ncq_is_not_used(log, state, reason, since):
+    (found,) = states(log)
+    assert (found.state, found.reason, found.since_s) == (state, reason, since)
+    assert (found.cost is None) == (state == "on")
+
+
 @pytest.mark.parametrize("boot", ["0", "-1"])
 def test_an_older_boot_is_read_from_the_journal(boot):
     asked = []

@@ -22,10 +22,11 @@ def measured(values, noise=0.02, count=20, figure="done"):
     ]  # fmt: skip
 
 
-def stated(loss, low, high, verdict="worse", metric="done"):
-    best = {"setting": "none", "verdict": "best", "loss": 0.0, "low": 0.0, "high": 0.0}
-    other = {"setting": "bfq", "verdict": verdict, "loss": loss, "low": low, "high": high}
-    return {"uses": [{"use": "database", "metric": metric, "threshold": 0.05, "candidates": [best, other]}]}
+def stated(ratio, low, high, verdict="worse", metric="done"):
+    base = {"setting": "none", "verdict": "same", "ratio": 1.0, "low": 1.0, "high": 1.0}
+    other = {"setting": "bfq", "verdict": verdict, "ratio": ratio, "low": low, "high": high}
+    uses = [{"use": "database", "metric": metric, "threshold": 0.05, "candidates": [base, other]}]
+    return {"in_force": "none", "uses": uses, "purposes": [{"purpose": "throughput", "setting": "bfq"}]}
 
 
 def only_line(values, statement):
@@ -34,29 +35,35 @@ def only_line(values, statement):
 
 
 @pytest.mark.parametrize(
-    ("real", "loss", "low", "high", "contradicted", "overstated"),
+    ("real", "ratio", "low", "high", "contradicted", "overstated"),
     [
-        (70, 0.30, 0.25, 0.35, False, False),  # 30 % stated and real
-        (98, 0.30, 0.25, 0.35, True, True),  # next to nothing in truth
-        (80, 0.30, 0.20, 0.40, False, False),
-        (50, 0.10, 0.06, 0.14, True, False),  # far more in truth
-        (96, 0.30, 0.01, 0.60, False, True),  # vague enough to be no lie, but too large
+        (70, 0.70, 0.65, 0.75, False, False),  # 30 % less stated and real
+        (98, 0.70, 0.65, 0.75, True, True),  # next to nothing in truth
+        (80, 0.70, 0.60, 0.80, False, False),
+        (50, 0.90, 0.86, 0.94, True, False),  # far more in truth
+        (96, 0.70, 0.40, 0.99, False, True),  # vague enough to be no lie, but too large
     ],
 )
-def test_statements_are_held_against_the_programs(real, loss, low, high, contradicted, overstated):
-    line = only_line({"none": 100, "bfq": real}, stated(loss, low, high))
+def test_statements_are_held_against_the_programs(real, ratio, low, high, contradicted, overstated):
+    line = only_line({"none": 100, "bfq": real}, stated(ratio, low, high))
     assert (line.contradicted, line.overstated) == (contradicted, overstated), line
 
 
-def test_that_all_are_within_the_threshold_is_a_statement_too():
-    assert not only_line({"none": 100, "bfq": 98}, stated(0.01, 0.0, 0.04, "within")).contradicted
-    assert only_line({"none": 100, "bfq": 60}, stated(0.01, 0.0, 0.04, "within")).contradicted
+def test_that_nothing_differs_is_a_statement_too():
+    assert not only_line({"none": 100, "bfq": 98}, stated(0.99, 0.96, 1.02, "same")).contradicted
+    assert only_line({"none": 100, "bfq": 60}, stated(0.99, 0.96, 1.02, "same")).contradicted
 
 
-def test_a_loss_of_a_time_and_of_work_done_are_the_same_ratio():
-    assert compare.log_of(1.0, "time") == pytest.approx(compare.log_of(0.5, "done"))
-    assert compare.share_of(compare.log_of(0.38, "done"), "done") == pytest.approx(0.38)
-    assert compare.share_of(compare.log_of(3.2, "time"), "time") == pytest.approx(3.2)
+def test_twice_the_time_and_half_of_the_work_are_the_same_ratio():
+    assert compare.log_of(2.0, "time") == pytest.approx(compare.log_of(0.5, "done"))
+    assert compare.ratio_of(compare.log_of(0.62, "done"), "done") == pytest.approx(0.62)
+
+
+@pytest.mark.parametrize(("bfq", "good"), [(100, True), (97, True), (80, False)])
+def test_advice_is_held_against_every_program_of_its_purpose(bfq, good):
+    results = {"cases": {CASE: {"rounds": measured({"none": 100, "bfq": bfq}, noise=0.005)}}}
+    (line,) = compare.advice(results, stated(1.0, 1.0, 1.0), {"pgbench": "done"})
+    assert (line.purpose, line.setting, line.is_good) == ("throughput", "bfq", good)
 
 
 def test_a_measurement_ends_when_every_ratio_is_known_to_five_per_cent():

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.measure.live import simulated
+from seekwise.simulate import use_trials
 from seekwise.workload.study.uses import load, shipped
 
 
@@ -46,9 +46,9 @@ def test_the_kernel_of_2008_has_its_own_schedulers(tune):
 
 
 def test_every_shipped_use_becomes_jobs_that_the_simulator_takes():
-    model = simulated.model_of("model:crucial_mx500_1tb", None)
+    model = use_trials.model_of("model:crucial_mx500_1tb", None)
     for use in (each for each in shipped() if not each.runs_programs):
-        jobs = simulated.jobs_of(use, model)
+        jobs = use_trials.jobs_of(use, model)
         assert [each["name"] for each in jobs] == [job.name for job in use.job]
         ends = [each["region_start_bytes"] + each["region_bytes"] for each in jobs]
         assert max(ends) <= model.capacity_bytes
@@ -59,7 +59,7 @@ def test_a_fio_job_of_ones_own_is_refused_with_the_reason(tmp_path):
     path = tmp_path / "own.toml"
     path.write_text('title = "Mine"\n[[job]]\nname = "a"\nrole = "foreground"\nfio = "own.fio"\njudge = ["rate"]\n')
     with pytest.raises(UsageError, match="does not run fio"):
-        simulated.check_uses([load(path)])
+        use_trials.check_uses([load(path)])
 
 
 @pytest.mark.parametrize(

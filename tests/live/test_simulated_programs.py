@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from seekwise.errors import UsageError
-from seekwise.measure.live import simulated, simulated_programs
+from seekwise.measure.live import simulated
+from seekwise.simulate import use_trials
 from seekwise.workload.study.uses import loads
 
 START = """
@@ -40,12 +41,12 @@ def units_of(use, name, scheduler, seed=1, target="model:generic_1tb_sata"):
     """Units of a job on a drive, and the phase they come from."""
     from seekwise import _core
 
-    model = simulated.model_of(target, None)
-    spec = simulated.program_spec(model, use, {"scheduler": scheduler}, model.capacity_bytes, seed, 0.3)
+    model = use_trials.model_of(target, None)
+    spec = use_trials.program_spec(model, use, {"scheduler": scheduler}, model.capacity_bytes, seed, 0.3)
     (result,) = json.loads(_core.simulate_cells(json.dumps([spec]), 1))
     assert "error" not in result, result
     phase = result["phases"][0]
-    return simulated_programs.operations(use, phase)[name], phase
+    return simulated._operations(use, phase)[name], phase
 
 
 def test_a_start_during_a_copy_takes_longer_on_a_disk_and_hardly_on_flash():
@@ -98,6 +99,6 @@ def test_what_no_recording_says_is_refused_or_left_out():
     text = DATABASE.replace('program = "sqlite"', 'program = "sqlite"\nread_rows = 77')
     use = loads(text, "other.toml")
     with pytest.raises(UsageError, match="no recording ships"):
-        simulated.check_uses([use])
-    left, said = simulated.check_uses([use, loads(DATABASE, "database.toml")])
+        use_trials.check_uses([use])
+    left, said = use_trials.check_uses([use, loads(DATABASE, "database.toml")])
     assert [each.name for each in left] == ["database"] and "other is left out" in said[0]

@@ -1,9 +1,11 @@
 """`tune` without root: says at once what it cannot do, what is known anyway, and the line to run."""
 
 import pytest
+from click.testing import CliRunner
 
-from seekwise.cli import _tune_unprivileged
-from seekwise.errors import Exit, MissingError
+from seekwise.cli import _tune_unprivileged, tune
+from seekwise.errors import Exit, MissingError, SeekwiseError
+from seekwise.measure.kernel import target
 
 
 class Device:
@@ -28,3 +30,22 @@ def test_it_ends_with_the_one_line_to_run_and_names_what_root_would_compare(caps
     assert "sudo" in error.value.hint and "tune /srv" in error.value.hint
     said = capsys.readouterr()
     assert "none, bfq" in said.out and "generic_1tb_sata" in said.out
+
+
+def test_a_folder_that_only_root_may_write_gets_the_same_answer(monkeypatch):
+    """`seekwise tune /srv`, as the page on work without root has it: nothing is written, so nothing has to be writable."""
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    monkeypatch.setattr("os.access", lambda *_, **__: False)
+    done = CliRunner().invoke(tune.command, ["/"])
+    if "no disk to tune" in str(done.exception):
+        pytest.skip(f"this machine's root is on no disk: {done.exception}")
+    assert isinstance(done.exception, MissingError) and done.exception.message.startswith("nothing was measured"), done
+
+
+def test_a_folder_that_is_to_be_written_and_cannot_be_lacks_a_privilege(monkeypatch):
+    monkeypatch.setattr("os.access", lambda *_, **__: False)
+    with pytest.raises(SeekwiseError) as error:
+        target.find("/")
+    if "no disk to tune" in error.value.message:
+        pytest.skip(f"this machine's root is on no disk: {error.value.message}")
+    assert error.value.exit_status == Exit.MISSING

@@ -423,10 +423,7 @@ def test_wrong_words_end_in_one_error(runs: Runs, words, status, says) -> None:
 
 
 def test_more_local_workers_than_the_memory_holds_are_refused(monkeypatch) -> None:
-    class Memory:
-        available = 450_000_000
-
-    monkeypatch.setattr("psutil.virtual_memory", Memory)
+    monkeypatch.setattr(spread.memory, "available_bytes", lambda _: 450_000_000)
     monkeypatch.setattr(spread.os, "cpu_count", lambda: 3)
     spread.check("simulated", spread.Where(4))
     with pytest.raises(MissingError, match=r"5 workers need about 0.5 GB of memory, and 0.45 GB are free") as raised:

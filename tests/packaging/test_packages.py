@@ -128,7 +128,7 @@ TASKS = ROOT / "docs" / "what-it-is-for.md"
 SEEN = {
     "devices": "settings go to",
     "run queue-depth": "simulated: measure before you change a machine",
-    "tune": ("Keep ", "Set ", "Inconclusive"),
+    "tune": ("Keep ", "Set ", "For "),
     "run raid-levels": "RAID 10 of 4",
     "advise --device": "tune",
     "advise": "Keep raid_level=raid10",

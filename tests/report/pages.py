@@ -188,8 +188,8 @@ def write_all(folder: Path) -> dict[str, Path]:
     made["comparison"] = folder / "comparison.html"
     invoke(folder, "report", "--index", "--output", str(folder / "index.html"))
     made["index"] = folder / "index.html"
-    made["live-comparison"] = compare_page.write(folder / "live-comparison.html", [live_pairing()])
-    made["agreement"] = compare_page.write(folder / "agreement.html", [agreement_pairing()])
+    made["live-comparison"] = compare_page.write(folder / "live-comparison.html", live_pairing())
+    made["agreement"] = compare_page.write(folder / "agreement.html", agreement_pairing())
     entries = [index_entry(number) for number in range(60)]
     made["long-index"] = index_page.write(folder / "long-index.html", entries, "runs in /srv/<records>.db")
     return made
@@ -225,7 +225,7 @@ def live_pairing() -> comparison.Pairing:
     labels = [each.label for each in sides[0].plan.candidates]
     found = changes(*(entries(side.records, side.plan) for side in sides), labels)
     runs = [replace(side.run, run_id=f"2026010{n}-0304-abcd") for n, side in enumerate(sides, start=1)]
-    return comparison.Pairing(*runs, comparison.of_live(found), ("kernel: 6.1 against 6.12",))
+    return comparison.Pairing(*runs, comparison.of_live(found, {}), ("kernel: 6.1 against 6.12",))
 
 
 def agreement_pairing() -> comparison.Pairing:

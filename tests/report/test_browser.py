@@ -280,28 +280,6 @@ def test_tables_sort_and_give_csv_and_json(written, browser):
     assert len(rows) == 24 and rows[0]["Throughput [MB/s]"] == down[0]
 
 
-def test_any_metric_is_drawn_over_any_factor(written, browser):
-    browser.open(written["schedulers"])
-    browser.evaluate("document.getElementById('more-charts').open = true")
-    browser.evaluate("new Promise((done) => setTimeout(done, 50))")
-    choose = """(() => {
-      const list = document.querySelectorAll("#explore select");
-      const set = (number, value) => { const one = document.querySelectorAll("#explore select")[number]; one.value = value; one.dispatchEvent(new Event("change")); };
-      set(0, "iops"); set(1, "block_bytes"); set(2, "threads"); set(3, "scheduler");
-      return [document.querySelector("#explore h3").textContent, Array.from(document.querySelectorAll("#explore .panel h4")).map((h) => h.textContent),
-              document.querySelectorAll("#explore .panels use").length, list.length];
-    })()"""
-    heading, panels, marks, _ = browser.evaluate(choose)
-    assert heading.startswith("IOPS over request size")
-    assert panels == ["cfq", "deadline", "noop"]
-    assert marks >= 3 * 2 * 2
-    before = browser.evaluate("document.querySelector('#explore .panels use').getAttribute('y')")
-    browser.evaluate("document.querySelector('#explore svg.xy').focus()")
-    browser.call("Input.dispatchKeyEvent", type="keyDown", key="l", text="l")
-    assert browser.evaluate("document.querySelector('#explore .panels use').getAttribute('y')") != before
-    assert not browser.errors()
-
-
 def test_the_index_is_searched(written, browser):
     browser.open(written["long-index"])
     shown = browser.evaluate("""(() => { const box = document.querySelector("input[data-filter]"); box.value = "0042"; box.dispatchEvent(new Event("input"));

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+import tarfile
+from dataclasses import replace
 
 import pytest
 
@@ -12,7 +15,7 @@ from seekwise.linux.tree import open_tree
 from seekwise.settings.controllers import State
 from seekwise.settings.doctor import CHECKS, examine, gather
 from seekwise.settings.doctor.check import Activity, Machine
-from settings.machine import machine_names, machine_path, two_disks
+from settings.machine import Files, machine_names, machine_path, two_disks
 
 from .test_apply import seekwise
 
@@ -92,6 +95,8 @@ FAULTS = [
     ("members-differ", with_second_disk, {f"{SDA}/queue/scheduler": scheduler("bfq")}, "md0", "wrong"),
     ("members-differ", with_second_disk, {f"{SCSI}/queue_depth": "1\n"}, "md0", "wrong"),
     ("none-on-hard-disk", plain, {f"{SDA}/queue/scheduler": scheduler("none")}, "sda", "wrong"),
+    ("no-effect", plain, {"/etc/udev/rules.d/60-x.rules": 'KERNEL=="sda", ATTR{queue/scheduler}="noop"\n'}, "sda", "look"),
+    ("zoned-without-order", plain, {f"{SDA}/queue/zoned": "host-managed\n", f"{SDA}/queue/scheduler": scheduler("bfq")}, "sda", "wrong"),
     ("bfq-on-nvme", plain, {f"{NVME}/queue/scheduler": scheduler("bfq")}, "nvme0n1", "wrong"),
     ("throttling-beside-bfq", plain, {f"{SDA}/queue/scheduler": scheduler("bfq"), "/sys/kernel/debug/block/sda/rqos/wbt/enabled": "2\n"}, "sda", "wrong"),
     ("ncq-off", plain, {**IDENTIFY, f"{SCSI}/queue_depth": "1\n", "/proc/cmdline": "quiet libata.force=1:noncq\n"}, "sda", "wrong"),
@@ -189,6 +194,78 @@ def test_a_machine_with_the_fault_is_told_and_one_without_is_not(tmp_path, check
     found = [finding for finding in examine(machine(ill)) if finding.check == check]
     assert [(finding.devices[0], finding.severity) for finding in found] == [(device, severity)]
     assert found[0].evidence and found[0].mend and found[0].text
+
+
+def captured(name: str, folder):
+    """A captured machine as a folder that can be changed."""
+    with tarfile.open(machine_path(name)) as archive:
+        archive.extractall(folder, filter="data")
+    tree = open_tree(folder)
+    top = folder if (folder / "sys").is_dir() else next(folder.iterdir())
+
+    def write(path: str, text: str) -> None:
+        file = top / tree.resolve(path).lstrip("/")
+        file.write_text(text)
+
+    return top, write
+
+
+def test_a_disk_of_a_zfs_pool_needs_no_scheduler(tmp_path):
+    """Case 18 of the issue on files and answers: ZFS sorts and limits requests itself."""
+    top, write = captured("sata-ncq-off", tmp_path)
+    write("/sys/block/sda/queue/scheduler", "[none] mq-deadline bfq\n")
+    before = {each.devices for each in examine(machine(Files(top))) if each.check == "none-on-hard-disk"}
+    assert ("sda",) in before
+    with (top / "run/udev/data/b8:1").open("a") as database:
+        database.write("E:ID_FS_TYPE=zfs_member\n")
+    assert {each.devices for each in examine(machine(Files(top))) if each.check == "none-on-hard-disk"} == before - {
+        ("sda",)
+    }
+
+
+@pytest.mark.parametrize("own", [32768, 65536])
+def test_the_read_ahead_of_a_multipath_map_acts_and_its_paths_are_one_drive(tmp_path, own):
+    """Case 19: an array that states 16 MiB as its optimum, behind two paths."""
+    top, write = captured("multipath", tmp_path)
+    for device in ("dm-0", "sda", "sdb"):
+        write(f"/sys/block/{device}/queue/read_ahead_kb", f"{own}\n")
+        write(f"/sys/block/{device}/queue/optimal_io_size", "16777216\n")
+    (finding,) = examine(machine(Files(top)))
+    assert (finding.check, finding.devices) == ("read-ahead-absurd", ("dm-0",))
+    assert int(finding.mend[0].rpartition("=")[2]) <= 16384
+
+
+def test_a_tree_without_queues_is_not_called_well(tmp_path):
+    files = two_disks(tmp_path)
+    for disk in (SDA, NVME):
+        shutil.rmtree(files.root / disk.lstrip("/") / "queue")
+    done = seekwise("doctor", "--root", str(files.root), state=tmp_path / "state")
+    assert "Nothing wrong" not in done.stdout and "no device here shows its queue" in done.stdout
+    assert "no device has a folder queue/" in done.stderr
+
+
+def test_a_sas_drive_speaks_by_its_own_pages(tmp_path):
+    """Keys of `smartctl --json` 7.3 for a SCSI drive."""
+    document = {
+        "scsi_grown_defect_list": 12,
+        "scsi_error_counter_log": {"read": {"total_uncorrected_errors": 3}, "write": {"total_uncorrected_errors": 0}},
+        "scsi_percentage_used_endurance_indicator": 101,
+    }
+    files = two_disks(tmp_path)
+    found = [each for each in examine(replace(machine(files), smart={"sda": document})) if each.check == "drive-health"]
+    assert {(each.severity, each.evidence[0]) for each in found} == {
+        ("look", "scsi_grown_defect_list = 12"),
+        ("wrong", "scsi_error_counter_log.read.total_uncorrected_errors = 3"),
+        ("look", "scsi_percentage_used_endurance_indicator = 101"),
+    }
+    for odd in (
+        {"scsi_error_counter_log": []},
+        {"scsi_error_counter_log": {"read": 5}},
+        {"scsi_grown_defect_list": "x"},
+    ):
+        assert not [
+            each for each in examine(replace(machine(files), smart={"sda": odd})) if each.check == "drive-health"
+        ]
 
 
 # Near misses: what looks like the fault and is none.

@@ -20,7 +20,7 @@ def test_every_class_has_evidence_that_says_with_which_model_it_was_made():
     assert set(found) == {"hard disk", "SATA SSD", "NVMe SSD"}
     for each in found.values():
         assert 13 <= each.model_version <= _core.model_version(), "`python tools/drive_classes.py`"
-        assert each.setting in each.headline or "Inconclusive" in each.headline
+        assert each.setting in each.headline
         assert each.model in _core.drive_models()
 
 
@@ -33,7 +33,7 @@ def test_a_drive_gets_the_sentence_of_its_class_with_how_sure_it_is_and_what_mea
     assert "mq-deadline is in force" in said and "simulated for one model" in said and known.model in said
     assert f"model_version {known.model_version}" in said
     assert said.endswith("`sudo seekwise tune /srv` measures it here.")
-    assert all(setting in said for setting in known.purposes.values() if known.basis not in ("safe", "inconclusive"))
+    assert all(setting in said for setting in known.purposes.values())
 
 
 def test_flash_and_what_lies_behind_a_hypervisor_or_a_controller_are_told_apart(tmp_path):

@@ -19,7 +19,9 @@ from hypothesis import strategies as st
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.linux.resolve import has_setting
-from seekwise.linux.setters import find_setters, udev_rules
+from seekwise.linux.setters import find_setters, udev_rules, udev_syntax
+from seekwise.linux.setters.pattern import matches
+from seekwise.linux.setters.reading import Reading
 from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import open_tree
 from seekwise.settings import persist
@@ -72,16 +74,18 @@ def test_the_udev_rule_of_each_machine_sets_exactly_what_was_asked_on_that_machi
     tree = open_tree(machine_path(name))
     stack = read_stack(tree)
     wanted = wanted_of(stack)
-    rules = udev_rules.parse(FORMS["udev"](wanted, stack).text, "65-seekwise.rules")
+    rules = udev_syntax.parse(FORMS["udev"](wanted, stack).text, "65-seekwise.rules")
+    reading = Reading(tree, stack)
     seen: dict[str, dict[str, str]] = {}
     for device in stack.devices.values():
         if device.kind == "partition":
             continue
-        node = udev_rules.block_nodes(tree)[device.name]
-        (view,) = [each for each in udev_rules._views(tree, node.folder, device) if each.subsystem == "block"]
+        (view,) = [each for each in udev_rules._views(reading, device) if each.subsystem == "block"]
         for rule, certain in udev_rules.matching(rules, view):
             assert certain
-            seen.setdefault(device.name, {}).update(udev_rules.assignments(rule, view, stack, device))
+            for found, attribute, value, sure in udev_rules.assignments(rule, view):
+                assert found == device.name and sure
+                seen.setdefault(device.name, {})[attribute] = value
     assert seen == {
         name: values for name, values in wanted.items() if not stack.devices[name].details.get("hidden_path")
     }
@@ -123,7 +127,7 @@ def test_no_serial_reaches_a_rule_unescaped(serial, kind, tmp_path_factory):
 @given(serial=NASTY.filter(lambda text: any(each.isalnum() and each.isascii() for each in text)))
 def test_the_rule_still_matches_the_drive_whose_serial_it_was_made_from(serial):
     recorded = udev.replaced(serial.strip("\0 \t\r\n"), "/ $%?,")
-    assert udev_rules.matches(udev.escaped(recorded), recorded)
+    assert matches(udev.escaped(recorded), recorded)
 
 
 @settings(max_examples=100, deadline=None)
@@ -207,6 +211,7 @@ def test_read_ahead_is_written_in_kib(tmp_path):
 def test_the_boot_line_of_an_old_kernel_is_a_file_beside_the_boot_loaders_own(tmp_path):
     """As grub-mkconfig reads it: the words of /etc/default/grub, then ours; `status` names our file as who sets it."""
     files = two_disks(tmp_path, kernel="4.15.0-20-generic").add({
+        "/sys/block/sda/queue/scheduler": "noop [deadline] cfq\n",
         "/etc/default/grub": 'GRUB_CMDLINE_LINUX="quiet elevator=noop"\n',
         "/etc/default/grub.d/other.cfg": "",
     })  # fmt: skip

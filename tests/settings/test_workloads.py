@@ -123,11 +123,7 @@ def test_a_setting_worse_in_everything_is_not_on_the_front():
 
 def test_two_repetitions_decide_nothing(tmp_path):
     advised = for_workload(judged(tmp_path, made_records(TRUTH, repetitions=2)), shipped()["database"])
-    assert (
-        advised.setting is None
-        and advised.advice.headline.startswith("Inconclusive")
-        and "Keep mq-deadline" in advised.advice.headline
-    )
+    assert advised.setting is None and "Keep mq-deadline" in advised.advice.headline
 
 
 def test_work_that_was_not_measured_is_said_or_refused(tmp_path):

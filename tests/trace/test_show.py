@@ -72,3 +72,11 @@ def test_sequential_requests_are_counted_across_chunks():
     chunk["sector"] = np.arange(100) * 8
     chunk["sectors"] = 8
     assert summary.of([chunk[:50], chunk[50:]]).sequential == 99
+
+
+def test_a_long_trace_says_how_far_it_is(monkeypatch, capsys):
+    from seekwise.cli import trace
+
+    monkeypatch.setattr(trace, "QUIET_S", 0.0)
+    assert len(list(trace._counted(iter([[1, 2], [3]])))) == 2
+    assert capsys.readouterr().err == "reading: 2 requests so far\n"

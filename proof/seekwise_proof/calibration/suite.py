@@ -77,7 +77,7 @@ def judged_score(designs: Sequence[NoiseDesign], rng: np.random.Generator) -> Sc
 
 def null_tables(rng: np.random.Generator) -> tuple[Score, list[Check]]:
     """Tables without any true difference, of every kind of noise."""
-    total = judged_score(mixture(160, rng), rng)
+    total = judged_score(mixture(120, rng), rng)
     upper = binomial_upper(total.null_tables_with_winner, total.null_tables)
     return total, [
         Check(

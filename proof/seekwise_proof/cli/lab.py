@@ -19,6 +19,7 @@ from seekwise.workload.study import starters
 @click.option(
     "--guests", type=click.IntRange(1, 64), help="Virtual machines at once; by default one per idle processor."
 )
+@click.option("--target", metavar="MODEL", help="Drive model instead of the study's, e.g. generic_1tb_sata.")
 @commands.seed("Seed of the order and of every trial.")
 @commands.budget
 @commands.common
@@ -27,6 +28,7 @@ def command(
     build: bool,
     kernel: str | None,
     guests: int | None,
+    target: str | None,
     seed: int | None,
     budget: float | None,
     db: Path | None,
@@ -56,6 +58,6 @@ def command(
         each if each.kernel or not named else each.model_copy(update={"kernel": named}) for each in opened.system
     ]
     opened = opened.model_copy(update={"backend": "lab", "system": systems})
-    options = Options(guests=guests or backend.default_guests())
+    options = Options(target, guests=guests or backend.default_guests())
     made, carrier = commands.planned(opened, options, seed=seed, budget_s=budget)
-    commands.carried_out(made, carrier, text, target=None, db=db, as_json=as_json, report_folder=None)
+    commands.carried_out(made, carrier, text, target=target, db=db, as_json=as_json, report_folder=None)

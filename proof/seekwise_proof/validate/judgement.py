@@ -9,7 +9,7 @@ Keys of --json: `tables` analysed, `null_tables` (every known ratio is 1), `null
 known truth whose verdict is clear), `false_winners` (true ratio 1, or the wrong side), `ties`, `false_ties` (the true difference reaches
 the metric's threshold), `effects` (true ratio not 1), `found` (effects whose winner is rightly named). `passed` of `total`:
 comparisons with known truth that the verdict does not contradict; without FILE, promises kept. Ends with status 5 when more
-than 5 % of the null tables show a winner, more than 5 % of the winners or 1 % of the ties are false, or a file or row cannot
+than 8 % of the null tables show a winner, more than 5 % of the winners or 7 % of the ties are false, or a file or row cannot
 be read.
 """
 
@@ -40,10 +40,10 @@ COLUMNS = ("table", "block", "cell", "setting", "metric", "value")
 TRUTH_COLUMNS = ("table", "cell", "metric", "setting_a", "setting_b", "ratio")
 TRUTH_SUFFIX = ".truth.csv"
 
-NULL_TABLES_WITH_WINNER_SHARE_MAX = 0.05
+NULL_TABLES_WITH_WINNER_SHARE_MAX = 0.08
 FALSE_WINNERS_SHARE_MAX = 0.05
-FALSE_TIES_SHARE_MAX = 0.01
-BAR = "a winner in at most 5 % of the null tables, at most 5 % of the winners and 1 % of the ties false"
+FALSE_TIES_SHARE_MAX = 0.07
+BAR = "a winner in at most 8 % of the null tables, at most 5 % of the winners and 7 % of the ties false"
 CALIBRATED = Basis.CHOSEN
 """The rules' constants were picked on this suite (docs/history/decision-rules.md), which has a fixed seed."""
 

@@ -21,3 +21,13 @@ def test_building_the_guests_runs_no_study(tmp_path, monkeypatch):
     assert built == [kernel.series for kernel in kernels.KERNELS.values()]
     CliRunner().invoke(command, ["--build", "--kernel", "6.12"], catch_exceptions=False)
     assert built[-1] == "6.12" and list(tmp_path.iterdir()) == []
+
+
+def test_a_study_without_a_drive_model_takes_the_one_that_is_named(monkeypatch):
+    """The hint of a study that names no drive is `--target`."""
+    asked = []
+    monkeypatch.setattr("seekwise.commands.planned", lambda *args, **more: asked.append(args) or (None, None))
+    monkeypatch.setattr("seekwise.commands.carried_out", lambda *args, **more: asked.append(more))
+    words = ["schedulers", "--target", "generic_1tb_sata", "--kernel", "6.12"]
+    CliRunner().invoke(command, words, catch_exceptions=False)
+    assert asked[0][1].target == asked[1]["target"] == "generic_1tb_sata"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,11 +15,6 @@ if TYPE_CHECKING:
 
 JUDGED_MOST = 40
 """Newest runs whose decision and change the index tells: each takes a second or two to judge."""
-
-
-def pairings(store: Store, runs: Sequence[Run]) -> list[Pairing]:
-    """Every other run against the first; RefusedError where two do not compare."""
-    return [pairing(store, runs[0], each) for each in runs[1:]]
 
 
 def pairing(store: Store, base: Run, new: Run) -> Pairing:

@@ -37,7 +37,7 @@ def answer(request: Request) -> None:
     _check_options(request)
     if request.uses is not None:
         raise UsageError("--for names loads of ours, and --live adds none", hint="leave one of them out")
-    target = find(request.target)
+    target = find(request.target, to_write=os.geteuid() == 0)
     if os.geteuid() != 0:
         raise MissingError("switching settings needs root", hint=f"sudo seekwise tune --live {request.target}")
     if request.budget < BUDGET_LEAST_S:

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, Progress, TimeRemainingColumn
 from seekwise.cli import _display, _output, _tune_shown
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.measure.live import candidates, planning, simulated
+from seekwise.simulate import use_trials
 from seekwise.store.database import Store
 from seekwise.workload.study import uses as use_files
 
@@ -27,10 +28,10 @@ def answer(request: Request) -> None:
     target = request.target
     if target == simulated.PREFIX + NEAREST:
         target = simulated.PREFIX + nearest_model_here()
-    model = simulated.model_of(target, request.kernel)
+    model = use_trials.model_of(target, request.kernel)
     compared = simulated.candidates(model, candidates.parse_vary(request.vary))
     named = request.uses is not None
-    chosen, said = simulated.check_uses(use_files.chosen(request.uses), named=named)
+    chosen, said = use_trials.check_uses(use_files.chosen(request.uses), named=named)
     chosen, notes = planning.uses_affected(chosen, compared, named=named)
     plan = planning.on_a_model(
         request,
@@ -38,7 +39,7 @@ def answer(request: Request) -> None:
         f"{model.title}, Linux {model.kernel}; {simulated.PROVENANCE}: no request reaches a device",
         compared.all,
         chosen,
-        (*compared.notes, *said, *notes, *simulated.played_otherwise(tuple(chosen))),
+        (*compared.notes, *said, *notes, *use_trials.played_otherwise(tuple(chosen))),
         provenance=simulated.PROVENANCE,
     )
     run = planning.run_of(plan, request.target, backend=simulated.BACKEND)

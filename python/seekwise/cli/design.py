@@ -12,7 +12,7 @@ from seekwise.cli import _options, _output
 from seekwise.errors import UsageError
 
 if TYPE_CHECKING:
-    from seekwise.settings.design.space import Array
+    from seekwise.simulate.design.space import Array
 
 
 class Size(click.ParamType):
@@ -72,21 +72,22 @@ def command(
     is simulated.
     """
     from seekwise.cli import _shown
-    from seekwise.measure.live import simulated
-    from seekwise.settings.design import array_answer, search, trial
-    from seekwise.settings.design import space as spaces
+    from seekwise.report import array_answer
+    from seekwise.simulate import use_trials
+    from seekwise.simulate.design import search, trial
+    from seekwise.simulate.design import space as spaces
     from seekwise.workload.study import uses as use_files
 
     if rate is not None and not math.isfinite(rate):
         raise UsageError(f"`--rate {rate}` is no rate", hint="MB/s, for example: --rate 400")
     named, counts = _levels(levels), spaces.parse_drives(drives)
-    chosen = tuple(simulated.check_uses(use_files.chosen(uses))[0])
-    model = simulated.model_of(drive, kernel)
+    chosen = tuple(use_trials.check_uses(use_files.chosen(uses))[0])
+    model = use_trials.model_of(drive, kernel)
     arrays = _that_hold(
         spaces.arrays_of(model, named or spaces.LEVELS, counts, _failures(named, survives)), capacity, data
     )
     smallest = min(array.capacity_bytes for array in arrays)
-    reads_ahead = any(job.uses_read_ahead and not simulated.is_direct(job) for use in chosen for job in use.job)
+    reads_ahead = any(job.uses_read_ahead and not use_trials.is_direct(job) for use in chosen for job in use.job)
     sweep = search.Sweep(
         model=model,
         space=spaces.space_of(model, arrays, reads_ahead=reads_ahead),
@@ -115,7 +116,7 @@ def _failures(levels: tuple[str, ...], survives: int | None) -> int:
 
 def _that_hold(arrays: tuple[Array, ...], capacity: int | None, data: int | None) -> tuple[Array, ...]:
     """The arrays that hold what is asked for; UsageError when none does, or one less than the data."""
-    from seekwise.settings.design.array_answer import capacity_text
+    from seekwise.report.array_answer import capacity_text
 
     most = max(array.capacity_bytes for array in arrays)
     arrays = tuple(array for array in arrays if array.capacity_bytes >= (capacity or 0))
@@ -153,7 +154,7 @@ class _ProgressLine:
 
 def _levels(words: tuple[str, ...]) -> tuple[str, ...]:
     """`raid10`, `10`, `RAID 10` and lists of them; UsageError for what is no level."""
-    from seekwise.settings.design.space import LEVELS
+    from seekwise.simulate.design.space import LEVELS
 
     found = []
     for word in (part for each in words for part in each.split(",")):

@@ -66,4 +66,10 @@ def _ncq(boot: str, as_json: bool) -> None:
         click.echo("The kernel log names no SATA disk.")
     for each in found:
         depth = f", depth {each.used} of {each.offered}" if each.offered is not None else ""
-        click.echo(f"{each.port}: NCQ {each.state}{depth}")
+        since = f" since {each.since_s:g} s" if each.since_s is not None else ""
+        # "NCQ off by libata.force", "NCQ off since 207.6 s, given up after errors", "NCQ refused: …".
+        reason = each.reason or ""
+        reason = reason and (f" {reason}" if reason.startswith("by ") else f", {reason}" if since else f": {reason}")
+        click.echo(f"{each.port}: NCQ {each.state}{depth}{since}{reason}")
+    if cost := next((each.cost for each in found if each.cost), None):
+        click.echo(f"\nOff or refused means {cost}.")

@@ -63,14 +63,20 @@ def command(device: str | None, watch: float, as_json: bool, root: Path) -> None
     machine = gather.machine(tree, watch)
     found = examine(machine)
     unseen = _not_examined(machine.tree.live)
+    has_queues = any(device.queue for device in machine.stack.devices.values())
+    if not has_queues:
+        unseen = [NO_QUEUES, *unseen]
     if as_json:
         _shown.echo_json(Doctor([each.NAME for each in CHECKS], found, unseen))
     else:
-        _print(found)
+        _print(found, has_queues=has_queues)
         for line in unseen:
             click.echo(f"note: {line}", err=True)
     if any(finding.severity == "wrong" for finding in found):
         raise SystemExit(int(Exit.NOT_MET))
+
+
+NO_QUEUES = "settings: no device has a folder queue/, so schedulers, read-ahead and caches are not known"
 
 
 def _not_examined(live: bool) -> list[str]:
@@ -83,7 +89,7 @@ def _not_examined(live: bool) -> list[str]:
     return []
 
 
-def _print(found: tuple[DoctorFinding, ...]) -> None:
+def _print(found: tuple[DoctorFinding, ...], *, has_queues: bool) -> None:
     width = min(_shown.out().width, 80)
     for finding in found:
         _paragraph(f"{finding.severity.upper()}  {finding.text}", width, "", "       "[: len(finding.severity) + 2])
@@ -97,7 +103,9 @@ def _print(found: tuple[DoctorFinding, ...]) -> None:
         click.echo()
     wrong = sum(finding.severity == "wrong" for finding in found)
     look = len(found) - wrong
-    if not found:
+    if not found and not has_queues:
+        click.echo("Nothing can be said of the settings: no device here shows its queue.")
+    elif not found:
         click.echo(f"Nothing wrong: {len(CHECKS)} checks found nothing.")
     else:
         click.echo(f"{wrong} wrong, {look} worth a look ({len(CHECKS)} checks).")

@@ -57,6 +57,8 @@ KERNEL_PLACES = (
     "/sys/fs/cgroup",
     "/sys/fs/cgroup/memory",
 )
+OWN_TRACING = "/run/seekwise/tracing/instances"
+"""Of the tracefs that `control.tracefs` mounts for itself."""
 JOURNAL, ENTRY = "journal", ".entry"
 """Folder and suffix of `control.journal`, whose import every start would pay for; a test compares them."""
 
@@ -181,9 +183,11 @@ def something_left() -> bool:
 
 
 def kernel_left() -> bool:
-    """Whether the kernel still has something of ours: a tracing instance, or a control group for memory."""
+    """Whether the kernel still has something of ours: a tracing instance, a mount, or a control group for memory."""
     if os.geteuid() != 0:
         return False
+    if os.path.isdir(OWN_TRACING):
+        return True
     for folder in KERNEL_PLACES:
         try:
             if any(name.startswith("seekwise-") for name in os.listdir(folder)):

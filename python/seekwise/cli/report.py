@@ -1,4 +1,4 @@
-"""`seekwise report RUN…`: the page of a run again, judged afresh from its records; of several runs, their comparison; of all, an index."""
+"""`seekwise report RUN…`: the page of a run again, judged afresh from its records; of two, their comparison; of all, an index."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def command(
 ) -> None:
     """Write the report of RUN (or `last`) as one HTML file.
 
-    Its path is the last line. Several runs are compared on one page; those that tested different systems of one study are
+    Its path is the last line. Two runs are compared on one page; those that tested different systems of one study are
     merged. --index lists all runs.
     """
     _refuse_contradictions(names, pictures, markdown=markdown, index=index, as_json=as_json)
@@ -174,14 +174,16 @@ def _comparison(
 
     if pictures is not None:
         raise UsageError("a comparison has no pictures of its own", hint="leave out `--pictures`")
-    found = reading.pairings(store, runs)
+    if len(runs) > 2:
+        raise UsageError(
+            f"a comparison has two runs, not {len(runs)}", hint="`--merge` shows several runs of one study as one"
+        )
+    found = reading.pairing(store, *runs)
     if markdown:
         click.echo(compare_page.markdown(found))
         return
     names = [run.run_id for run in runs]
-    path = compare_page.write(
-        path_of(output, "-vs-".join(names[:2]) + (f"-and-{len(names) - 2}-more" if len(names) > 2 else "")), found
-    )
+    path = compare_page.write(path_of(output, "-vs-".join(names)), found)
     tell(path, [], names, None)
 
 

@@ -14,6 +14,7 @@ from seekwise.cli import _options, _shown
 from seekwise.errors import Exit
 from seekwise.linux.describe import identity
 from seekwise.linux.resolve import resolve_path
+from seekwise.linux.setters import Setter
 from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import open_tree
 from seekwise.settings import controllers, guard_log, status
@@ -78,6 +79,9 @@ def _print(found: Status) -> None:
     if not found.devices:
         click.echo("no device here has settings")
         return
+    _wrapped(f"Where nobody is named, none of the places that were read sets it: {found.read}.", width, "")
+    for line in found.not_evaluated:
+        _wrapped(f"not evaluated: {line}", width, "")
     if found.drift:
         names = ", ".join(device.name for device in found.devices if device.drift)
         click.echo(f"Drift: {names} no longer has what seekwise applied.")
@@ -103,7 +107,7 @@ def _print_values(device: DeviceStatus, width: int) -> None:
     indent = " " * (left + middle + 6)
     for name, value in zip(names, device.settings, strict=True):
         mark = "!" if value.drift else " "
-        text = f"{mark} {name:{left}}  {value.value or '–':{middle}}  {_words(value)}"
+        text = f"{mark} {name:{left}}  {value.value or '–':{middle}}  {_words(value)[:WORDS]}"
         click.echo("\n".join(textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False)))
 
 
@@ -113,10 +117,26 @@ def _words(value: Value) -> str:
         parts = [f"seekwise applied {value.expected} on {value.applied.application.at[:10]}; now: {value.set_by}"]
     if value.why:
         parts.append(value.why)
-    parts += [
-        f"{other.text} would set {other.value}{'' if other.certain else ' (uncertain)'}" for other in value.others
-    ]
+    lines = [_other(other, value) for other in value.others]
+    lines += [each.text if each.through else f"{each.text}; instead: {each.instead}" for each in value.ineffective]
+    parts += lines[:SHOWN_LINES] + (
+        [f"and {len(lines) - SHOWN_LINES} more (--json)"] if len(lines) > SHOWN_LINES else []
+    )
     return "; ".join(parts)
+
+
+WORDS = 2000
+"""Characters about one setting: a value in somebody's file may have any length."""
+SHOWN_LINES = 4
+"""Of files that name a setting and did not set it."""
+
+
+def _other(other: Setter, value: Value) -> str:
+    """A line that did not win: one that a later line overrides, or one that would act after the next start."""
+    doubt = "" if other.certain else " (uncertain)"
+    if value.setter is not None and value.setter.certain and other.rank < value.setter.rank:
+        return f"{other.text} sets {other.value} before{doubt} and is overridden"
+    return f"{other.text} would set {other.value}{doubt}"
 
 
 def _application_text(application: Application) -> str:

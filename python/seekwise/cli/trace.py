@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from seekwise.cli import _options
 from seekwise.cli._shown import echo_json
 from seekwise.errors import SeekwiseError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+QUIET_S = 2.0
+EVERY_S = 5.0
+
+
+def _counted(chunks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
+    """The same chunks; says on standard error how far it is where reading takes longer than two seconds."""
+    said_at, requests = time.monotonic() + QUIET_S - EVERY_S, 0
+    for chunk in chunks:
+        requests += len(chunk)
+        if time.monotonic() - said_at >= EVERY_S:
+            said_at = time.monotonic()
+            click.echo(f"reading: {requests:,} requests so far", err=True)
+        yield chunk
 
 
 @click.group()
@@ -33,14 +54,14 @@ def show(path: Path, page: Path | None, as_json: bool) -> None:
     from seekwise.trace.readers import open_trace
 
     notes, chunks = open_trace(path)
-    found = summary.of(chunks)
+    found = summary.of(_counted(chunks))
     if not found.requests:
         raise SeekwiseError(
             f"{path}: holds no requests",
             hint="a recording that was cut off, or of an idle device; record again under load",
         )
     again, chunks = open_trace(path)
-    processes = depend.understand(chunks, again)
+    processes = depend.understand(_counted(chunks), again)
     if as_json:
         document = Trace(
             file=str(path),

@@ -2,12 +2,17 @@
 
 An instance has its own buffers and events: what others trace is not touched, and removing it undoes everything. New events are
 dropped when its buffers are full, never old ones, and the kernel counts them. Source: Documentation/trace/ftrace.rst of Linux 6.1.
+
+Where nobody has mounted tracefs, it is mounted in a folder of our own for as long as an instance of ours lives. Users of that mount share a
+lock, and who gets it alone takes it down: the last one, or the next command after a kill.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
+import fcntl
 import os
 import re
 import time
@@ -15,10 +20,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from seekwise.control import process
+from seekwise import files
+from seekwise.control import process, state
 from seekwise.errors import MissingError, SeekwiseError
 
 ROOTS = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
+OWN = state.RUNTIME / "tracing"
+"""Where we mount it."""
+MOUNT_FLAGS = 0x2 | 0x4 | 0x8
+"""MS_NOSUID, MS_NODEV, MS_NOEXEC (include/uapi/linux/mount.h)."""
+PROBE = Path("events/block/block_rq_complete")
 EVENTS = (
     "block_bio_queue",
     "block_bio_backmerge",
@@ -38,16 +49,68 @@ BUSY_S = 2.0
 
 
 def root() -> Path:
-    """The tracefs of this machine. Raises MissingError."""
+    """The tracefs that is mounted on this machine. Raises MissingError."""
     for path in ROOTS:
         with contextlib.suppress(OSError):
-            if (path / "events" / "block" / "block_rq_complete").is_dir():
+            if (path / PROBE).is_dir():
                 return path
     if os.geteuid() != 0:
         raise MissingError("recording needs root: only root may read the kernel's trace events", "run it with sudo")
     if not any((path / "events").is_dir() for path in ROOTS):
         raise MissingError("the kernel's trace events are not mounted", "mount -t tracefs nodev /sys/kernel/tracing")
     raise MissingError("this kernel offers no block trace events", "it was built without CONFIG_BLK_DEV_IO_TRACE")
+
+
+@contextlib.contextmanager
+def mounted() -> Iterator[Path]:
+    """The tracefs of this machine, mounted for the time of the block where nobody has. Raises MissingError."""
+    if os.geteuid() != 0 or any((path / "events").is_dir() for path in ROOTS):
+        yield root()
+        return
+    lock = _mount()
+    try:
+        if not (OWN / PROBE).is_dir():
+            raise MissingError(
+                "this kernel offers no block trace events", "it was built without CONFIG_BLK_DEV_IO_TRACE"
+            )
+        yield OWN
+    finally:
+        _let_go(lock)
+
+
+def _mount() -> int:
+    """The descriptor whose shared lock keeps our mount."""
+    try:
+        files.make_private(OWN)
+        lock = os.open(OWN.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise MissingError(
+            f"{error.filename} cannot be made to mount the kernel's trace events ({error.strerror})"
+        ) from None
+    while True:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        if os.path.ismount(OWN):
+            return lock
+        if files.try_lock(lock, fcntl.LOCK_EX) is False:
+            fcntl.flock(lock, fcntl.LOCK_UN)  # another one is about to mount it
+            time.sleep(0.01)
+            continue
+        if ctypes.CDLL(None, use_errno=True).mount(b"nodev", os.fsencode(OWN), b"tracefs", MOUNT_FLAGS, None) != 0:
+            why = os.strerror(ctypes.get_errno())
+            os.close(lock)
+            raise MissingError(
+                f"the kernel's trace events are not mounted, and to mount them was refused ({why})",
+                "a container needs CAP_SYS_ADMIN, or the host's /sys/kernel/tracing; a kernel CONFIG_TRACING",
+            )
+
+
+def _let_go(lock: int) -> None:
+    """Unmounts, unless somebody else uses it: then the last one does, or the next command."""
+    try:
+        if files.try_lock(lock, fcntl.LOCK_EX) and os.path.ismount(OWN):
+            ctypes.CDLL(None).umount2(os.fsencode(OWN), 0)
+    finally:
+        os.close(lock)
 
 
 @dataclass(frozen=True)
@@ -121,36 +184,40 @@ def programs(pids: list[int], events: tuple[str, ...], buffer_kib: int) -> Itera
 def _made(events: tuple[str, ...], buffer_kib: int) -> Iterator[Instance]:
     """An instance of our own in which nothing is switched on yet; gone afterwards."""
     me = process.this_process()
-    path = root() / "instances" / f"seekwise-{me.pid}-{me.start_ticks}"
     remove_left_behind()
-    try:
-        path.mkdir()
-    except OSError as error:
-        raise SeekwiseError(f"the kernel gives no tracing instance: {error.strerror}") from None
-    made = Instance(path, events)
-    try:
-        made.stop()
-        (path / "options" / "overwrite").write_text("0")
-        (path / "trace_clock").write_text(CLOCK)
-        (path / "buffer_size_kb").write_text(str(buffer_kib))
-        yield made
-    except OSError as error:
-        raise SeekwiseError(f"{error.filename}: the kernel refused: {error.strerror}") from None
-    finally:
-        with contextlib.suppress(OSError):
+    with mounted() as root_:
+        path = root_ / "instances" / f"seekwise-{me.pid}-{me.start_ticks}"
+        try:
+            path.mkdir()
+        except OSError as error:
+            raise SeekwiseError(f"the kernel gives no tracing instance: {error.strerror}") from None
+        made = Instance(path, events)
+        try:
             made.stop()
-        with contextlib.suppress(OSError):
-            (path / "events" / "enable").write_text("0")
-        _remove(path)
+            (path / "options" / "overwrite").write_text("0")
+            (path / "trace_clock").write_text(CLOCK)
+            (path / "buffer_size_kb").write_text(str(buffer_kib))
+            yield made
+        except OSError as error:
+            raise SeekwiseError(f"{error.filename}: the kernel refused: {error.strerror}") from None
+        finally:
+            with contextlib.suppress(OSError):
+                made.stop()
+            with contextlib.suppress(OSError):
+                (path / "events" / "enable").write_text("0")
+            _remove(path)
 
 
 def remove_left_behind() -> None:
-    """Removes instances of runs that were killed, and with them their buffers."""
-    for root_ in ROOTS:
+    """Removes instances of runs that were killed, and with them their buffers; then our own mount, if nobody uses it."""
+    for root_ in (*ROOTS, OWN):
         for path in (root_ / "instances").glob("seekwise-*"):
             numbers = path.name.removeprefix("seekwise-").split("-")
             if len(numbers) <= 2 and all(each.isdecimal() for each in numbers) and not _is_alive(*map(int, numbers)):
                 _remove(path)
+    if os.path.ismount(OWN):
+        with contextlib.suppress(OSError):
+            _let_go(os.open(OWN.with_suffix(".lock"), os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC))
 
 
 def _is_alive(pid: int, start_ticks: int | None = None) -> bool:

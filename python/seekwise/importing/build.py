@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from seekwise.bounds import LOG_BYTES, LOGS_BYTES, MIB, RESULT_BYTES
 from seekwise.errors import UsageError
 from seekwise.files import read_regular
 from seekwise.importing import fio_logs, registry, setups
@@ -23,7 +24,6 @@ from seekwise.store.run_id import new_run_id
 from seekwise.workload.study.plan import Combination, Load, Plan, PlannedPhase, Setting, SystemFacts, Trial
 from seekwise.workload.study.quantity import size_word
 
-FILE_BYTES_MAX = 2**30
 REPEATS_WANTED = 3
 
 
@@ -42,6 +42,11 @@ def read(
     if twice := next((path for path in files if list(files).count(path) > 1), None):
         raise UsageError(f"{twice} is named twice", hint="every file counts as a repeat: name it once")
     sources = [_source(path) for path in files]
+    if (total := sum(len(source.data) for source in sources)) > LOGS_BYTES:
+        raise UsageError(
+            f"the files have {total / MIB:,.0f} MiB together, and {LOGS_BYTES // MIB} are read at most",
+            hint="import them in several runs",
+        )
     label_of = dict(zip(files, labels, strict=True)) if labels else {}
     run_id = new_run_id()
     found: list[Measured] = []
@@ -68,7 +73,7 @@ def _results(form: Format, group: list[Source], given: Given) -> list[Result]:
     """What a format reads; whatever it stumbles over in a damaged file is one error that names the file."""
     try:
         return list(form.read(group, given))
-    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise ForeignError(
             f"{group[0].path} looks like `{form.name}`, but something in it cannot be read: {error}",
             hint="is it complete and unchanged?",
@@ -77,9 +82,13 @@ def _results(form: Format, group: list[Source], given: Given) -> list[Result]:
 
 def _source(path: Path) -> Source:
     try:
-        if path.stat().st_size > FILE_BYTES_MAX:
-            raise UsageError(f"{path} is larger than {FILE_BYTES_MAX >> 30} GiB", hint="a result file is smaller")
-        data = read_regular(path, FILE_BYTES_MAX)
+        most = LOG_BYTES if fio_logs.is_log(path) else RESULT_BYTES
+        if path.stat().st_size > most:
+            raise UsageError(
+                f"{path} has {path.stat().st_size / MIB:,.1f} MiB, and {most // MIB} are read at most",
+                hint="of a log, write averages (log_avg_msec) or a histogram (write_hist_log); split what holds several runs",
+            )
+        data = read_regular(path, most)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:

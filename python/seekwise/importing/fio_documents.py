@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from seekwise.bounds import JSON_VALUES
 from seekwise.importing.fio_result import FioOutputError, sample
@@ -31,6 +31,8 @@ class FioDocument:
     """Options of `[global]`."""
     ended_s: float | None
     """When the document was printed, in seconds since 1970."""
+    sum_of_clients: dict | None = None
+    """fio's own sum over clients: it merges their percentiles, which nobody else can."""
     beginnings: int = 0
     """Documents of the same run that came before it."""
 
@@ -53,7 +55,7 @@ def runs(text: str, source: str) -> tuple[list[FioDocument], list[str]]:
         for document in _documents(text, source):
             run = _run(document, source)
             if found and _continues(found[-1], run):
-                found[-1] = FioDocument(run.version, run.jobs, run.shared, run.ended_s, found[-1].beginnings + 1)
+                found[-1] = replace(run, beginnings=found[-1].beginnings + 1)
             else:
                 found.append(run)
     except FioOutputError as error:
@@ -110,8 +112,9 @@ def _run(document: dict, source: str) -> FioDocument:
         )
     if not all(isinstance(job, dict) for job in jobs):
         raise FioOutputError(f"{source} has a job that is none", hint="was the file changed after fio wrote it?")
-    if "client_stats" in document and len(jobs) > 1:
-        jobs = [job for job in jobs if job.get("jobname") != SUM_OF_CLIENTS] or jobs
+    total = None
+    if "client_stats" in document and len(jobs) > 1 and jobs[-1].get("jobname") == SUM_OF_CLIENTS:
+        *jobs, total = jobs
     shared = _shared(document.get("global options", {}), source)
     for job in jobs:
         own = job.get("job options", {})
@@ -124,6 +127,7 @@ def _run(document: dict, source: str) -> FioDocument:
         jobs=jobs,
         shared=shared.get("", next(iter(shared.values()), {})),
         ended_s=_stamp(document),
+        sum_of_clients=total,
     )
 
 

@@ -9,6 +9,7 @@ reads and writes: they are taken where one side of one (grouped) job has them, a
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -33,6 +34,8 @@ FLUSHES = ("end_fsync", "fsync_on_close")
 SYNC_ENGINES = frozenset({"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"})
 BLOCK_BYTES = 4096
 """fio's default."""
+LEAST_S = 1e-4
+"""fio counts whole milliseconds."""
 SIZE_SLACK = 0.02
 """Requests at the end of a file, and short ones, are smaller than asked for."""
 
@@ -78,12 +81,19 @@ def _of_run(source: Source, run: FioDocument, number: int, notes: Sequence[str],
             result = _result(run, jobs, number, notes, given, beside)
             results += [result] if result else []
     if not results:
+        if failed := next((job["error"] for job in run.jobs if job.get("error")), None):
+            raise source.error(f"fio ended with error {failed} before anything was moved", hint=_errno_words(failed))
         trimmed = any(job.get("trim", {}).get("total_ios", 0) for job in run.jobs)
         raise source.error(
             "its jobs only trimmed, which is not compared" if trimmed else "every job did nothing: no reads, no writes",
             hint=None if trimmed else "did fio stop before its jobs began, or with an error? Its messages say why",
         )
     return results
+
+
+def _errno_words(error: object) -> str | None:
+    """fio's errors are those of the system."""
+    return os.strerror(error).lower() if isinstance(error, int) and 0 < error < 200 else None
 
 
 def _groups(jobs: list[dict]) -> list[list[dict]]:
@@ -113,9 +123,9 @@ def _result(
     run: FioDocument, jobs: list[dict], number: int, notes: Sequence[str], given: Given, beside: list[str]
 ) -> Result | None:
     found = fio_result.phase(jobs)
-    if found.ios == 0:
+    if found.ios == 0 or (found.errors and found.bytes == 0):
         return None
-    if found.elapsed_s == 0:
+    if found.elapsed_s < LEAST_S:
         raise ValueError(f"runtime (0 for {found.ios} requests)")
     options = jobs[0]["job options"]
     block, sizes = _block(options, found, given)
@@ -125,7 +135,10 @@ def _result(
         more = {name: value for name, value in more.items() if name not in OF_MIXED}
     if beside:
         more["beside"] = "; ".join(beside)
-    reported = {} if found.latency_bins else _percentiles(jobs)
+    alone = run.sum_of_clients is not None and len(jobs) == len(run.jobs)
+    reported = (
+        {} if found.latency_bins else _percentiles([{**run.sum_of_clients, "job options": options}] if alone else jobs)
+    )
     phase = found.as_phase(
         {"sides": _sides(jobs)} if found.operation == "mixed" else None, reported_percentiles_ns=reported
     )

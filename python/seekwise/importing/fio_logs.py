@@ -17,7 +17,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from seekwise.importing.result import KIB, ForeignError, Format, Given, Result, Source, phase
@@ -29,12 +29,31 @@ BINS = 29 << BIN_BITS
 """fio 3 stat.h: FIO_IO_U_PLAT_NR, 29 groups of 2^6 bins."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class LogLine:
     time_ms: float
     value: float
     direction: int
     size: int
+
+
+@dataclass
+class Log:
+    """One file: its lines where they are averages, else what the requests add up to."""
+
+    windows: list[LogLine] = field(default_factory=list)
+    values: Counter[float] = field(default_factory=Counter)
+    """{value of a request: how many}"""
+    count: int = 0
+    bytes: int = 0
+    last_ms: float = 0.0
+    directions: set[int] = field(default_factory=set)
+    sizes: set[int] = field(default_factory=set)
+
+
+def is_log(path: Path) -> bool:
+    """Whether a file is one of fio's logs, by its name."""
+    return NAME.match(path.name) is not None
 
 
 def is_unused(path: Path) -> bool:
@@ -55,28 +74,27 @@ def _group(source: Source) -> str:
 def _read(sources: list[Source], given: Given) -> list[Result]:
     by_kind = _by_kind(sources)
     scale = 1e3 if (given.tool_version or "3").split(".")[0] in ("1", "2") else 1.0
-    rows = {
-        kind: {_job(source): _rows(source) for source in by_kind.get(kind, ())}
-        for kind in ("bw", "iops", "lat", "clat")
+    logs = {
+        kind: {_job(source): _log(source) for source in by_kind.get(kind, ())} for kind in ("bw", "iops", "lat", "clat")
     }
-    latency = rows["lat"] or rows["clat"]
-    jobs = max(len(each) for each in by_kind.values())
+    latency = logs["lat"] or logs["clat"]
     name = _group(sources[0])
-    everything = [row for each in rows.values() for job in each.values() for row in job]
+    everything = [log for each in logs.values() for log in each.values()]
     bins, directions, last_ms = _histograms(by_kind.get("clat_hist", []), scale)
-    seen_s = max((row.time_ms for row in everything), default=0.0) / 1e3
-    seen_s = max(seen_s, last_ms / 1e3)
-    directions |= {row.direction for row in everything}
+    seen_s = max([last_ms, *(log.last_ms for log in everything)]) / 1e3
+    for log in everything:
+        directions |= log.directions
     if seen_s <= 0:
         raise ForeignError(f"{name}: the logs cover no time", hint="a run must last at least one millisecond")
-    timed = [row for job in latency.values() for row in job]
-    every_request = bool(timed) and all(row.size > 0 for row in timed)
+    every_request = bool(latency) and all(not log.windows for log in latency.values())
     if every_request and not bins:
-        bins = Counter(max(1, round(row.value * scale)) for row in timed)
+        for log in latency.values():
+            for value, count in log.values.items():
+                bins[max(1, round(value * scale))] += count
     if not every_request:
-        seen_s = _ended_s(rows["bw"] or rows["iops"], seen_s)
-    total_bytes = float(sum(row.size for row in timed)) if every_request else _total_bytes(rows["bw"])
-    ios = _total_ios(rows["iops"], sum(bins.values()))
+        seen_s = _ended_s(logs["bw"] or logs["iops"], seen_s)
+    total_bytes = float(sum(log.bytes for log in latency.values())) if every_request else _total_bytes(logs["bw"])
+    ios = _total_ios(logs["iops"], sum(bins.values()))
     if total_bytes == 0 and given.block_bytes:
         total_bytes = ios * given.block_bytes
     if total_bytes == 0:
@@ -84,17 +102,16 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
             f"{name}: these logs do not say how much was moved",
             hint="import the bandwidth log (write_bw_log) with them, or say `--given block=4k`",
         )
-    mean_ns, weighted = _mean(latency, rows["iops"] or rows["bw"], every_request)
-    # The highest of averages is no request.
-    longest = max((row.value for row in timed), default=0.0) * scale if every_request else max(bins, default=0)
+    mean, weighted = _mean(latency, logs["iops"] or logs["bw"])
     made = phase(
         _operation(name, directions, given),
         elapsed_s=seen_s,
         total_bytes=total_bytes,
         ios=ios,
         bins=dict(bins),
-        mean_ns=mean_ns * scale if mean_ns and (weighted or not bins) else _mean_of_bins(bins),
-        max_ns=longest,
+        mean_ns=mean * scale if mean and (weighted or not bins) else _mean_of_bins(bins),
+        # The highest of averages is no request.
+        max_ns=max(bins, default=0),
         logs=sorted(by_kind),
         every_request=every_request,
     )
@@ -102,11 +119,11 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
         Result(
             phases=(made,),
             tool=f"fio-{given.tool_version or '3'}",
-            threads=given.threads or jobs,
+            threads=given.threads or max(len(each) for each in by_kind.values()),
             block_bytes=given.block_bytes or _block(everything),
             iodepth=given.iodepth,
             options={"logs": [str(source.path) for source in sources]},
-            notes=_notes(has_bins=bool(bins), alike=bool(timed) and not weighted),
+            notes=_notes(has_bins=bool(bins), alike=bool(latency) and not weighted),
         )
     ]
 
@@ -135,23 +152,40 @@ def _by_kind(sources: list[Source]) -> dict[str, list[Source]]:
     return found
 
 
-def _rows(source: Source) -> list[LogLine]:
-    rows = []
-    for number, line in enumerate(source.lines, 1):
-        if not line.strip():
-            continue
-        fields = line.split(",")
+LINE = re.compile(r"[^\n]+")
+
+
+def _log(source: Source, *, averages: bool = False) -> Log:
+    """`averages`: keep each line. A log is one of averages where any line has no request size."""
+    log = Log()
+    for number, match in enumerate(LINE.finditer(source.text), 1):
+        fields = match[0].split(",")
         if len(fields) < 4:
-            raise source.error(f"line {number} has {len(fields)} fields, a log line has at least 4: {line[:40]!r}")
-        time_ms, value = (source.number(text, f"line {number}: {what}") for text, what in zip(fields, ("time", "value"), strict=False))  # fmt: skip
+            if not match[0].strip():
+                continue
+            raise source.error(f"line {number} has {len(fields)} fields, a log line has at least 4: {match[0][:40]!r}")
+        time_ms = source.number(fields[0], f"line {number}: time")
+        value = source.number(fields[1], f"line {number}: value")
         direction = source.whole(fields[2], f"line {number}: direction")
         if direction > 2:
             raise source.error(f"line {number}: direction {direction} is none of 0 (read), 1 (write), 2 (trim)")
-        if direction < 2:
-            rows.append(LogLine(time_ms, value, direction, source.whole(fields[3], f"line {number}: request size")))
-    if not rows:
+        if direction == 2:
+            continue
+        size = source.whole(fields[3], f"line {number}: request size")
+        if size == 0 and not averages:
+            return _log(source, averages=True)
+        if averages:
+            log.windows.append(LogLine(time_ms, value, direction, size))
+        else:
+            log.values[value] += 1
+        log.count += 1
+        log.bytes += size
+        log.last_ms = max(log.last_ms, time_ms)
+        log.directions.add(direction)
+        log.sizes.add(size)
+    if not log.count:
         raise source.error("is empty")
-    return rows
+    return log
 
 
 def _histograms(sources: list[Source], scale: float) -> tuple[Counter[int], set[int], float]:
@@ -199,19 +233,16 @@ def _job(source: Source) -> str:
     return (match["job"] if match else None) or ""
 
 
-def _total_bytes(logs: dict[str, list[LogLine]]) -> float:
+def _total_bytes(logs: dict[str, Log]) -> float:
     return sum(
-        sum(row.size for row in job)
-        if all(row.size > 0 for row in job)
-        else sum(amount * KIB for amount in _amounts(job))
-        for job in logs.values()
+        sum(amount * KIB for amount in _amounts(log.windows)) if log.windows else log.bytes for log in logs.values()
     )
 
 
-def _total_ios(logs: dict[str, list[LogLine]], counted: int) -> float:
+def _total_ios(logs: dict[str, Log], counted: int) -> float:
     if counted:
         return float(counted)
-    return sum(len(job) if all(row.size > 0 for row in job) else sum(_amounts(job)) for job in logs.values())
+    return sum(sum(_amounts(log.windows)) if log.windows else log.count for log in logs.values())
 
 
 NEAR = 0.2
@@ -241,29 +272,30 @@ def _amounts(job: list[LogLine]) -> list[float]:
     return amounts
 
 
-def _ended_s(logs: dict[str, list[LogLine]], seen_s: float) -> float:
+def _ended_s(logs: dict[str, Log], seen_s: float) -> float:
     """Until when amounts were written: the window in which the run ended is in the log of latencies alone."""
-    if not logs or any(row.size > 0 for job in logs.values() for row in job):
+    if not logs or any(not log.windows for log in logs.values()):
         return seen_s
-    last_s = max(row.time_ms for job in logs.values() for row in job) / 1e3
-    window_s = max(_window_ms(job) for job in logs.values()) / 1e3
-    return last_s if seen_s - last_s <= (1 + NEAR) * window_s else seen_s
+    last_s = max(log.last_ms for log in logs.values()) / 1e3
+    window_s = max(_window_ms(log.windows) for log in logs.values()) / 1e3
+    return last_s if last_s > 0 and seen_s - last_s <= (1 + NEAR) * window_s else seen_s
 
 
-def _mean(
-    latency: dict[str, list[LogLine]], amounts: dict[str, list[LogLine]], every_request: bool
-) -> tuple[float, bool]:
+def _mean(latency: dict[str, Log], amounts: dict[str, Log]) -> tuple[float, bool]:
     """(mean latency, whether each request counts alike)."""
-    timed = [row for job in latency.values() for row in job]
-    if not timed or every_request:
-        return (sum(row.value for row in timed) / len(timed) if timed else 0.0), True
-    weighted = count = 0.0
-    for name, job in latency.items():
-        for row, number in zip(job, _requests(job, amounts.get(name, [])), strict=True):
+    weighted = alike = count = lines = 0.0
+    for name, log in latency.items():
+        if not log.windows:
+            weighted += sum(value * number for value, number in log.values.items())
+            count += log.count
+            continue
+        counts = amounts[name].windows if name in amounts else []
+        for row, number in zip(log.windows, _requests(log.windows, counts), strict=True):
             weighted, count = weighted + row.value * number, count + number
+            alike, lines = alike + row.value, lines + 1
     if count > 0:
         return weighted / count, True
-    return sum(row.value for row in timed) / len(timed), False
+    return (alike / lines if lines else 0.0), not latency
 
 
 def _requests(job: list[LogLine], log: list[LogLine]) -> list[float]:
@@ -289,8 +321,8 @@ def _mean_of_bins(bins: Counter[int]) -> float:
     return sum(bound * number for bound, number in bins.items()) / count if count else 0.0
 
 
-def _block(rows: list[LogLine]) -> int | None:
-    sizes = {row.size for row in rows if row.size > 0}
+def _block(logs: list[Log]) -> int | None:
+    sizes = {size for log in logs for size in log.sizes if size > 0}
     return sizes.pop() if len(sizes) == 1 else None
 
 

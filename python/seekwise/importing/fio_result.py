@@ -103,7 +103,7 @@ def phase(jobs: list[dict], operation: Operation | None = None) -> FioPhase:
         found = _phase(jobs, operation)
         _check(found)
         return found
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, IndexError) as error:
         raise FioOutputError(f"fio's JSON {garbled(error)}", hint="was it changed or cut off?") from error
 
 
@@ -220,7 +220,7 @@ def _syncs(jobs: list[dict]) -> Syncs | None:
     timed = [
         (int(latency["N"]), latency)
         for job in jobs
-        if (latency := job.get("sync", {}).get("lat_ns", {})).get("N", 0) > 0
+        if (latency := job.get("sync", {}).get("lat_ns", {})).get("N", 0) >= 1
     ]
     if not timed:
         return None

@@ -53,7 +53,7 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
                 block_bytes=given.block_bytes,
                 iodepth=given.iodepth,
                 options={"job": jobs[0].name},
-                notes=_notes(made, given),
+                notes=_notes(made, given, len(jobs)),
                 invalid_reason=f"fio reports error {failed[0]}" if failed else None,
                 job=jobs[0].name,
             )
@@ -94,8 +94,12 @@ def _line(source: Source, text: str) -> TerseLine:
     return TerseLine(fields, READ + length, cpu, source.whole(fields[3], "group"))
 
 
-def _notes(made: Phase, given: Given) -> tuple[str, ...]:
+def _notes(made: Phase, given: Given, many: int) -> tuple[str, ...]:
     said = []
+    if many > 1:
+        said.append(
+            f"{many} lines of one group were added up, as of jobs that ran together: runs appended one after the other need a file each"
+        )
     if not given.threads:
         said.append("CPU time is left out: fio's terse output does not say how many threads ran (`--given threads=N`)")
     if not given.block_bytes:

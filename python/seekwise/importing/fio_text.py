@@ -57,6 +57,7 @@ BYTES = {
     "TB": 10**12,
 }
 VERSION = re.compile(r"^(?:<\S+>\s+)?fio-[\d.]+\S*$")
+JOBS_MOST = 10_000
 COMMAND = "fio … --output-format=json+ --output=NAME.json"
 
 
@@ -114,6 +115,8 @@ def _jobs(source: Source) -> list[PrintedJob]:
     for number, line in enumerate(source.lines, 1):
         if match := JOB.match(line):
             key = (run, int(match["group"]), match["name"], match["pid"] or "")
+            if len(jobs) >= JOBS_MOST:
+                raise source.error(f"prints more than {JOBS_MOST:,} jobs", hint="split the file")
             jobs.append(PrintedJob(match["name"], int(match["group"]), int(match["jobs"]), int(match["error"]), key))
             side = levels = None
             if match["name"] == SUM_OF_CLIENTS:

@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
+from seekwise.bounds import XML_BYTES
 from seekwise.importing.result import MIB, Format, Given, Result, Source, phase_of_throughput
 from seekwise.store.operations import Operation
 from seekwise.store.record import Phase
@@ -48,6 +49,8 @@ def _recognises(source: Source) -> bool:
 
 def _read(sources: list[Source], given: Given) -> list[Result]:
     (source,) = sources
+    if len(source.data) > XML_BYTES:
+        raise source.error(f"has more than {XML_BYTES // MIB} MiB, which no result of the Phoronix Test Suite has")
     if "<!DOCTYPE" in source.text or "<!ENTITY" in source.text:
         raise source.error("declares a document type, which result files of the Phoronix Test Suite do not")
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -118,6 +119,28 @@ class Given:
 def ms(ns: float) -> str:
     """Three digits with the unit that suits: `0.773 ms`, `30.6 s`."""
     return f"{ns / 1e9:.3g} s" if ns >= 1e9 else f"{ns / 1e6:.3g} ms"
+
+
+HEADING_LONGEST = 60
+HEADING_ABOVE = 12
+"""Lines between a heading and its table, preambles left out."""
+DECOR = re.compile(r"[\s\-=*_#~`+|.]*")
+COMMAND = re.compile(r"[@|]|\./|\s--?\w|\$ ")
+
+
+def headings(lines: Sequence[str], starts: Sequence[int], passed_over: re.Pattern[str] | None = None) -> list[str]:
+    """What stands above each of several tables of one text, as the name of a set-up; none of them where one has none or two are alike."""
+    found = []
+    for place, start in enumerate(starts):
+        above = range(start - 1, max(-1, start - HEADING_ABOVE, starts[place - 1] if place else -1), -1)
+        near = (lines[number] for number in above)
+        line = next(
+            (each for each in near if not DECOR.fullmatch(each) and not (passed_over and passed_over.match(each))), ""
+        )
+        title = line.strip().strip("#*=- ").removesuffix(":").strip()
+        fits = len(title) <= HEADING_LONGEST and any(each.isalpha() for each in title) and not COMMAND.search(line)
+        found.append(title if fits else "")
+    return found if all(found) and len(set(found)) == len(found) > 1 else [""] * len(found)
 
 
 def tool_text(name: str, version: str | None) -> str:

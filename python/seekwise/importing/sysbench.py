@@ -8,8 +8,9 @@ says otherwise); `--histogram` prints the whole distribution.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
-from seekwise.importing.result import MIB, Format, Given, Result, Source, phase, tool_text
+from seekwise.importing.result import MIB, Format, Given, Result, Source, headings, phase, tool_text
 from seekwise.store.operations import Operation
 from seekwise.workload.study.quantity import parse_bytes
 
@@ -30,8 +31,27 @@ def _recognises(source: Source) -> bool:
     return text.lstrip().startswith("sysbench ") or ("File operations:" in text and "fsyncs/s" in text)
 
 
+BANNER = re.compile(r"^\s*sysbench \d", re.MULTILINE)
+
+
 def _read(sources: list[Source], given: Given) -> list[Result]:
+    """Of each run in the file: the outputs of `prepare` and `cleanup` between them have no results."""
     (source,) = sources
+    lines = source.lines
+    starts = [number for number, line in enumerate(lines) if BANNER.match(line)]
+    parts = ["\n".join(lines[start:end]) for start, end in zip(starts, [*starts[1:], len(lines)], strict=True)]
+    runs = [(start, part) for start, part in zip(starts, parts, strict=True) if "total time:" in part]
+    if len(runs) < 2:
+        return _of_run(source, given)
+    titles = headings(lines, [start for start, _ in runs])
+    return [
+        replace(result, setting=title or None, document=number)
+        for number, ((_, part), title) in enumerate(zip(runs, titles, strict=True))
+        for result in _of_run(Source(source.path, part.encode()), given)
+    ]
+
+
+def _of_run(source: Source, given: Given) -> list[Result]:
     text = source.text
     mode = MODE.search(text)
     if mode is None:

@@ -12,8 +12,9 @@ The CPU share is user and system together; it is kept, and not used as system CP
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
-from seekwise.importing.result import MIB, Format, Given, Result, Source, phase, tool_text
+from seekwise.importing.result import MIB, Format, Given, Result, Source, headings, phase, tool_text
 from seekwise.importing.tiotest import counts_process_per_thread, version_of
 from seekwise.store.operations import Operation
 
@@ -24,6 +25,8 @@ TITLES: dict[str, Operation] = {
     "random writes": "rand_write",
 }
 NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+|#+)"
+NUMBERS_OF_A_ROW = 5
+"""A line with fewer is no row that somebody shortened."""
 ROW = re.compile(
     rf"^\s*(?P<front>\S.*?)\s+(?P<threads>\d+)\s+(?P<rate>{NUMBER})\s+(?P<cpu>[\d.]+|#+)%\s+(?P<mean>{NUMBER})"
     rf"\s+(?P<max>{NUMBER})\s+(?P<over2>{NUMBER})\s+(?P<over10>{NUMBER})\s+(?P<efficiency>{NUMBER}|\S+)\s*$"
@@ -48,8 +51,9 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
     operation: Operation | None = None
     results: list[Result] = []
     empty: list[str] = []
-    for number, quoted in enumerate(source.lines, 1):
-        line = re.sub(r"^(?:>\s?)+", "", quoted)
+    places: list[int] = []
+    lines = [re.sub(r"^(?:>\s?)+", "", quoted) for quoted in source.lines]
+    for number, line in enumerate(lines, 1):
         if title := _title(line):
             operation = title
             empty.append(line.strip())
@@ -58,17 +62,49 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
             continue
         match = ROW.match(line)
         if match is None:
+            if len(re.findall(rf"(?<!\S){NUMBER}%?(?!\S)", line)) < NUMBERS_OF_A_ROW:
+                continue  # prose beside the table: "about 20% faster than before"
             raise source.error(f"line {number} is no row of tiobench: {line.strip()[:60]!r}")
         empty = empty[:-1] if empty and TITLES[empty[-1].lower()] == operation else empty
         front = FRONT.match(match["front"])
         size_mib = _said(front["size"] if front else None, size_said)
         block = given.block_bytes or _said(front["block"] if front else None, block_said)
         results.append(_result(source, number, match, operation, size_mib, block, given))
+        places.append(number - 1)
+    results = _titled(lines, results, places)
     if not results:
         raise source.error("its tables have no rows", hint="the rows below `Sequential Reads` and so on are needed")
     if empty:
         raise source.error(f"the table {empty[0]!r} has no rows; was the file cut off?")
     return results
+
+
+PREAMBLE = re.compile(
+    r"\s*(Unit information|No size specified|(File size|Blk Size|Rate|CPU%|Latency|Lat%|CPU Eff)\s*=|Run #)",
+    re.IGNORECASE,
+)
+
+
+def _titled(lines: list[str], results: list[Result], places: list[int]) -> list[Result]:
+    """Of several outputs in one text, the set-up is the heading above each: their identifiers are that of one kernel."""
+    titles = [number for number, line in enumerate(lines) if _title(line)]
+    # A second output begins where an operation comes again.
+    starts, seen = [], set[Operation]()
+    for number in titles:
+        operation = TITLES[lines[number].strip().lower()]
+        if operation in seen or not seen:
+            starts.append(number)
+            seen = set()
+        seen.add(operation)
+    named = headings(lines, starts, PREAMBLE)
+    if len(starts) < 2 or not any(named):
+        return results
+    several = len({result.setting for result in results}) > 1
+    titled = []
+    for result, place in zip(results, places, strict=True):
+        name = named[max(at for at, start in enumerate(starts) if start <= place)]
+        titled.append(replace(result, setting=f"{name} {result.setting}" if several else name))
+    return titled
 
 
 def _said(in_row: str | None, in_head: re.Match | None) -> int | None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from seekwise.importing.result import MIB, Format, Given, Result, Source, phase, tool_text
+from seekwise.importing.result import MIB, Format, Given, Result, Source, headings, phase, tool_text
 from seekwise.store.operations import Operation
 from seekwise.store.record import Phase
 
@@ -76,12 +76,14 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
         return [_terse(source, given)]
     command = COMMAND.search("\n".join(line for line in lines if "-d" in line or "-t" in line or "-f" in line))
     results = []
-    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+    titles = headings(lines, starts)
+    for start, end, title in zip(starts, [*starts[1:], len(lines)], titles, strict=True):
         threads = int(HEAD.search(lines[start])[1])  # type: ignore[index]
         if threads < 1:
             raise source.error(f"line {start + 1} speaks of {threads} threads")
         rows = _table(source, lines[start:end], start)
-        results.append(_result(source, rows, threads, given, command[0] if command else ""))
+        result = _result(source, rows, threads, given, command[0] if command else "")
+        results.append(replace(result, setting=title) if title else result)
     return results
 
 

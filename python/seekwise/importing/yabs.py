@@ -64,7 +64,9 @@ def _of_json(source: Source) -> dict[str, dict[str, tuple[float, float]]]:
     if text.count(",") + text.count("{") + text.count("[") > JSON_VALUES:
         raise source.error(f"more than {JSON_VALUES:,} values, which no result of yabs has")
     sides: dict[str, dict[str, tuple[float, float]]] = {}
-    for each in json.loads(text)["fio"]:
+    start = re.search(r"^\s*\{", text, re.MULTILINE)
+    document, _ = json.JSONDecoder().raw_decode(text, start.end() - 1 if start else 0)
+    for each in document["fio"]:
         if each["speed_units"] != "KBps":
             raise source.error(f"the unit {str(each['speed_units'])[:20]!r} is not KBps")
         sides[str(each["bs"])] = {

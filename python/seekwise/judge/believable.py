@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from seekwise.linux.buses import BUS_BYTES_PER_S, FASTEST
 from seekwise.store import operations
 from seekwise.store.record import Phase, Record
-from seekwise.workload.study.uses import Use
+from seekwise.workload.study.uses import NOT_OURS, Use
 
 SYNC_ENGINES = frozenset({"sync", "psync", "pvsync", "pvsync2", "vsync", "mmap"})
 """fio ignores iodepth with them."""
@@ -25,8 +25,6 @@ STOOD_STILL_S = 1.0
 OVER_DEPTH_SWITCHED = 1.5
 """Under live switching a request counts where it ends, with all of its time: that adds to what one period held."""
 OVER_DEVICE = 1.25
-NOT_OURS = "live"
-"""Group of a load that was there already, or of a command: what it asks for is not known."""
 PARTITION = re.compile(r"/dev/(?:(?:sd|vd|xvd|hd)[a-z]+\d+|(?:nvme\d+n\d+|mmcblk\d+|nbd\d+)p\d+)\b")
 
 

@@ -14,6 +14,7 @@ from seekwise.judge.observation import Verdict
 from seekwise.judge.rule import more_is_better
 from seekwise.workload.study.quantity import counted
 
+NOT_LONG_ENOUGH = "not measured long enough"
 GROUPS_MOST = 4
 """So many groups a cell of a table can carry."""
 
@@ -49,10 +50,10 @@ class Ranking:
 
     @property
     def text(self) -> str:
-        """As printed in a winner table: names, `=` when all are shown equal, `undecided` when nothing is shown."""
+        """As printed in a winner table: names, `=` when all are shown equal, `not measured long enough` when nothing is known."""
         if self.all_equal:
             return "="
-        return " / ".join(pieces(self.best, self.order)) if len(self.best) < len(self.order) else "undecided"
+        return " / ".join(pieces(self.best, self.order)) if len(self.best) < len(self.order) else NOT_LONG_ENOUGH
 
 
 def candidates(verdicts: Sequence[Verdict]) -> Ranking:

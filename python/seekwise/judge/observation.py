@@ -40,7 +40,7 @@ class Verdict:
     winner: str | None
     """The better setting of a clear difference, or None (small, tie, undecided)."""
     word: Word
-    """clear: one is better with 99 % probability · tie: within the threshold with 90 % · small: both of these · undecided: neither."""
+    """clear: one is better, so surely that few of its table are expected to be wrong · tie: within the threshold with 90 % · small: both of these · undecided: neither."""
     ratio: float
     """Estimated a / b."""
     ratio_low: float

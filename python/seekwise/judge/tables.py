@@ -1,4 +1,4 @@
-"""The winner table in the shape of the articles: a row per combination, by metric the winner, `=` or `undecided`.
+"""The winner table in the shape of the articles: a row per combination, by metric the winner, `=` or `not measured long enough`.
 
 Data only; terminal and page draw it. An operation with several thread counts has a row over all of them (see `observe.py`) and one for each.
 """

@@ -76,6 +76,7 @@ class Weighed:
     not_covered: float
     """Share of the workload that no trial represents."""
     repetitions: int
+    is_simulated: bool
 
 
 def shipped() -> dict[str, OperationMix]:
@@ -142,6 +143,7 @@ def weigh(records: Sequence[Record], workload: OperationMix, reference: str) -> 
         tuple(found),
         1 - covered / total,
         len({o.repetition for o in scores}),
+        is_exact(records),
     )
 
 

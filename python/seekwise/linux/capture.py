@@ -20,9 +20,10 @@ from pathlib import Path
 
 from seekwise.errors import SeekwiseError
 from seekwise.files import new_product
-from seekwise.linux import ata, diskstats, facts
+from seekwise.linux import ata, diskstats, facts, guest
 from seekwise.linux.block_device import Stack
 from seekwise.linux.setters import find_setters, tuned
+from seekwise.linux.setters.reading import Reading
 from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import FolderTree, Tree
 
@@ -100,10 +101,13 @@ def _configuration(tree: RecordingTree, stack: Stack) -> None:
     Of the boot line only the words about disks are kept.
     """
     for setter in find_setters(FolderTree(tree.root), stack):
-        if setter.kind in ("udev", "sysfs.conf", "tmpfiles"):
+        if setter.kind in ("udev", "sysfs.conf", "tmpfiles", "tlp", "mdadm"):
             tree.text(setter.file)
-    tuned.merged_units(tree, tuned.active_profiles(tree))
+    tuned.merged_units(Reading(tree, stack), tuned.active_profiles(tree))
     tuned.runs(tree)
+    # Of /proc/cpuinfo one word counts: whether this is a guest.
+    is_guest = guest.hypervisor(tree) is not None
+    tree.files["/proc/cpuinfo"] = b"flags\t\t: " + (b"hypervisor" if is_guest else b"none") + b"\n"
     line = tree.text("/proc/cmdline") or ""
     tree.files["/proc/cmdline"] = (" ".join(BOOT_WORDS.findall(line)) + "\n").encode()
 

@@ -4,9 +4,12 @@
     ata3.00: 488397168 sectors, multi 16: LBA48 NCQ (depth 0/32)       the drive offers it, the driver does not use it
     ata3.00: 488397168 sectors, multi 16: LBA48 NCQ (depth 32), AA     since Linux 4.19: one number
     ata3.00: 488397168 sectors, multi 0: LBA48                         no NCQ
+    ata3.00: NCQ disabled due to excessive errors                       given up: `queue_depth` in sysfs stays what it was
+    ata3.00: FORCE: horkage modified (noncq)                            libata.force= on the boot line; since 6.x without "horkage"
     sata_nv 0000:00:05.0: Using SWNCQ mode                             how an nForce board's driver works
 
-Source: Linux drivers/ata/libata-core.c ata_dev_config_ncq and ata_dev_configure; drivers/ata/sata_nv.c.
+Source: Linux drivers/ata/libata-core.c ata_dev_config_ncq, ata_dev_configure and ata_force_horkage (ata_force_quirks since 6.12);
+libata-eh.c ata_eh_speed_down; drivers/ata/sata_nv.c.
 """
 
 from __future__ import annotations
@@ -21,7 +24,12 @@ from seekwise.errors import SeekwiseError, UsageError
 from seekwise.files import read_text
 
 DISK = re.compile(r"(ata\d+(?:\.\d+)?): \d+ sectors, multi \d+: LBA\S*(?: (NCQ \((.*?)\)))?")
-DEPTHS = re.compile(r"depth (\d+)(?:/(\d+))?")
+DEPTHS = re.compile(r"depth (\d{1,4})(?:/(\d{1,4}))?")
+GIVEN_UP = re.compile(r"(ata\d+(?:\.\d+)?): NCQ disabled due to (.{1,60})")
+FORCED = re.compile(r"(ata\d+(?:\.\d+)?): FORCE: (?:horkage |quirks? )?modified \((noncq|ncq)\)")
+SECONDS = re.compile(r"\[\s*(\d{1,12}(?:\.\d{1,9})?)\]")
+COST = "one command at a time: the drive cannot reorder random requests (`seekwise explain ncq`)"
+LONGEST_LINE = 4096
 NVIDIA = re.compile(r"sata_nv (\S+): Using (\w+) mode")
 
 
@@ -34,28 +42,83 @@ class NcqState:
     used: int | None
     offered: int | None
     line: str
+    reason: str | None = None
+    """Why NCQ is not used; null where it is, and where the log does not say."""
+    since_s: float | None = None
+    """Seconds after the start at which it was given up."""
+    cost: str | None = None
+    """What the drive loses by it."""
 
 
 def states(log: str) -> list[NcqState]:
     """Every statement about NCQ; the last one of a port counts, since a port that was reset says it again."""
     found: dict[str, NcqState] = {}
+    forced: dict[str, str] = {}
+    given_up: dict[str, NcqState] = {}
     for line in log.splitlines():
-        if match := DISK.search(line):
-            found[match[1]] = _disk(match, line.strip())
+        line = line[:LONGEST_LINE]
+        if match := FORCED.search(line):
+            forced[match[1]] = match[2]
+        elif match := GIVEN_UP.search(line):
+            before = found.get(match[1])
+            given_up[match[1]] = found[match[1]] = _given_up(match, before, line.strip())
+        elif match := DISK.search(line):
+            state = _disk(match, line.strip(), forced)
+            # A reset tells the drive's identity again, not that its queueing is used again (ATA_DFLAG_NCQ_OFF stays).
+            found[match[1]] = (
+                given_up[match[1]] if match[1] in given_up and not _is_new_start(line, given_up[match[1]]) else state
+            )
         elif match := NVIDIA.search(line):
             found[match[1]] = NcqState(match[1], f"{match[2]} mode of sata_nv", None, None, line.strip())
     return list(found.values())
 
 
-def _disk(match: re.Match[str], line: str) -> NcqState:
+def _given_up(match: re.Match[str], before: NcqState | None, line: str) -> NcqState:
+    time = SECONDS.search(line)
+    why = "errors" if match[2].startswith("excessive errors") else match[2].strip()
+    return NcqState(
+        match[1], "off", 0, before.offered if before else None, line, f"given up after {why}", float(time[1]) if time else None, COST
+    )  # fmt: skip
+
+
+def _is_new_start(line: str, given_up: NcqState) -> bool:
+    """Whether a line is of a later boot in the same file: its clock has begun again."""
+    time = SECONDS.search(line)
+    return time is not None and given_up.since_s is not None and float(time[1]) < given_up.since_s
+
+
+def _disk(match: re.Match[str], line: str, forced: dict[str, str]) -> NcqState:
+    port = match[1]
     if match[2] is None:
-        return NcqState(match[1], "absent", None, None, line)
+        return NcqState(port, "absent", None, None, line, "the drive does not offer it")
     depths = DEPTHS.search(match[3])
     if depths is None:
-        # `NCQ (not used)`: the driver's list of drives that break with it.
-        return NcqState(match[1], "refused", None, None, line)
+        # `NCQ (not used)`: the boot line, or the driver's list of drives that break with it.
+        if "noncq" in (forced.get(port), forced.get(port.partition(".")[0])):
+            return NcqState(port, "off", 0, None, line, "by libata.force on the boot line", None, COST)
+        return NcqState(
+            port,
+            "refused",
+            None,
+            None,
+            line,
+            "libata lists this drive, or it on this controller, as one that breaks with NCQ",
+            None,
+            COST,
+        )
     used, offered = int(depths[1]), int(depths[2] or depths[1])
-    return NcqState(match[1], "on" if used > 0 else "off", used, offered, line)
+    if used > 0:
+        return NcqState(port, "on", used, offered, line)
+    return NcqState(
+        port,
+        "off",
+        used,
+        offered,
+        line,
+        "the controller, or its driver, does not take queued commands (IDE mode, for example)",
+        None,
+        COST,
+    )
 
 
 Run = Callable[[list[str]], "subprocess.CompletedProcess[str]"]

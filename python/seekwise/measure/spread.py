@@ -19,10 +19,13 @@ from collections.abc import Iterator, Sequence
 from concurrent import futures
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from seekwise.errors import MissingError, SeekwiseError, UsageError
+from seekwise.linux import memory
+from seekwise.linux.tree import open_tree
 
 if TYPE_CHECKING:
     from seekwise.measure.worker import Batch, Done, Identity
@@ -79,10 +82,8 @@ def check(backend: str, place: Where | None) -> None:
     if place.address and importlib.util.find_spec("distributed") is None:
         raise MissingError("`--on` needs Dask, which is not installed", hint="pip install 'seekwise[dask]'")
     if place.workers:
-        import psutil
-
-        there = psutil.virtual_memory().available
-        if (most := there // WORKER_BYTES) < place.workers:
+        there = memory.available_bytes(open_tree(Path("/")))
+        if there is not None and (most := there // WORKER_BYTES) < place.workers:
             raise MissingError(
                 f"{place.workers} workers need about {place.workers * WORKER_BYTES / 1e9:.3g} GB of memory, and {there / 1e9:.3g} GB are free",
                 hint=f"`--workers {max(min(most, os.cpu_count() or 1), 1)}`, or more machines with `--on`",

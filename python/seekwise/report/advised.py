@@ -13,6 +13,7 @@ from rich.table import Table
 
 from seekwise.errors import UsageError
 from seekwise.judge import workloads
+from seekwise.judge.candidates import NOT_LONG_ENOUGH
 from seekwise.judge.decision.choose import Choice
 from seekwise.judge.outcome import LiveOutcome, for_purpose
 from seekwise.judge.study_outcome import StudyOutcome, combination_name, wanted
@@ -130,7 +131,7 @@ def not_here(run_id: str, provenance: str) -> UsageError:
     """What was simulated, or measured by another tool or elsewhere, is no reason to set anything here."""
     return UsageError(
         f"run {run_id} did not measure this machine ({provenance})",
-        "`sudo seekwise tune PATH` measures; `--device … --set …` sets whatever you like",
+        "`sudo seekwise tune PATH` measures; `--device sda --set scheduler=bfq` takes what you name, with `--print udev` too",
     )
 
 
@@ -210,7 +211,7 @@ class _StudyAdvice:
         if not self.drives:
             raise UsageError(
                 f"the systems of run {run_id} are alternatives on the same drives",
-                "`sudo seekwise tune PATH` measures; `--device … --set …` sets whatever you like",
+                "`sudo seekwise tune PATH` measures; `--device sda --set scheduler=bfq` takes what you name, with `--print udev` too",
             )
         many = len(self.drives) > 1
         headlines = [f"{each.system}: {each.advice.headline}" if many else each.advice.headline for each in self.drives]
@@ -290,10 +291,8 @@ class _StudyAdvice:
         console.print(table)
         words = " ".join(choice.text for choice in choices)
         console.print()
-        if "best so far" in words:
-            say("`best so far`: not beaten, but others are not proved worse.", console)
-        if "inconclusive" in words:
-            say("`inconclusive`: no setting proved better.", console)
+        if NOT_LONG_ENOUGH in words:
+            say(f"`{NOT_LONG_ENOUGH}`: the fastest so far; another one may be as good.", console)
         say(f"next: seekwise advise {self.outcome.run.run_id} --system NAME", console)
 
 

@@ -22,11 +22,12 @@ FOR_PURPOSE: dict[Purpose, str] = {
 }
 EFFECTS_MOST = 2
 """Gains, and prices, that a sentence names."""
-STRIKING_LOG = math.log(1.3)
-"""A gain that is named although its setting is not advised."""
-ALSO_SHOWN_LOG = math.log(1.2)
-"""A difference of a setting that no answer names and that has a row all the same."""
+STRIKING_LOG = math.log(1.2)
+"""A gain that is named although its setting is not advised; a difference of a setting that no answer names and that has a row all the same."""
+NO_REGRET = 0.0005
+"""What rounds to nothing."""
 P_PROBABLE = 0.80
+WITHIN_MODEL = "within what the model can tell"
 MINUS = "\N{MINUS SIGN}"
 
 
@@ -89,7 +90,7 @@ def headline(asked: Question) -> str:
     """The answer: what to set, for whom, what it brings and costs, how sure."""
     choice = asked.choice
     if choice is None:
-        return f"Too little was measured to compare anything. Keep {asked.in_force}."
+        return f"Not measured long enough to compare anything. Keep {asked.in_force}."
     if not asked.deciding:
         return f"These are limits of the device and its schedulers, shown apart from any recommendation. Keep {asked.in_force}."
     if choice.is_vetoed:
@@ -125,6 +126,9 @@ def _for(asked: Question, choice: Choice, whom: str, purpose: Purpose | None) ->
         return f"{start}{verb}{choice.setting}. {_sentence(told)}"
     keep = f"{start}{'keep' if start else 'Keep'} {choice.setting}"
     found = _alternative(asked, choice, purpose)
+    if start and found.startswith(":"):
+        # One colon in a sentence is enough.
+        found = f";{found[1:]}"
     return f"{keep}{found}" if found else f"{keep}."
 
 
@@ -140,6 +144,8 @@ def _alternative(asked: Question, choice: Choice, purpose: Purpose | None) -> st
             text += f": {', '.join([*gains, *costs])}"
         return f"{text}. --budget {asked.longer} tells more." if asked.longer else f"{text}."
     striking = _most_striking(asked, purpose)
+    if striking is None and choice.regret_high < NO_REGRET:
+        return f": no other {asked.what} is expected to bring anything."
     if striking is None:
         high = percent(choice.regret_high)
         return (
@@ -193,15 +199,27 @@ def _sentence(told: Sequence[str]) -> str:
 
 
 def _rest(asked: Question) -> str:
-    """What does not depend on the setting, with its bound; empty where something is open, or everything differs."""
+    """What does not depend on the setting, with its bound; empty where something is little known, or everything differs."""
     mine = asked.deciding
     words = [s.verdict for each in mine for s in each.standings if s.setting != each.base]
     if not words or "unknown" in words or "same" not in words:
         return ""
-    most = max(s.bound for each in mine for s in each.standings if s.setting != each.base and s.bound is not None)
+    # "Nothing else" follows where something was named.
+    if set(words) != {"same"} and opponent(asked) is None:
+        return ""
+    others = [s for each in mine for s in each.standings if s.setting != each.base]
+    if any(s.is_within_model for s in others):
+        start = (
+            f"No {asked.what} makes a difference"
+            if set(words) == {"same"}
+            else f"Nothing else here depends on the {asked.what}"
+        )
+        return f"{start} beyond what the model can tell."
+    most = max(s.bound for s in others if s.bound is not None)
     if set(words) == {"same"}:
         return f"No {asked.what} makes a difference worth naming here (at most {percent(most)})."
-    return f"Nothing else here depends on the {asked.what} (at most {percent(most)})."
+    named = any(each.changes for each in [asked.choice, *asked.purposes.values()] if each is not None)
+    return f"Nothing else here depends on the {asked.what} (at most {percent(most)})." if named else ""
 
 
 def opponent(asked: Question) -> str | None:
@@ -229,11 +247,11 @@ def rows(asked: Question) -> list[UseRow]:
         if not shown or (
             striking.setting != against
             and striking.verdict in ("better", "worse")
-            and _size(striking) >= ALSO_SHOWN_LOG
+            and _size(striking) >= _size(shown[0]) + STRIKING_LOG
         ):
             shown.append(striking)
         for standing in shown:
-            made.append((_order(standing), _row(each, standing, asked.in_force)))
+            made.append((order(standing), _row(each, standing, asked.in_force)))
     made.sort(key=lambda pair: pair[0])
     return [row for _, row in made]
 
@@ -242,7 +260,8 @@ def _size(standing: CandidateVerdict) -> float:
     return abs(rule.capped(math.log(standing.ratio))) if standing.ratio else 0.0
 
 
-def _order(standing: CandidateVerdict) -> tuple[int, float]:
+def order(standing: CandidateVerdict) -> tuple[int, float]:
+    """Where it stands among others: what differs most first, what is alike last."""
     return {"better": 0, "worse": 0, "unknown": 1, "same": 2}[standing.verdict], -_size(standing)
 
 
@@ -267,11 +286,13 @@ def _statement(judged: Judged, standing: CandidateVerdict) -> str:
         return "in force"
     if standing.ratio is None or standing.low is None or standing.high is None:
         return "not measured"
+    if standing.verdict == "same" and standing.is_within_model:
+        return WITHIN_MODEL
     if standing.verdict == "same" and standing.bound is not None:
         return f"no difference (below {percent(standing.bound)})"
     if standing.verdict in ("better", "worse"):
         return change_text(standing, judged)
-    if max(standing.p_better or 0.0, standing.p_worse or 0.0) >= P_PROBABLE:
+    if judged.counts and max(standing.p_better or 0.0, standing.p_worse or 0.0) >= P_PROBABLE:
         sure = max(standing.p_better or 0.0, standing.p_worse or 0.0)
         return f"probably {change_text(standing, judged)}, {100 * sure:.0f} % sure"
     return f"not measured long enough: {signed(standing.low)} to {signed(standing.high)} %"

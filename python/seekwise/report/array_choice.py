@@ -13,12 +13,11 @@ from collections.abc import Sequence
 from seekwise.report.arrays import ArrayRow, long_text, rows, with_states
 from seekwise.report.content import Advice
 from seekwise.report.number_text import natural, three
+from seekwise.simulate.arrays import LEVEL
 from seekwise.store import operations
 from seekwise.store.record import Record
 from seekwise.workload.study.quantity import time_text
 
-LEVEL = 0.03
-"""Arrays closer than this share of the rate are called as fast: the rule's threshold."""
 SAFETY_FACTORS = ("raid_level", "drives", "layout")
 
 

@@ -1,9 +1,8 @@
-"""The page of a comparison: what differs comes first, then what is equal, then what is undecided."""
+"""The page of a comparison: what differs comes first, then what does not, then what was not measured long enough."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 
 from markupsafe import Markup, escape
@@ -13,6 +12,7 @@ from seekwise.report.charts.live_svg import tips
 from seekwise.report.comparison import (
     METRIC_WORDS,
     NOT_INTERLEAVED,
+    SECTIONS,
     VALUE_UNITS,
     ChangeRow,
     Pairing,
@@ -28,18 +28,17 @@ LIMIT = math.log(20.0)
 TICKS = ((1 / 20, "1/20"), (1 / 5, "1/5"), (1 / 2, "1/2"), (1.0, "same"), (2.0, "2×"), (5.0, "5×"), (20.0, "20×"))
 
 
-def write(path: Path, pairings: Sequence[Pairing]) -> Path:
+def write(path: Path, pairing: Pairing) -> Path:
     """Writes the page whole or not at all."""
-    return site.write(path, html(pairings))
+    return site.write(path, html(pairing))
 
 
-def html(pairings: Sequence[Pairing]) -> str:
+def html(pairing: Pairing) -> str:
     """The page as text."""
-    runs = list({run.run_id: run for each in pairings for run in (each.base, each.new)}.values())
     return site.render(
         "compare.html",
-        pairings=pairings,
-        runs=[(run, name_of(run), facts(run)) for run in runs],
+        each=pairing,
+        runs=[(run, name_of(run), facts(run)) for run in (pairing.base, pairing.new)],
         picture=picture,
         axis=axis(),
         name_of=name_of,
@@ -47,6 +46,7 @@ def html(pairings: Sequence[Pairing]) -> str:
         combination_words=combination_words,
         shown_setting=shown_setting,
         scale=VALUE_UNITS,
+        outcome_words=SECTIONS,
         note=NOT_INTERLEAVED,
     )
 
@@ -82,7 +82,7 @@ def picture(row: ChangeRow) -> Markup:
     css = {"regression": "differs", "improvement": "agrees"}.get(row.outcome, "undecided")
     words = f"{row.where}, {row.setting}, {row.metric}: {row.words}"
     title = escape(words)
-    read = tips([(middle, 9, f"{words}; 95 % interval of the ratio: {three(row.low)} to {three(row.high)}")])
+    read = tips([(middle, 9, f"{words}; 90 % interval of the ratio: {three(row.low)} to {three(row.high)}")])
     return Markup(
         f'<svg class="loss tips gain {css}" role="img" {read} width="100%" height="18"><title>{title}</title>'
         f'<line class="tick" x1="50%" x2="50%" y1="0" y2="18"/><line class="bar" x1="{low:.2f}%" x2="{high:.2f}%" y1="9" y2="9"/>'
@@ -101,30 +101,29 @@ def axis() -> Markup:
     return Markup(f'<svg class="axis" aria-hidden="true" width="100%" height="17">{"".join(parts)}</svg>')
 
 
-def markdown(pairings: Sequence[Pairing]) -> str:
+def markdown(each: Pairing) -> str:
     """The comparison for an issue or a chat."""
     lines: list[str] = []
-    for each in pairings:
-        lines += [f"**{text(each.headline)}**", "", NOT_INTERLEAVED, ""]
-        for title, outcome in (("Worse", "regression"), ("Better", "improvement"), ("Not confirmed", "unconfirmed")):
-            if rows := each.of(outcome):
-                lines += table(
-                    [title, "Setting", "Metric", "New against base"],
-                    ([r.where, r.setting, r.metric, r.words] for r in rows),
-                )
-        if each.agreement:
+    lines += [f"**{text(each.headline)}**", "", NOT_INTERLEAVED, ""]
+    for title, outcome in (("Worse", "regression"), ("Better", "improvement"), ("Not confirmed", "unconfirmed")):
+        if rows := each.of(outcome):
             lines += table(
-                ["Metric", "Values", "Median error", "p90", "Worst", "Same best"],
-                (
-                    [METRIC_WORDS.get(a.metric, a.metric), a.combinations, *(f"{100 * e:.1f} %" for e in (a.median_error, a.p90_error, a.worst_error)), f"{a.same_best} of {a.same_best_of}"]
-                    for a in each.agreement
-                ),
-            )  # fmt: skip
-        else:
-            lines += [
-                f"No difference worth naming: {len(each.of('equal'))}. Not measured long enough: {len(each.of('undecided'))}.",
-                "",
-            ]
-        lines += [f"- {text(note)}" for note in each.notes]
-        lines += ["", f"Base: {text(facts(each.base))}. New: {text(facts(each.new))}.", ""]
+                [title, "Setting", "Metric", "New against base"],
+                ([r.where, r.setting, r.metric, r.words] for r in rows),
+            )
+    if each.agreement:
+        lines += table(
+            ["Metric", "Values", "Median error", "p90", "Worst", "Same best"],
+            (
+                [METRIC_WORDS.get(a.metric, a.metric), a.combinations, *(f"{100 * e:.1f} %" for e in (a.median_error, a.p90_error, a.worst_error)), f"{a.same_best} of {a.same_best_of}"]
+                for a in each.agreement
+            ),
+        )  # fmt: skip
+    else:
+        lines += [
+            f"No difference worth naming: {len(each.of('equal'))}. Not measured long enough: {len(each.of('undecided'))}.",
+            "",
+        ]
+    lines += [f"- {text(note)}" for note in each.notes]
+    lines += ["", f"Base: {text(facts(each.base))}. New: {text(facts(each.new))}.", ""]
     return "\n".join(lines).rstrip()

@@ -1,4 +1,4 @@
-"""Runs set beside each other: what differs, what is equal, what is undecided. Plain data from either kind of run."""
+"""Runs set beside each other: what differs, what does not differ, what was not measured long enough. Plain data from either kind of run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NOT_INTERLEAVED = "The runs were not interleaved: something else may have change
 
 @dataclass(frozen=True)
 class ChangeRow:
-    """One metric of one use or combination under one setting: new / base with its 95 % interval."""
+    """One metric of one use or combination under one setting: new / base with its 90 % interval."""
 
     where: str
     setting: str
@@ -77,9 +77,9 @@ class ChangeRow:
 
     @property
     def span(self) -> str:
-        """`+12 % (+9 to +15 %)`, `2 times (1.07 to 3.8)`; of what is equal or undecided the interval alone."""
+        """`+12 % (+9 to +15 %)`, `2 times (1.07 to 3.8)`; of what does not differ or is little known the interval alone."""
         if not self.is_known:
-            return "no interval: too few repeats"
+            return "not measured long enough"
         alone = self.outcome in ("equal", "undecided")
         if self.high >= TIMES_FROM or self.low <= 1 / TIMES_FROM:
             # One unit for all three: a factor beside per cent reads like two statements.
@@ -225,7 +225,7 @@ def _section(pairing: Pairing, outcome: str, width: int) -> list[list[str]]:
     several = len({row.setting for row in pairing.rows}) > 1
     values = [[row.before or "–", row.after or "–", row.span] for row in rows]
     subjects = [", ".join([row.where, row.metric, *([row.setting] if several else [])]) for row in rows]
-    heads = [*names, "change (95 %)"]
+    heads = [*names, "change (90 %)"]
     sizes = [max(map(len, column)) for column in zip(heads, *values, strict=True)]
     room = max(SUBJECT_LEAST, width - sum(sizes) - 2 * len(sizes))
     room = min(room, max(map(len, [SECTIONS[outcome], *subjects])))

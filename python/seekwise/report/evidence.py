@@ -50,7 +50,7 @@ MARK = "Marks: geometric mean of the repeats; bars: 95 % interval."
 
 
 def figures(table: Frame, looks: Looks, at: Axes | None = None) -> tuple[list[PanelChart], list[PanelChart], int]:
-    """(shown first, behind "more", how many are left to the explorer)."""
+    """(shown first, behind "more", how many are left to the table)."""
     at = at or axes(table)
     groups = combinations(table, at.rest)
     by_group: dict[tuple[object, ...], list[dict[str, object]]] = {}
@@ -165,35 +165,14 @@ def tip(row: dict[str, object], metric: str) -> str:
     return f"{words}, n = {row['n']}"
 
 
-def explorer(table: Frame, at: Axes, looks: Looks) -> dict[str, object]:
-    """Everything that the script needs to draw any metric over any factor."""
+def late_rows(table: Frame) -> dict[str, object]:
+    """The table of numbers for the browser to fill: the words of each factor's levels; rows of places in them, repeats and values."""
     metrics = [name for name in VIEWS if has(table, name)]
-    styles = {
-        name: [[look.css, look.mark, look.dash] for look in looks_for(looks, table, name).values()]  # type: ignore[attr-defined]
-        for name in table.factors
-    }
     places = {name: {level: at for at, level in enumerate(levels)} for name, levels in table.factors.items()}
     return {
-        "factors": [
-            {
-                "name": name,
-                "title": table.title(name),
-                "levels": [shown(name, each) for each in levels],
-                "looks": styles[name],
-            }
-            for name, levels in table.factors.items()
-        ],
-        "metrics": [
-            {"name": name, "title": VIEWS[name].title, "unit": VIEWS[name].unit, "better": METRICS[name]}
-            for name in metrics
-        ],
-        "axes": {"x": at.x, "colour": at.colour, "panel": at.panel},
+        "factors": [[shown(name, each) for each in levels] for name, levels in table.factors.items()],
         "rows": [
-            [
-                *(places[name][row[name]] for name in table.factors),
-                row["n"],
-                *(_rounded(row[f"{name}{part}"]) for name in metrics for part in ("", "_low", "_high")),
-            ]
+            [*(places[name][row[name]] for name in table.factors), row["n"], *(_rounded(row[name]) for name in metrics)]
             for row in table.rows
         ],
     }

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from markupsafe import Markup
 
-from seekwise.judge.decision.periods import dense, quantile_ns
+from seekwise.judge.decision.periods import AGAIN, dense, quantile_ns
 from seekwise.judge.decision.priors import FLAT, USUAL
 from seekwise.judge.decision.records import job_of, period_of, without_control
 from seekwise.judge.decision.verdicts import CandidateVerdict, Judged
 from seekwise.judge.outcome import LiveOutcome, notes
 from seekwise.report import answered, close_up, site, stages, terms, tested, tune_answer
 from seekwise.report.charts import files, live_svg, panels
-from seekwise.report.charts.live_svg import Distance, distances
+from seekwise.report.charts.live_svg import Distance, Value, distances
 from seekwise.report.looks import Look, Looks
 from seekwise.report.losses import LossBlock
-from seekwise.report.metric_words import metric_name, percent
+from seekwise.report.metric_words import metric_name, percent, subject, value_text
 from seekwise.store.record import Record, environment_of
 from seekwise.trace import excerpt
 from seekwise.workload.study import load_words
 from seekwise.workload.study.quantity import time_text
+from seekwise.workload.study.uses import Use
 
 USES_IN_FULL = 3
 """With more uses the first screen has one row for each, with what decides there."""
@@ -47,6 +49,8 @@ def html(found: LiveOutcome) -> str:
     environment_seen = environment_of(found.records)
     blocks = {use.name: _blocks(found, use, known) for use in found.plan.uses}
     measured = [use for use in found.plan.uses if blocks[use.name]]
+    # What differs first, as in the answer.
+    measured.sort(key=lambda use: min(_place(block) for block in blocks[use.name]))
     invalid = [record for record in found.records if not record.valid]
     words = terms.terms(known, terms.ALWAYS[:-1])
     return site.render(
@@ -59,6 +63,8 @@ def html(found: LiveOutcome) -> str:
         notes=notes(found),
         looks=looks,
         shown=known,
+        panels=_panels(found, known),
+        panels_first=PANELS_FIRST,
         uses=[_use(found, use, known, blocks[use.name]) for use in (measured or found.plan.uses)],
         stretches=_stretches(found, measured, blocks, looks),
         why_note=WHY_NOTE.get(found.plan.provenance, ""),
@@ -79,6 +85,58 @@ def html(found: LiveOutcome) -> str:
         terms=words,
         term_anchors=terms.anchors(words, known),
     )
+
+
+PANELS_FIRST = 6
+"""Figures in the first picture; the others are behind a click."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Values of one figure by setting, and the value at the right edge."""
+
+    use: str
+    what: str
+    better: str
+    """Which way is better, in words."""
+    rows: tuple[Value, ...]
+    end: float
+
+
+def _panels(found: LiveOutcome, looks: dict[str, Look]) -> list[Panel]:
+    """What was measured, by figure; what differs first, the setting in force above the others. Slow tails come after the times that they are of."""
+    in_force = found.plan.in_force.label
+    chosen = found.choice.setting if found.choice is not None and found.choice.changes else None
+    made = []
+    for judged in found.found.judged:
+        base = judged.of(in_force)
+        if base is None or not base.value or not judged.rounds:
+            continue
+        others = [each for each in judged.standings if each.setting != in_force and each.value]
+        rows = []
+        for each in (base, *others):
+            assert each.value is not None
+            known = each.setting != in_force and each.ratio is not None
+            expected = (
+                tuple(base.value * (part or 1.0) for part in (each.ratio, each.low, each.high)) if known else None
+            )
+            rows.append(
+                Value(
+                    looks[each.setting],
+                    each.value,
+                    expected,  # type: ignore[arg-type]
+                    value_text(each.value, judged.unit),
+                    answered.statement(judged, each),
+                    each.setting == in_force,
+                    each.setting == chosen,
+                )
+            )
+        if others:
+            better = "more is better" if judged.more_is_better else "less is better"
+            panel = Panel(judged.use, subject(judged), better, tuple(rows), live_svg.values_end(rows))
+            order = min(answered.order(each) for each in others)
+            made.append(((judged.kind in ("tail", "p999"), *order), panel))
+    return [panel for _, panel in sorted(made, key=lambda pair: pair[0])]
 
 
 def _stretches(
@@ -135,12 +193,12 @@ def pictures(found: LiveOutcome) -> list[tuple[str, str]]:
     made = []
     for use in found.plan.uses:
         drawn = _use(found, use, known, _blocks(found, use, known))
-        deciding = drawn["deciding"]
+        deciding, over = drawn.deciding, drawn.timeline
         parts = [
-            ("time-series", f"{use.title}: throughput over time", drawn["timeline"], ""),
-            ("latency", f"{use.title}: latency by the share of faster requests", drawn["nines"], ""),
+            *([("time-series", f"{use.title}: {over.title}", over.picture, "")] if over is not None else []),
+            ("latency", f"{use.title}: latency by the share of faster requests", drawn.nines, ""),
         ]
-        if isinstance(deciding, LossBlock):
+        if deciding is not None:
             axis = str(live_svg.loss_axis())
             parts.append(("losses", f"{use.title}: {deciding.metric}, distance to the best", deciding.picture, axis))
         made += [
@@ -155,30 +213,44 @@ def _blocks(found: LiveOutcome, use, looks: dict[str, Look]) -> list[LossBlock]:
     return [_block(found, each, looks) for each in found.found.judged if each.use == use.name]
 
 
-def _use(found: LiveOutcome, use, looks: dict[str, Look], blocks: list[LossBlock]) -> dict[str, object]:
+@dataclass(frozen=True)
+class UseDrawn:
+    """Everything that the page shows of one use."""
+
+    use: Use
+    load: list[tuple[str, str, str]]
+    blocks: list[LossBlock]
+    deciding: LossBlock | None
+    timeline: Timeline | None
+    nines: Markup | None
+    figures: list[dict[str, object]]
+    periods: int
+
+
+def _use(found: LiveOutcome, use, looks: dict[str, Look], blocks: list[LossBlock]) -> UseDrawn:
     mine = [record for record in found.records if record.factors.get("use") == use.name]
-    return {
-        "use": use,
-        "load": load_words.use_rows(use),
-        "blocks": blocks,
-        "deciding": _deciding(found, blocks),
-        "timeline": _timeline(mine, use, looks),
-        "nines": _nines(mine, use, looks),
-        "figures": _figures(mine, use, looks),
-        "periods": len(mine),
-    }
+    return UseDrawn(
+        use,
+        load_words.use_rows(use),
+        blocks,
+        _deciding(found, blocks),
+        _timeline(mine, use, looks, [each.judged for each in blocks if each.judged is not None]),
+        _nines(mine, use, looks),
+        _figures(mine, use, looks),
+        len(mine),
+    )
 
 
 def _deciding(found: LiveOutcome, blocks: Sequence[LossBlock]) -> LossBlock | None:
     """The figure of a use in which settings differ most."""
-    known = [each for each in blocks if each.judged is not None]
-    return max(known, key=_spread, default=None)
+    return min((each for each in blocks if each.judged is not None), key=_place, default=None)
 
 
-def _spread(block: LossBlock) -> tuple[bool, float]:
+def _place(block: LossBlock) -> tuple[int, float]:
+    """What differs most comes first."""
     assert block.judged is not None
-    ratios = [abs(math.log(each.ratio)) for each in block.judged.standings if each.ratio]
-    return bool(block.judged.named), max(ratios, default=0.0)
+    others = [each for each in block.judged.standings if each.setting != block.judged.base]
+    return min((answered.order(each) for each in others), default=(3, 0.0))
 
 
 def _block(found: LiveOutcome, judged: Judged, looks: dict[str, Look]) -> LossBlock:
@@ -203,39 +275,74 @@ def _row(standing: CandidateVerdict, judged: Judged, look: Look, chosen: str | N
     )  # fmt: skip
 
 
-def _timeline(mine: Sequence[Record], use, looks: dict[str, Look]) -> Markup | None:
-    """Throughput of the first foreground job over time, the periods shaded, the cut parts hatched."""
+WINDOWS_LEAST = 0.5
+"""Share of the bins of a job that must have ended something, for its throughput to be drawn bin by bin; units of programs are longer than a bin."""
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """One figure of a use over time, the periods shaded."""
+
+    title: str
+    picture: Markup
+
+
+def _timeline(mine: Sequence[Record], use, looks: dict[str, Look], judged: Sequence[Judged]) -> Timeline | None:
+    """Throughput of the first foreground job in bins, or where its units are longer than those, its own figure period by period."""
     job = use.foreground[0].name
     shown = sorted(mine, key=lambda record: float(record.conditions["start_s"]))[:BANDS_MAX]
-    if not shown:
+    phases = [next((each for each in record.phases if job_of(each) == job), None) for record in shown]
+    bins = [value for phase in phases if phase is not None for value, _ in phase.windows]
+    is_fine = bool(bins) and sum(value > 0 for value in bins) >= WINDOWS_LEAST * len(bins)
+    figure = next((each for each in judged if each.job == job), None)
+    if not is_fine and figure is None:
         return None
     numbers = {setting: number + 1 for number, setting in enumerate(looks)}
     bands: list[live_svg.Band] = []
     ended = 0.0
-    for record in shown:
-        phase = next((each for each in record.phases if job_of(each) == job), None)
-        if phase is None:
+    for record, phase in zip(shown, phases, strict=True):
+        level = None if is_fine or figure is None else _of_period(figure, record)
+        if phase is None or (not is_fine and level is None):
             continue
-        length = float(record.conditions["length_s"])
-        pause = float(record.conditions["start_s"]) - ended if bands else 0.0
+        setting, conditions = without_control(record.setting), record.conditions
+        length, cut = float(conditions["length_s"]), float(conditions.get("cut_s", 0.0))
+        pause = float(conditions["start_s"]) - ended if bands else 0.0
         # What other uses and stages took is cut out: their time says nothing here.
-        start = (bands[-1].end_s if bands else 0.0) + min(pause, length)
-        ended = float(record.conditions["start_s"]) + length
+        start = (bands[-1].end_s if bands else 0.0) + min(max(pause, 0.0), length)
+        ended = float(conditions["start_s"]) + length
         bands.append(
             live_svg.Band(
                 start,
-                start + float(record.conditions["length_s"]),
-                float(record.conditions["cut_s"]),
-                looks[without_control(record.setting)].css,
-                numbers[without_control(record.setting)],
-                f"{record.setting}, period of {record.conditions['length_s']} s, first {record.conditions['cut_s']} s not counted",
-                tuple(throughput / 1e6 for throughput, _ in phase.windows),
+                start + length,
+                cut,
+                looks[setting].css,
+                numbers[setting],
+                f"{setting}, period of {length:.3g} s, first {cut:.3g} s not counted",
+                tuple(throughput / 1e6 for throughput, _ in phase.windows) if is_fine else (),
                 float(phase.details.get("profile_bin_s", 0.1)),
+                level,
             )
         )
-    if not any(band.values for band in bands):
+    if not bands:
         return None
-    return live_svg.timeline(bands, "MB/s", f"Throughput of {job} over time, period by period")
+    if is_fine:
+        return Timeline(
+            "Throughput over time", live_svg.timeline(bands, "MB/s", f"Throughput of {job} over time, period by period")
+        )
+    assert figure is not None
+    name = subject(figure)
+    title = f"{name[:1].upper()}{name[1:]}, period by period"
+    return Timeline(title, live_svg.timeline(bands, figure.unit, title))
+
+
+def _of_period(judged: Judged, record: Record) -> float | None:
+    """The value of one period; None where it has none of its own."""
+    setting = without_control(record.setting)
+    number = record.repetition if setting == record.setting else record.repetition + AGAIN
+    if not record.valid or setting not in judged.figures.settings or number not in judged.figures.rounds(setting):
+        return None
+    value = judged.figures.log_value(setting, (number,))
+    return math.exp(value) if math.isfinite(value) else None
 
 
 def _nines(mine: Sequence[Record], use, looks: dict[str, Look]) -> Markup | None:

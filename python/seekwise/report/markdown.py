@@ -92,7 +92,7 @@ def of_study(content: ReportContent) -> str:
             for row in content.winners
         ]
         lines += table(["Winner", *(METRIC_TITLES[name] for name in metrics)], rows)
-        lines += [f"= equal, ? undecided. {text(content.rule)}", ""]
+        lines += [f"= alike within the threshold. {text(content.rule)}", ""]
     lines += [f"{text(tested.line(content))}. {tested.PROVENANCE[content.provenance]}", ""]
     lines += [f"- {text(each)}" for each in (*tested.loads(content), *content.notes)]
     return "\n".join([*lines, "", f"Run {text(content.run_id)}."])

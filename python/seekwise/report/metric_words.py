@@ -185,11 +185,16 @@ def _span(ratio: float, low: float, high: float, up: str, down: str) -> str:
     if max(ratio, 1 / ratio) >= FACTOR_FROM:
         ends = sorted((low, high) if ratio >= 1 else (1 / high, 1 / low))
         far = "over 10" if ends[1] > STARVED_FACTOR else factor_text(ends[1])
-        return f"{factor_text(max(ratio, 1 / ratio))} times {word} ({factor_text(max(ends[0], 1.0))} to {far})"
+        return f"{factor_text(max(ratio, 1 / ratio))} times {word}{_ends(factor_text(max(ends[0], 1.0)), far)}"
     sign = 1 if ratio >= 1 else -1
     ends = sorted(sign * 100 * (end - 1) for end in (low, high))
     first, last = (f"{end:.0f}".replace("-", "\N{MINUS SIGN}") for end in ends)
-    return f"{percent(abs(ratio - 1))} {word} ({first if first != f'{chr(8722)}0' else '0'} to {last})"
+    return f"{percent(abs(ratio - 1))} {word}{_ends(first if first != f'{chr(8722)}0' else '0', last)}"
+
+
+def _ends(low: str, high: str, said: str = "") -> str:
+    """` (20 to 31)`; nothing of an exact value, whose ends are one."""
+    return f" ({said}{low} to {high})" if low != high else ""
 
 
 def effect(judged: Judged, standing: CandidateVerdict) -> str:
@@ -204,16 +209,15 @@ def effect(judged: Judged, standing: CandidateVerdict) -> str:
         return f"{units} per second: {change_text(standing, judged)}"
     if judged.kind in ("done", "rate"):
         return _quicker(judged.job or judged.use, standing.ratio, standing.low, standing.high, "faster")
-    return f"{subject(judged)} {change_text(standing, judged)}"
+    return f"{subject(judged) if judged.job else f'{judged.use} {subject(judged)}'} {change_text(standing, judged)}"
 
 
 def _quicker(name: str, speed: float, low: float, high: float, up: str) -> str:
     if max(speed, 1 / speed) > STARVED_FACTOR:
         return f"{name} over {STARVED_FACTOR:.0f} times {up if speed > 1 else 'slower'}"
     if speed >= TIMES_FROM:
-        return (
-            f"{name} {factor_text(speed)} times {up} (very likely {factor_text(max(low, 1.0))} to {factor_text(high)})"
-        )
+        ends = _ends(factor_text(max(low, 1.0)), factor_text(high), "very likely ")
+        return f"{name} {factor_text(speed)} times {up}{ends}"
     if speed >= 1:
         return f"{name} {percent(speed - 1)} {up}"
     if 1 / speed >= FACTOR_FROM:

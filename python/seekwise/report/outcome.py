@@ -11,7 +11,7 @@ from seekwise.judge.control import judge_control
 from seekwise.judge.observation import Verdict
 from seekwise.judge.observe import observations
 from seekwise.judge.records import exact_note, invalid_note, remarks
-from seekwise.judge.rule import RULE_VERSION, THRESHOLD_SHARE, more_is_better
+from seekwise.judge.rule import ROUNDS_MIN, RULE_VERSION, THRESHOLD_SHARE, more_is_better
 from seekwise.judge.study_outcome import StudyOutcome, condition_text, lines, otherwise, pooled_threads, reference
 from seekwise.report import answered, array_choice, arrays, insights, predicted
 from seekwise.report.answered import Question
@@ -34,7 +34,7 @@ def rule_text() -> str:
         named.setdefault(THRESHOLD_SHARE[metric], []).append(name)
     parts = [f"{100 * share:g} % in {listed(names)}" for share, names in named.items()]
     return (
-        "All comparisons of a table are estimated together; a win has 99 % probability, intervals hold with 90 %; "
+        "All comparisons of a table are estimated together; a win has at least 95 % probability, intervals hold with 90 %; "
         f"differences below {listed(parts)} are no win (rule {RULE_VERSION})."
     )
 
@@ -245,6 +245,9 @@ def _kept(asked: Question, verdicts: Sequence[Verdict], plan: Plan, said: tuple[
     name = plan.reference
     others = otherwise(reference(plan), plan)
     reasons = _open_question(verdicts)
+    if asked.choice is None:
+        few = f"Not measured long enough to compare anything: {ROUNDS_MIN} repeats of each are needed"
+        return Advice(f"{few}.", reasons, caution=said)
     if others:
         reasons = (*reasons, f"in force is {', '.join(others)}, which was not compared; nothing needs to be set")
     # What was in force where other tools measured is not known.

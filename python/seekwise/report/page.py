@@ -126,7 +126,7 @@ def _arrays(content: ReportContent) -> dict[str, object]:
 
 
 def _charts(content: ReportContent, looks: Looks, table: Frame) -> dict[str, object]:
-    """The publication's figures, or ours; what the explorer needs to draw others."""
+    """The publication's figures, or ours; the rows of a table that is too long to stand in the page."""
     at = axes(table)
     published = _published_charts(content, looks)
     first, more, left = evidence.figures(table, looks, at) if table.rows else ([], [], 0)
@@ -134,7 +134,6 @@ def _charts(content: ReportContent, looks: Looks, table: Frame) -> dict[str, obj
         # The figures of the publication are the charts; ours stand behind a click.
         left += len(first) + len(more) - evidence.CHARTS_FIRST
         first, more, left = [], [*first, *more][: evidence.CHARTS_FIRST], max(left, 0)
-    plain = {"plain": looks.of(["all"], kind="none")["all"].css}
     return {
         "published_words": published_words.paragraph(content.printed),
         "published_charts": published,
@@ -144,7 +143,7 @@ def _charts(content: ReportContent, looks: Looks, table: Frame) -> dict[str, obj
         "charts_left": left,
         "nines": _nines(content, table, at, looks),
         "sheets": _sheets(content),
-        "rows_data": site.data(evidence.explorer(table, at, looks) | plain) if table.rows else None,
+        "rows_data": site.data(evidence.late_rows(table)) if len(table.rows) > ROWS_STATIC else None,
     }
 
 

@@ -16,7 +16,7 @@ from seekwise.report import arrays, by_system, tune_answer
 from seekwise.report.by_system import SystemRow
 from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.insights import choices
-from seekwise.report.layout import WIDTH, plain_table, print_columns, print_lines
+from seekwise.report.layout import WIDTH, plain_table, print_columns, print_lines, wrapped
 from seekwise.report.number_text import plain_settings, three
 from seekwise.report.rows import apart, summary_rows, trial_rows
 from seekwise.store import operations
@@ -34,7 +34,7 @@ def print_winners(content: ReportContent, console: Console) -> None:
         cells = [row.cells[metric].text if metric in row.cells else "–" for metric in metrics]
         body.append([f"{name}{', ' + row.condition if row.condition else ''}", *cells])
     print_columns(heads, body, console)
-    words = (f"= shown to be equal; undecided: too few repetitions to say. {content.rule}", content.control)
+    words = (f"= alike within the threshold. {content.rule}", content.control)
     print_lines([each for each in words if each], console, style="dim")
 
 
@@ -185,6 +185,9 @@ def print_findings(content: ReportContent, console: Console) -> None:
 
 
 ROWS_MOST = 12
+ROW_LINES_MOST = 11
+"""Lines of the answer's table below a headline of `HEADLINE_LINES`: with what stands around them a screen of 24 lines."""
+HEADLINE_LINES = 2
 REASONS_MOST = 6
 ARRAY_REASONS_MOST = 2
 """The table has the rest: what each other array offers."""
@@ -198,9 +201,8 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
     """The answer first: headline, the values of both sides, reasons, and the lines that set and undo it."""
     advice = content.advice
     print_lines([advice.headline], console, style="bold")
-    rows = (
-        tune_answer.row_lines(content.question, 10**6 if everything else ROWS_MOST, WIDTH) if content.question else []
-    )
+    room = 10**6 if everything else ROW_LINES_MOST - max(0, len(wrapped(advice.headline, WIDTH)) - HEADLINE_LINES)
+    rows = tune_answer.row_lines(content.question, room, WIDTH) if content.question else []
     if rows:
         console.print()
         for line in rows:

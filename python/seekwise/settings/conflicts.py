@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from seekwise.linux.block_device import Stack
 from seekwise.linux.setters import Setter, assignment, find_setters
+from seekwise.linux.setters.assignment import UNKNOWN_VALUE
 from seekwise.linux.tree import Tree
 from seekwise.settings.forms import Wanted
 from seekwise.settings.forms.udev import PATH as UDEV_PATH
@@ -58,7 +59,7 @@ def find(wanted: Wanted, ways: Iterable[str], tree: Tree, stack: Stack) -> list[
     found = []
     for setter in find_setters(tree, stack):
         value = wanted.get(setter.device, {}).get(setter.attribute)
-        if value is None or setter.gives(value):
+        if value is None or (setter.gives(value) and setter.value != UNKNOWN_VALUE):
             continue
         if setter.is_ours and setter.kind in ways:
             continue  # written anew; what an earlier call has written in another way stays, and may act later

@@ -10,6 +10,7 @@ from typing import ClassVar
 from seekwise.linux.block_device import BlockDevice
 from seekwise.linux.describe import KIND_NAMES, TRANSPORT_NAMES
 from seekwise.report.explain import caps
+from seekwise.settings.special import instead_of_evidence
 
 PURPOSES = {"responsive": "responsive while busy", "throughput": "most work done"}
 
@@ -52,7 +53,8 @@ def sentence(device: BlockDevice, target: str) -> str:
     known = evidence().get(name or "")
     if known is None:
         what = KIND_NAMES.get(device.kind) or TRANSPORT_NAMES.get(device.transport or device.kind) or device.kind
-        return f"{device.name} ({what}): no evidence ships, as what is behind it decides; {measure}."
+        said = instead_of_evidence(device) or "what is behind it decides"
+        return f"{device.name} ({what}): {said}. By the mechanism alone, not by figures: no evidence ships for this class; {measure}."
     now = f"{device.scheduler} is in force" if device.scheduler else "no scheduler is in force"
     wants = dict.fromkeys(known.purposes.values())
     if len(wants) > 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
@@ -10,12 +11,13 @@ from seekwise.control.process import boot_id
 from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.linux.describe import passes_on
 from seekwise.linux.facts import kernel_version
-from seekwise.linux.setters import Setter, find_setters, owner
-from seekwise.linux.setters.assignment import same_value
+from seekwise.linux.setters import Ineffective, Setter, owner, survey
+from seekwise.linux.setters.assignment import UNKNOWN_VALUE, same_value
 from seekwise.linux.tree import Tree
 from seekwise.settings import history
 from seekwise.settings.controllers import State
 from seekwise.settings.history import Application, Expected
+from seekwise.settings.special import twice_scheduled, usb_depth
 from seekwise.settings.values import as_shown, in_flight, kernel_default, read_ahead_reason, settings_of
 
 SHOWN = (
@@ -28,6 +30,7 @@ SHOWN = (
     "md/stripe_cache_size",
 )
 """Shown for every device that has them; others only where somebody sets them."""
+NOBODY = "none of the places that were read sets it"
 
 
 @dataclass(frozen=True)
@@ -48,11 +51,12 @@ class Value:
     applied: Expected | None = None
     others: tuple[Setter, ...] = ()
     """Others that set this attribute and did not win, or would win after the next start."""
-
     why: str = ""
     """Where the kernel's own read-ahead comes from; what bounds the requests in flight."""
     shown: str | None = None
     """What the kernel shows where the applied value is set."""
+    ineffective: tuple[Ineffective, ...] = ()
+    """Lines that name this attribute and do not act."""
 
     @property
     def file(self) -> str | None:
@@ -122,12 +126,19 @@ class Status:
     """`status --json`."""
 
     SCHEMA: ClassVar = "seekwise.status/1"
+    HIDDEN: ClassVar = ("read",)
     SHOWN: ClassVar = ("drift",)
 
     devices: tuple[DeviceStatus, ...]
     missing: tuple[str, ...] = ()
     """Devices that seekwise set and that are not here now."""
     guards: list[dict[str, object]] = field(default_factory=list)
+    places: dict[str, list[str]] = field(default_factory=dict)
+    """Files that were read to find who sets what, by kind."""
+    not_evaluated: tuple[str, ...] = ()
+    """Configuration that was left out, and why."""
+    read: str = ""
+    """The places that were read, in words."""
 
     @property
     def drift(self) -> bool:
@@ -138,7 +149,7 @@ class Status:
 def read(tree: Tree, stack: Stack, only: frozenset[str] | None = None, state: Path | None = None) -> Status:
     """The status of every device that has settings, or of those named in `only`."""
     expected = history.expected(stack, state) if tree.live or state is not None else {}
-    setters = find_setters(tree, stack)
+    who = survey(tree, stack)
     packages: dict[str, str | None] = {}
     found = []
     for device in stack.devices.values():
@@ -146,8 +157,10 @@ def read(tree: Tree, stack: Stack, only: frozenset[str] | None = None, state: Pa
             continue
         if not _worth_showing(device, expected.get(device.name), named=only is not None):
             continue
-        own = [setter for setter in setters if setter.device == device.name]
+        own = [setter for setter in who.setters if setter.device == device.name]
         values = _values(device, own, expected.get(device.name, {}), stack, tree, packages)
+        idle = [each for each in who.ineffective if each.device in (None, device.name)]
+        values = tuple(replace(each, ineffective=tuple(_about(each.attribute, idle))) for each in values)
         applications = {id(each.application): each.application for each in expected.get(device.name, {}).values()}
         stale = tuple(line for each in applications.values() for line in _stale(each, device, stack))
         found.append(DeviceStatus(device, values, stale, tuple(applications.values())))
@@ -162,7 +175,15 @@ def read(tree: Tree, stack: Stack, only: frozenset[str] | None = None, state: Pa
         if tree.live or state is not None
         else []
     )
-    return Status(tuple(found), tuple(dict.fromkeys(missing)))
+    read = f"{who.read}; not there: {who.absent}" if who.absent else who.read
+    return Status(tuple(found), tuple(dict.fromkeys(missing)), [], who.places, who.not_evaluated, read)
+
+
+def _about(attribute: str, idle: list[Ineffective]) -> Iterator[Ineffective]:
+    """A line that udev cannot read at all may have meant any file of the queue: it stands with the scheduler."""
+    for each in idle:
+        if attribute == each.attribute or (each.attribute == "queue/" and attribute == "queue/scheduler"):
+            yield each
 
 
 def _worth_showing(device: BlockDevice, expected: dict[str, Expected] | None, named: bool) -> bool:
@@ -215,9 +236,9 @@ def _value(
 ) -> Value:
     """Attributes the present value: seekwise, then the last line that would leave it, then the kernel."""
     giving = [each for each in setters if replace(each, value=as_shown(device, name, each.value)).gives(current)]
-    best = max(giving, key=lambda each: (each.certain, each.rank), default=None)
+    best = max(giving, key=lambda each: (each.certain, each.value != UNKNOWN_VALUE, each.rank), default=None)
     others = tuple(each for each in setters if each not in giving and not each.is_ours)
-    value = Value(name, current, "unknown", "", best, None, expected, others, _why(device, name, current, stack))
+    value = Value(name, current, "unknown", "", best, None, expected, others, _why(device, name, current, stack, tree))
     if expected is not None:
         value = replace(value, shown=as_shown(device, name, expected.value))
         if not value.drift:
@@ -229,22 +250,34 @@ def _value(
             packages[best.file] = None if best.file.startswith(("/etc/", "/proc/")) else owner(tree, best.file)
         package = packages[best.file]
         words = best.text + (f", package {package}" if package else "") + ("" if best.certain else ", probably")
+        if name == "queue/scheduler" and best.value.strip() not in (current, UNKNOWN_VALUE):
+            words += f" ({best.value.strip()} is another name of {current})"
         return replace(value, source=best.kind, set_by=words, package=package)
     default = kernel_default(device, name, stack)
     if default is not None and current is not None and same_value(default, current):
         return replace(value, source="kernel", set_by="the kernel's default")
     if default is None and not value.drift:
-        return replace(value, set_by="the default, or set by hand: no file sets it")
-    return replace(value, set_by="set by hand or by a program: no file sets it")
+        return replace(value, set_by="the default, or set by hand")
+    return replace(value, set_by=f"set by hand or by a program: {NOBODY}")
 
 
-def _why(device: BlockDevice, name: str, current: str | None, stack: Stack) -> str:
+def _why(device: BlockDevice, name: str, current: str | None, stack: Stack, tree: Tree) -> str:
     if name == "queue/read_ahead_kb":
         default = kernel_default(device, name, stack)
         if default is None or current is None:
             return ""
         reason = read_ahead_reason(device, kernel_version(stack.kernel))
         return reason if same_value(default, current) else f"the kernel's default is {default} ({reason})"
+    if (
+        name == "md/stripe_cache_size"
+        and (default := kernel_default(device, name, stack))
+        and current not in (None, default)
+    ):
+        return f"the kernel's default is {default}"
+    if name == "queue/scheduler":
+        return twice_scheduled(device, tree)
+    if name == "device/queue_depth" and device.transport == "usb":
+        return usb_depth(device)
     if name == "queue/nr_requests" and (found := in_flight(device)) is not None:
         count, by = found
         return f"at most {count} in flight, bound by {by}"

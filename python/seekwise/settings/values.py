@@ -5,6 +5,7 @@ from __future__ import annotations
 from seekwise import schedulers
 from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.linux.facts import kernel_version
+from seekwise.linux.setters import effect
 
 
 def settings_of(device: BlockDevice) -> dict[str, str]:
@@ -38,6 +39,8 @@ NO_SCHEDULER_BY_DEFAULT = frozenset({"loop", "zram", "nbd", "null"})
 """Drivers that ask for none: BLK_MQ_F_NO_SCHED_BY_DEFAULT (loop, since 5.14), or that have no queue of their own."""
 
 
+STRIPE_CACHE = "256"
+"""Linux v6.1 drivers/md/raid5.c: NR_STRIPES."""
 WBT_DEFAULT = "-1"
 """Written to `wbt_lat_usec`, the kernel takes and shows its default."""
 
@@ -46,6 +49,8 @@ def as_shown(device: BlockDevice, attribute: str, value: str) -> str:
     """What the kernel shows after `value` was written."""
     if attribute == "queue/wbt_lat_usec" and value.strip() == WBT_DEFAULT and device.rotational is not None:
         return _throttling(device)
+    if attribute == "queue/scheduler":
+        return effect.taken(device, value)
     return value
 
 
@@ -74,6 +79,8 @@ def kernel_default(device: BlockDevice, attribute: str, stack: Stack) -> str | N
             if device.rotational is None or device.below or device.scheduler == "bfq" or not known:
                 return None
             return _throttling(device)
+        case "md/stripe_cache_size" if device.kind == "md":
+            return STRIPE_CACHE
     return None
 
 

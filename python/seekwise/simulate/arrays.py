@@ -13,6 +13,8 @@ from seekwise.errors import UsageError
 from seekwise.workload.study.factors import Value
 from seekwise.workload.study.study import ARRAY_OPTIONS, Study, System
 
+LEVEL = 0.03
+"""Arrays closer than this share of the rate are called as fast: the rule's threshold."""
 FACTORS = ("raid_level", "drives", "chunk_kib", "layout", "missing", "resync_kib_s", "stripe_cache_size", "bitmap")
 """What describes an array, by the names of a study."""
 # Levels without chunks.

@@ -1,4 +1,4 @@
-"""JSON schemas of everything that `--json` prints, made from the dataclasses that are printed, and the promise on them.
+"""JSON schemas of the documents that scripts read, made from the dataclasses that `--json` prints, and the promise on them.
 
 A document names its schema, `seekwise.NAME/VERSION`. Within a version keys may be added; none is removed, renamed or given another
 meaning, type or unit. Anything else is a new version, announced in CHANGELOG.md. Texts made for reading (headlines, notes, reasons)
@@ -15,44 +15,32 @@ from typing import Any
 from seekwise import suggestion
 from seekwise.errors import UsageError
 
-DOCUMENTS: tuple[str, ...] = (
-    "cli._captures",
-    "cli._dry_run",
-    "cli._job",
-    "cli._request_times",
-    "cli._whatif",
-    "cli.advise",
-    "cli.apply",
-    "cli.config",
-    "cli.devices",
-    "cli.doctor",
-    "cli.record",
-    "cli.report",
-    "cli.results",
-    "cli.revert",
-    "cli.schemas.tools",
-    "judge.raid_kind",
-    "linux.document",
-    "report.advised",
-    "report.documents",
-    "report.explain.explanation",
-    "report.paired",
-    "settings.design.array_answer",
-    "settings.drive_class",
-    "settings.status",
-    "store.export",
-    "store.record",
-    "trace.document",
-)
-"""Modules below `seekwise` with dataclasses that are printed as they stand (`seekwise.document`)."""
+DOCUMENTS = {
+    "seekwise.advice/1": "report.advised",
+    "seekwise.advice-live/1": "report.advised",
+    "seekwise.apply/1": "cli.apply",
+    "seekwise.compare/1": "report.paired",
+    "seekwise.compare-live/1": "report.paired",
+    "seekwise.devices/1": "linux.document",
+    "seekwise.doctor/1": "cli.doctor",
+    "seekwise.export/1": "store.export",
+    "seekwise.record/1": "store.record",
+    "seekwise.results/1": "report.documents",
+    "seekwise.revert/1": "cli.revert",
+    "seekwise.runs/1": "cli.results",
+    "seekwise.status/1": "settings.status",
+    "seekwise.tune/1": "report.documents",
+    "seekwise.whatif/1": "cli._whatif",
+}
+"""{schema: module below `seekwise` with its dataclass}: what scripts read; other documents name their schema, too, and promise nothing."""
 
 
 @cache
 def _documents() -> dict[str, Any]:
     """{schema: dataclass}"""
-    modules = [import_module(f"seekwise.{name}") for name in DOCUMENTS]
+    modules = [import_module(f"seekwise.{name}") for name in dict.fromkeys(DOCUMENTS.values())]
     kinds = [kind for module in modules for kind in vars(module).values() if is_dataclass(kind)]
-    return {kind.SCHEMA: kind for kind in kinds if hasattr(kind, "SCHEMA")}
+    return {kind.SCHEMA: kind for kind in kinds if getattr(kind, "SCHEMA", None) in DOCUMENTS}
 
 
 def names() -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from dataclasses import MISSING, fields
 from functools import cache
 from typing import Any, get_type_hints
 
@@ -51,12 +50,7 @@ class Described(GenerateJsonSchema):
         for name in document.keys(kind):
             properties[name].pop("default", None)
             named[document.key(kind, name)] = _with_null(properties[name])
-        # Of what another program writes, or several kinds share, keys with a default may be missing.
-        optional = [
-            each.name for each in fields(kind) if each.default is not MISSING or each.default_factory is not MISSING
-        ]
-        missing = {document.key(kind, name) for name in optional} if getattr(kind, "PARTIAL", False) else set()
-        made["properties"], made["required"] = named, [key for key in named if key not in missing]
+        made["properties"], made["required"] = named, list(named)
         made["description"] = " ".join(made.get("description", "").split())
         return made
 

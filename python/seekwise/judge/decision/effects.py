@@ -27,7 +27,9 @@ from scipy import optimize, special
 Array = NDArray[np.float64]
 
 STUDENT_DF = 4.0
-FIT_STEPS = 12
+FIT_STEPS = 9
+COVARIATES_EVERY = 3
+"""Steps between two looks at what was known before a period: weights and places settle in between."""
 STALL_LOG = math.log(2)
 STALL_SIGMAS = 4.0
 ENTRY_DF = 8.0
@@ -105,7 +107,7 @@ def _fit(data: Observed, used: NDArray[np.bool_]) -> _Fit:
     luck, shrink = np.zeros(rounds), 0.0
     left = np.zeros(len(data.y))
     precision = np.ones(k)
-    for _ in range(FIT_STEPS):
+    for step in range(FIT_STEPS):
         w = weight * precision[data.setting]
         by_round = np.bincount(data.round, w, rounds)
         luck = np.bincount(data.round, w * (data.y - left - place[data.setting]), rounds) / np.maximum(
@@ -128,9 +130,10 @@ def _fit(data: Observed, used: NDArray[np.bool_]) -> _Fit:
             seen = float(np.var(luck))
             shrink = scale2 / max(seen - noise, 0.05 * scale2)
             shrink = min(shrink, 20.0)
-        rest = residual + left
-        left = _left_behind(data, w, rest, scale2)
-        left = left + _explained(data, w, rest - left, scale2)
+        if step % COVARIATES_EVERY == COVARIATES_EVERY - 1:
+            rest = residual + left
+            left = _left_behind(data, w, rest, scale2)
+            left = left + _explained(data, w, rest - left, scale2)
         residual = data.y - left - place[data.setting] - luck[data.round]
     return _Fit(place, luck, weight, residual)
 

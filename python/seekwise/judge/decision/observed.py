@@ -15,6 +15,7 @@ import numpy as np
 from seekwise.judge.decision.table import Conditions, UseFigure, Values
 from seekwise.judge.decision.verdicts import Judged, judge
 from seekwise.judge.grid import ValueGrid, grids
+from seekwise.judge.model_error import model_error
 from seekwise.judge.observation import Observation, Verdict
 from seekwise.judge.rule import more_is_better, threshold_loss
 from seekwise.workload.live_plan import CONTROL_SUFFIX
@@ -83,6 +84,7 @@ def entries_of(
         conditions = Conditions(
             grid.metric,
             exact,
+            model_error(grid.metric) if exact else 0.0,
             math.hypot(ADDED_LOG, noise),
             {name: reason for (where, name), reason in (unsteady or {}).items() if where == combination},
             {grid.settings[s]: int(grid.unusable[c, s]) for s in asked if grid.unusable[c, s]},

@@ -13,6 +13,7 @@ from seekwise.judge.decision.periods import AGAIN, BINS, BINS_PER_OCTAVE, JobPer
 from seekwise.judge.decision.priors import FLAT, USUAL
 from seekwise.judge.decision.table import Conditions, UseFigure
 from seekwise.judge.decision.verdicts import Difference, Judged, control, judge
+from seekwise.judge.model_error import model_error
 from seekwise.store.record import Phase, Record
 from seekwise.workload.live_plan import CONTROL_SUFFIX, LivePlan
 from seekwise.workload.study.uses import Purpose
@@ -99,6 +100,7 @@ def entries(records: Sequence[Record], plan: LivePlan) -> list[UseFigure]:
                         metric.kind,
                         conditions=Conditions(
                             f"{metric.kind} {metric.role}",
+                            model_error=model_error(metric.kind) if plan.provenance == "simulated" else 0.0,
                             added_log=2 * ADDED_LOG if metric.kind in ("tail", "p99", "p999") else ADDED_LOG,
                         ),
                     )

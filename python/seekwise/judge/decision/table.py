@@ -49,6 +49,8 @@ class Conditions:
     """Entries of one table and family have noise of the same kind and lend each other what they know of it; empty: none."""
     exact: bool = False
     """A deterministic simulation: a single repetition decides."""
+    model_error: float = 0.0
+    """Of simulated values, the share by which they are usually off (`judge/model_error.py`): settings that differ by less are alike."""
     added_log: float = 0.005
     """Standard deviation of a setting's place from run to run that the rounds of one run do not show."""
     unsteady: Mapping[str, str] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import ClassVar, Literal
 
@@ -28,13 +28,24 @@ from seekwise.judge.decision.posterior import Prior
 from seekwise.judge.decision.priors import USUAL
 from seekwise.judge.decision.table import UseFigure
 from seekwise.judge.observation import Verdict
-from seekwise.judge.rule import INTERVAL_TAIL, P_BETTER, P_DIFFERS, P_SAME, ROUNDS_MIN, RULE_VERSION, SAME_BOUNDS
+from seekwise.judge.rule import (
+    INTERVAL_TAIL,
+    P_BETTER,
+    P_DIFFERS,
+    P_SAME,
+    ROUNDS_MIN,
+    RULE_VERSION,
+    SAME_BOUNDS,
+    WINNERS_WRONG,
+)
 from seekwise.workload.live_plan import CONTROL_SUFFIX
 
 Array = NDArray[np.float64]
 Word = Literal["better", "same", "worse", "unknown"]
 DRAWS_OF_MANY = 1000
 MANY_ENTRIES = 60
+NOTHING_LOG = 1e-6
+"""Simulated values that differ by less are the same but for rounding."""
 STARVED_LOG = math.log(2)
 """A job that gets less than half of what the best setting gives it."""
 
@@ -51,21 +62,24 @@ class Difference:
     p_worse: float
     bound: float
     """The least of `rule.SAME_BOUNDS` (as a share) within which the two are with 90 % probability; infinite beyond the largest."""
+    is_within_model: bool = False
+    """Less than the model that simulated both can tell."""
 
     @classmethod
-    def of(cls, draws: Array, limit: float) -> Difference:
+    def of(cls, draws: Array, limit: float, model_error: float = 0.0) -> Difference:
         """From draws. `limit`: the entry's threshold as a share."""
         low, middle, high = np.quantile(draws, (INTERVAL_TAIL, 0.5, 1 - INTERVAL_TAIL))
         size = np.expm1(np.quantile(np.abs(draws), P_SAME))
         bound = next((each for each in (limit, *SAME_BOUNDS) if size <= each), math.inf)
         return cls(
-            float(middle), float(low), float(high), float((draws > 0).mean()), float((draws < 0).mean()), float(bound)
-        )
+            float(middle), float(low), float(high), float((draws > 0).mean()), float((draws < 0).mean()), float(bound),
+            bool(size <= model_error),
+        )  # fmt: skip
 
     @property
     def word(self) -> Word:
         """The other setting is the one that a reader compares with."""
-        if self.bound <= SAME_BOUNDS[0]:
+        if self.is_within_model or self.bound <= SAME_BOUNDS[0]:
             return "same"
         if self.p_better >= P_BETTER:
             return "better"
@@ -78,7 +92,7 @@ class Difference:
 class CandidateVerdict:
     """A setting in one use by one metric, against the setting in force."""
 
-    HIDDEN: ClassVar = ("rounds", "bound")
+    HIDDEN: ClassVar = ("rounds", "bound", "is_within_model")
 
     setting: str
     verdict: Word
@@ -96,6 +110,8 @@ class CandidateVerdict:
     rounds: int
     bound: float | None = None
     """With `same`: the share within which the two lie."""
+    is_within_model: bool = False
+    """They differ, by less than the model that simulated both can tell."""
     stalls: int = 0
     """Periods with less than half of its usual goodness."""
     periods: int = 0
@@ -136,7 +152,7 @@ class Judged(UseFigure):
     def difference(self, setting: str, other: str | None = None) -> Difference | None:
         """The same in numbers."""
         found = self.gain(setting, other)
-        return None if found is None else Difference.of(found, self.threshold)
+        return None if found is None else Difference.of(found, self.threshold, self.conditions.model_error)
 
     def behind_best(self, setting: str) -> tuple[float, float, float] | None:
         """(factor by which the best setting is better, 90 % interval), 1 for the best itself; None where it was not measured."""
@@ -179,9 +195,25 @@ def judge(
     `base`: the setting in force; without it, or where it did not run, the first one of an entry.
     """
     drawn = _without_starved(entries, _drawn(entries, prior))
+    judged = [_judged(entry, effects, draws, base) for entry, (effects, draws) in zip(entries, drawn, strict=True)]
+    return _with_pairs(judged) if with_pairs else judged
+
+
+def _with_pairs(judged: Sequence[Judged]) -> list[Judged]:
+    """With a verdict of every pair. A table names winners as long as few of them are expected to be wrong (`rule.WINNERS_WRONG`)."""
+    compared = [[(a, b, each.difference(a, b)) for a, b in combinations(each.figures.settings, 2)] for each in judged]
+    doubts = sorted(
+        1 - max(known.p_better, known.p_worse)
+        for each, pairs in zip(judged, compared, strict=True)
+        for _, _, known in pairs
+        if known is not None and known.bound > each.threshold
+    )
+    means = np.cumsum(doubts) / np.arange(1, len(doubts) + 1)
+    most = max((doubt for doubt, mean in zip(doubts, means, strict=True) if mean <= WINNERS_WRONG), default=-1.0)
+    most = min(most, 1 - P_BETTER)
     return [
-        _judged(entry, effects, draws, base, with_pairs=with_pairs)
-        for entry, (effects, draws) in zip(entries, drawn, strict=True)
+        replace(each, verdicts=tuple(_pair(each, a, b, known, most) for a, b, known in pairs))
+        for each, pairs in zip(judged, compared, strict=True)
     ]
 
 
@@ -277,7 +309,7 @@ def log_of_share(loss: float, more_is_better: bool) -> float:
     return -math.log1p(-loss) if more_is_better else math.log1p(loss)
 
 
-def _judged(entry: UseFigure, effects: Effects | None, draws: Array, base: str | None, *, with_pairs: bool) -> Judged:
+def _judged(entry: UseFigure, effects: Effects | None, draws: Array, base: str | None) -> Judged:
     names = entry.figures.settings
     against = base if base in names else names[0] if names else ""
     found = Judged(
@@ -288,8 +320,7 @@ def _judged(entry: UseFigure, effects: Effects | None, draws: Array, base: str |
         draws=draws,
     )
     standings = tuple(_standing(found, effects, i, name) for i, name in enumerate(names))
-    pairs = tuple(_pair(found, a, b) for a, b in combinations(names, 2)) if with_pairs else ()
-    return Judged(**vars(found) | {"standings": standings, "verdicts": pairs})
+    return replace(found, standings=standings)
 
 
 def _standing(judged: Judged, effects: Effects | None, index: int, name: str) -> CandidateVerdict:
@@ -312,6 +343,7 @@ def _standing(judged: Judged, effects: Effects | None, index: int, name: str) ->
         p_worse=None if known is None else round(known.p_worse, 3),
         rounds=_rounds(judged, name),
         bound=known.bound if known is not None and word == "same" and math.isfinite(known.bound) else None,
+        is_within_model=known is not None and known.is_within_model and abs(known.mean) > NOTHING_LOG,
         stalls=int(effects.stalls[index]) if effects is not None else 0,
         periods=int(effects.periods[index]) if effects is not None else len(rounds),
     )
@@ -329,15 +361,14 @@ def _rounds(entry: UseFigure, setting: str) -> int:
     return len({number % AGAIN for number in entry.figures.rounds(setting)})
 
 
-def _pair(judged: Judged, a: str, b: str) -> Verdict:
-    """a against b, in the words of a table of pairs."""
-    known = judged.difference(a, b)
+def _pair(judged: Judged, a: str, b: str, known: Difference | None, doubt_most: float) -> Verdict:
+    """a against b, in the words of a table of pairs. `doubt_most`: of a winner, the largest probability that it is none."""
     rounds = len(set(judged.figures.rounds(a)) & set(judged.figures.rounds(b)))
     enough = judged.conditions.exact or min(len(judged.figures.rounds(a)), len(judged.figures.rounds(b))) >= ROUNDS_MIN
     word: Literal["clear", "small", "tie", "undecided"] = "undecided"
     winner, unsteady = None, tuple(name for name in (a, b) if name in judged.conditions.unsteady)
     if known is not None and enough:
-        surely = max(known.p_better, known.p_worse) >= P_DIFFERS
+        surely = 1 - max(known.p_better, known.p_worse) <= doubt_most
         better = a if known.p_better > known.p_worse else b
         if known.bound <= judged.threshold:
             word = "small" if surely and abs(known.mean) > 0 else "tie"

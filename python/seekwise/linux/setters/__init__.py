@@ -1,16 +1,22 @@
 """Everything on a machine that sets a block device's attributes: who would set what, and in which file and line.
 
-    find_setters(tree, stack)      every assignment that acts on a device of the stack, in the order in which they act
+    survey(tree, stack)            what sets attributes of the stack's devices, which places were read, what was left out
+    find_setters(tree, stack)      every assignment alone, in the order in which they act
 
 | module | reads |
 |---|---|
 | `boot_line` | the kernel's command line, and the boot loader's files that it comes from |
-| `udev_rules` | udev rules, with the precedence of udev(7) |
+| `mdadm` | `SYSFS` lines of mdadm.conf(5) |
+| `udev_rules` | udev rules, with the precedence of udev(7); `udev_syntax` cuts them into tokens |
 | `hdparm` | `/etc/hdparm.conf`, which a udev rule of Debian applies |
 | `sysfs_conf` | `/etc/sysfs.conf`, `/etc/sysfs.d` (sysfsutils) |
 | `tmpfiles` | `w` lines of tmpfiles.d(5) |
 | `tuned` | the active TuneD profile with everything that it includes |
-| `scripts` | rc.local, unit files and cron tables that write below `/sys/block` |
+| `saptune` | `[block]` sections of SUSE's saptune notes |
+| `tlp` | `DISK_IOSCHED` of TLP |
+| `scripts` | rc.local, init scripts, unit files and cron tables that write to devices' files; `shell` goes through their text |
+
+All of them are little languages of somebody else: they are evaluated within a budget (`reading`), by a matcher that does not backtrack (`pattern`).
 
 Order: the boot line acts first, then udev when the device appears, then sysfsutils and tmpfiles, then TuneD, then scripts. The
 last one that sets an attribute wins; udev comes back each time a device appears again.
@@ -18,18 +24,78 @@ last one that sets an attribute wins; udev comes back each time a device appears
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from seekwise.linux.block_device import Stack
-from seekwise.linux.setters import boot_line, hdparm, scripts, sysfs_conf, tmpfiles, tuned, udev_rules
-from seekwise.linux.setters.assignment import Setter
+from seekwise.linux.setters import (
+    boot_line,
+    effect,
+    hdparm,
+    mdadm,
+    saptune,
+    scripts,
+    sysfs_conf,
+    tlp,
+    tmpfiles,
+    tuned,
+    udev_rules,
+)
+from seekwise.linux.setters.assignment import Ineffective, Setter
 from seekwise.linux.setters.package import owner
+from seekwise.linux.setters.reading import PLACES, Reading
 from seekwise.linux.tree import Tree
 
-__all__ = ["SOURCES", "Setter", "find_setters", "owner"]
+__all__ = ["SOURCES", "Ineffective", "Setter", "Survey", "find_setters", "owner", "survey"]
 
-SOURCES = (boot_line, udev_rules, hdparm, sysfs_conf, tmpfiles, tuned, scripts)
+SOURCES = {
+    "boot": boot_line,
+    "mdadm": mdadm,
+    "udev": udev_rules,
+    "hdparm": hdparm,
+    "sysfs.conf": sysfs_conf,
+    "tmpfiles": tmpfiles,
+    "tuned": tuned,
+    "saptune": saptune,
+    "tlp": tlp,
+    "script": scripts,
+}
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Everything that a machine's configuration says about its devices' attributes."""
+
+    setters: tuple[Setter, ...]
+    """In the order in which they act."""
+    ineffective: tuple[Ineffective, ...]
+    """Lines that name a setting and do not act."""
+    places: dict[str, list[str]]
+    """{kind: files that were read}."""
+    not_evaluated: tuple[str, ...]
+
+    @property
+    def read(self) -> str:
+        """Which places were read, in words: one file by its name, several by their number."""
+        found = [
+            f"{len(files)} {PLACES[kind][1]}" if len(files) > 1 else f"{files[0]}" for kind, files in self.places.items() if files
+        ]  # fmt: skip
+        return ", ".join(found) or "nothing"
+
+    @property
+    def absent(self) -> str:
+        """Which places are not there."""
+        return ", ".join(PLACES[kind][0] for kind in SOURCES if not self.places.get(kind))
+
+
+def survey(tree: Tree, stack: Stack) -> Survey:
+    """Who sets what on the devices of `stack`, within the bounds of `reading`."""
+    reading = Reading(tree, stack)
+    found = [setter for kind, source in SOURCES.items() for setter in reading.source(kind, source.read)]
+    acting, idle = effect.divide(tuple(sorted(found, key=lambda setter: setter.rank)), stack)
+    dead = effect.through_rules(reading.ineffective, acting)
+    return Survey(acting, (*dead, *idle), reading.files, reading.left_out)
 
 
 def find_setters(tree: Tree, stack: Stack) -> tuple[Setter, ...]:
     """Every assignment to an attribute of a device of `stack`, in the order in which they act."""
-    found = [setter for source in SOURCES for setter in source.read(tree, stack)]
-    return tuple(sorted(found, key=lambda setter: setter.rank))
+    return survey(tree, stack).setters

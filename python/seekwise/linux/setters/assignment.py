@@ -14,7 +14,11 @@ KIND_NAMES = {
     "hdparm": "hdparm.conf",
     "sysfs.conf": "sysfs.conf",
     "tmpfiles": "tmpfiles.d",
+    "mdadm": "mdadm.conf",
     "tuned": "TuneD profile",
+    "saptune": "saptune note",
+    "tlp": "TLP",
+    "laptop-mode": "laptop-mode",
     "script": "script or unit",
 }
 
@@ -65,15 +69,62 @@ class Setter:
         """Whether `current` is what this line would leave."""
         if current is None:
             return False
-        if self.at_least and self.value.isdigit() and current.isdigit():
-            return int(current) >= int(self.value)
+        if self.value == UNKNOWN_VALUE:
+            return True
+        least, found = number(self.value), number(current)
+        if self.at_least and least is not None and found is not None:
+            return found >= least
         return same_value(self.value, current)
+
+
+@dataclass(frozen=True)
+class Ineffective:
+    """A line that names a setting and does not act, with the reason and what would act."""
+
+    kind: str
+    file: str
+    line: int | None
+    device: str | None
+    """None where it concerns every device."""
+    attribute: str
+    value: str
+    reason: str
+    instead: str
+    through: str = ""
+    """A line that reads this one and acts for it: a udev rule that sets the scheduler of the boot line."""
+
+    @property
+    def place(self) -> str:
+        """`FILE:LINE`, or the file alone where the line is unknown."""
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+    @property
+    def text(self) -> str:
+        """`boot line /etc/default/grub:2 does not act: since Linux 5.0 the kernel ignores elevator=`."""
+        if self.through:
+            return f"{KIND_NAMES[self.kind]} {self.place} acts through {self.through} alone: {self.reason}"
+        return f"{KIND_NAMES[self.kind]} {self.place} does not act: {self.reason}"
+
+
+UNKNOWN_VALUE = "?"
+"""A script computes the value: it may be any."""
+LONGEST_NUMBER = 20
+"""Digits of 64 bits."""
+
+
+def number(text: str) -> int | None:
+    """A whole number in plain digits that the kernel could take; None for anything else."""
+    text = text.strip()
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= LONGEST_NUMBER else None
 
 
 def same_value(first: str, second: str) -> bool:
     """Whether the kernel would take both texts for the same: `0x20` and `32` are."""
-    if first.strip() == second.strip():
+    first, second = first.strip(), second.strip()
+    if first == second:
         return True
+    if max(len(first), len(second)) > LONGEST_NUMBER:
+        return False
     try:
         return int(first, 0) == int(second, 0)
     except ValueError:

@@ -12,40 +12,65 @@ from collections.abc import Iterator
 from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.linux.facts import kernel_version
 from seekwise.linux.setters import assignment
-from seekwise.linux.setters.assignment import Setter
-from seekwise.linux.tree import Tree
+from seekwise.linux.setters.assignment import Ineffective, Setter
+from seekwise.linux.setters.reading import Reading
 
 FILES = ("/etc/default/grub", "/etc/kernel/cmdline", "/etc/sysconfig/bootloader")
 FOLDERS = {"/etc/default/grub.d": ".cfg", "/etc/cmdline.d": ".conf", "/boot/loader/entries": ".conf"}
 
 
-def read(tree: Tree, stack: Stack) -> Iterator[Setter]:
+def read(reading: Reading) -> Iterator[Setter]:
     """What `elevator=` and `libata.force=noncq` on the boot line set."""
-    line = tree.text("/proc/cmdline") or ""
-    if (elevator := _last(line, "elevator")) and single_queue(stack):
-        file, number = _origin(tree, f"elevator={elevator}")
+    stack, line = reading.stack, reading.text("/proc/cmdline")
+    if elevator := _last(line, "elevator"):
+        file, number = _origin(reading, f"elevator={elevator}")
         for device in stack.devices.values():
-            if device.scheduler and device.kind != "partition":
+            if device.scheduler and device.kind != "partition" and single_queue(stack, device):
                 yield Setter(
                     "boot", file, number, device.name, "queue/scheduler", elevator, (assignment.BOOT, 0, "", 0)
                 )
+        if not single_queue(stack):
+            since = (
+                "since Linux 5.0"
+                if kernel_version(stack.kernel) >= (5, 0)
+                else f"kernel {stack.kernel} has multi-queue schedulers alone, and they"
+            )
+            reading.ineffective.append(
+                Ineffective(
+                    "boot", file, number, None, "queue/scheduler", elevator,
+                    f"{since} the kernel ignores elevator=" if since.startswith("since") else f"{since} ignore elevator=",
+                    "a udev rule sets it: `seekwise apply --persist udev`",
+                )
+            )  # fmt: skip
     for device in stack.devices.values():
         if device.transport in ("sata", "ata") and noncq(line, device):
-            file, number = _origin(tree, "noncq")
+            file, number = _origin(reading, "noncq")
             yield Setter("boot", file, number, device.name, "device/queue_depth", "1", (assignment.BOOT, 1, "", 0))
 
 
-def single_queue(stack: Stack) -> bool:
-    """Whether the kernel still obeys `elevator=`: its single queue went with 5.0."""
+MULTI_QUEUE_SCHEDULERS = (4, 11)
+"""Linux release that brought schedulers for multi-queue devices (mq-deadline, commit 945ffb60c11d)."""
+SINGLE_QUEUE = frozenset({"noop", "deadline", "cfq", "anticipatory"})
+"""Names that only the single queue offers; `deadline` is another name of mq-deadline, but the kernel does not show it."""
+
+
+def single_queue(stack: Stack, device: BlockDevice | None = None) -> bool:
+    """Whether the kernel still obeys `elevator=`: its single queue went with 5.0, and distributions left it out earlier (RHEL 8's 4.18)."""
     version = kernel_version(stack.kernel)
-    return bool(version) and version[0] < 5
+    if not version or version >= (5, 0):
+        return False
+    if version < MULTI_QUEUE_SCHEDULERS:
+        return True
+    devices = [device] if device is not None else list(stack.devices.values())
+    offered = {name for each in devices for name in each.schedulers_offered} - {"none"}
+    return bool(offered & SINGLE_QUEUE) or (device is None and not offered)
 
 
 def noncq(command_line: str, device: BlockDevice) -> bool:
     """Whether `libata.force=` switches NCQ off for this drive: `noncq` for all, `3:noncq` or `3.00:noncq` for a port."""
     port = re.search(r"ata(\d+)", str(device.details.get("ata_port", "")))
     state = False
-    for word in re.findall(r"\blibata[.]force=(\S+)", command_line):
+    for word in (each[13:] for each in command_line.split() if each.startswith("libata.force=")):
         applies_to: str | None = None
         for part in word.split(","):
             where, colon, what = part.rpartition(":")
@@ -58,17 +83,18 @@ def noncq(command_line: str, device: BlockDevice) -> bool:
 
 
 def _last(line: str, name: str) -> str | None:
-    found = re.findall(rf"(?:^|\s){name}=(\S+)", line)
-    return found[-1] if found else None
+    found = [word.partition("=")[2] for word in line.split() if word.startswith(f"{name}=")]
+    return found[-1] if found and found[-1] else None
 
 
-def _origin(tree: Tree, words: str) -> tuple[str, int | None]:
+def _origin(reading: Reading, words: str) -> tuple[str, int | None]:
     """The boot loader's file and line where the parameter comes from; the running command line if none is found."""
     files = list(FILES)
     for folder, ending in FOLDERS.items():
-        files += [f"{folder}/{name}" for name in tree.names(folder) if name.endswith(ending)]
+        files += [f"{folder}/{name}" for name in reading.names(folder) if name.endswith(ending)]
     for file in files:
-        for number, text in enumerate((tree.text(file) or "").splitlines(), 1):
+        for number, text in enumerate(reading.text(file).splitlines(), 1):
+            reading.spend(1)
             if words in text and not text.lstrip().startswith("#"):
                 return file, number
     return "/proc/cmdline", None

@@ -1,6 +1,6 @@
-"""rc.local, unit files, cron tables and the scripts that they start, whose text writes below /sys/block.
+"""rc.local, init scripts, unit files, cron tables and the scripts that they start, whose text writes to devices' settings.
 
-Scripts are searched, not run: what they do depends on more than their text, so a find is uncertain.
+Scripts are searched, not run (`shell`): what they do depends on more than their text, so a find is uncertain but for plain lines of rc.local.
 """
 
 from __future__ import annotations
@@ -8,72 +8,198 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from seekwise.linux.block_device import Stack
 from seekwise.linux.setters import assignment
 from seekwise.linux.setters.assignment import Setter
-from seekwise.linux.setters.shell_writes import INTERESTING, writes
-from seekwise.linux.tree import Tree
+from seekwise.linux.setters.reading import Exhausted, NotEvaluated, Reading
+from seekwise.linux.setters.shell import Shell, is_worth_reading
+from seekwise.linux.setters.shell_programs import ShellState, Write
 
-FILES = ("/etc/rc.local", "/etc/rc.d/rc.local", "/etc/crontab", "/etc/rc.d/boot.local", "/etc/init.d/boot.local")
-FOLDERS = {"/etc/cron.d": "", "/etc/local.d": ".start"}
-UNITS = ("/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system")
+FILES = (
+    "/etc/rc.local", "/etc/rc.d/rc.local", "/etc/init.d/rc.local", "/etc/rc.d/boot.local", "/etc/init.d/boot.local", "/etc/init.d/after.local",
+    "/etc/rc.d/after.local",
+)  # fmt: skip
+FOLDERS = {
+    "/etc/local.d": ".start", "/etc/cron.hourly": "", "/etc/cron.daily": "", "/usr/lib/systemd/system-sleep": "", "/etc/pm/power.d": "",
+    "/etc/pm/sleep.d": "", "/usr/lib/pm-utils/power.d": "", "/etc/runit/core-services": ".sh", "/etc/networkd-dispatcher/routable.d": "",
+}  # fmt: skip
+CRON = ("/etc/crontab",)
+CRON_FOLDERS = ("/etc/cron.d", "/var/spool/cron", "/var/spool/cron/crontabs")
+RUN_LEVELS = ("/etc/rc2.d", "/etc/rc3.d", "/etc/rc4.d", "/etc/rc5.d", "/etc/rcS.d", "/etc/rc.d/rc3.d", "/etc/rc.d/rc5.d", "/etc/runlevels/default",
+              "/etc/runlevels/boot")  # fmt: skip
+UNITS = (
+    "/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system",
+)  # fmt: skip
 """An earlier folder hides a unit of the same name in a later one."""
 OWN_UNITS = frozenset(UNITS[:2])
 """What an administrator wrote himself counts whether it is enabled or not; a package's unit only if it is."""
+SCHEDULE = re.compile(r"(?:@\w{1,20}|\S{1,200}\s+\S{1,200}\s+\S{1,200}\s+\S{1,200}\s+\S{1,200})\s+")
+LONGEST_LINE = 16_384
 
-EXECUTED = re.compile(r"/(?:etc|opt|root|usr)/[^\s;|&<>\"'$(){}]+")
 
-
-def read(tree: Tree, stack: Stack) -> Iterator[Setter]:
+def read(reading: Reading) -> Iterator[Setter]:
     """Lines of start scripts and units, and of scripts that they run, that write to a device's settings."""
+    seen: set[tuple[str, int, str, str, str]] = set()
+    for write, sure in _writes(reading):
+        key = (write.file, write.line, write.device, write.attribute, write.value)
+        if key in seen:
+            continue
+        seen.add(key)
+        rank = (assignment.SCRIPT, 0, write.file, write.line)
+        yield Setter(
+            "script",
+            write.file,
+            write.line,
+            write.device,
+            write.attribute,
+            write.value,
+            rank,
+            certain=sure and write.certain,
+        )
+
+
+def _writes(reading: Reading) -> Iterator[tuple[Write, bool]]:
     files = list(FILES)
     for folder, ending in FOLDERS.items():
-        files += [f"{folder}/{name}" for name in tree.names(folder) if name.endswith(ending)]
-    started: dict[str, None] = {}
-    for file in [*files, *_units(tree)]:
-        text = tree.text(file) or ""
-        lines = [line for line in text.splitlines() if _runs(line, file)]
-        started |= dict.fromkeys(path for line in lines for path in EXECUTED.findall(line) if path != file)
-        yield from _setters(text, file, stack, sure=file in FILES)
-    for file in started:
-        text = tree.text(file) or ""
-        if text.startswith("#!"):
-            yield from _setters(text, file, stack, sure=False)
+        files += [f"{folder}/{name}" for name in reading.names(folder) if name.endswith(ending)]
+    for file in dict.fromkeys([*files, *_init_scripts(reading)]):
+        for write in _script(reading, file):
+            yield write, file in FILES and write.file == file
+    for file in [*CRON, *(f"{folder}/{name}" for folder in CRON_FOLDERS for name in reading.names(folder))]:
+        for number, line in enumerate(reading.text(file).splitlines(), 1):
+            reading.spend(1)
+            match = SCHEDULE.match(line) if len(line) < LONGEST_LINE and not line.lstrip().startswith("#") else None
+            if match is None:
+                continue
+            command = line[match.end() :]
+            # System tables name the user before the command.
+            command = command.partition(" ")[2] if file.startswith(("/etc/crontab", "/etc/cron.d")) else command
+            for write in _line(reading, file, number, command.replace("\\%", "%"), {}):
+                yield write, False
+    for file in _units(reading):
+        yield from ((write, False) for write in _unit(reading, file))
 
 
-def _runs(line: str, file: str) -> bool:
-    return line.startswith("Exec") if file.endswith(".service") else not line.lstrip().startswith("#")
-
-
-def _setters(text: str, file: str, stack: Stack, *, sure: bool) -> Iterator[Setter]:
-    if not INTERESTING.search(text):
+def _script(reading: Reading, file: str) -> Iterator[Write]:
+    text = reading.text(file)
+    if not is_worth_reading(text, reading, file):
         return
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.lstrip().startswith("#"):
+    if text.startswith("#!") and not re.search(r"\b(?:ba|da|a|z|k)?sh\b|openrc-run|runscript", text.partition("\n")[0]):
+        if "/sys/block" in text:
+            reading.leave_out(file, None, "a program that is no shell script and names /sys/block")
+        return
+    if text:
+        state = ShellState(variables={"1": ["start"], "@": ["start"]})
+        yield from Shell(reading, file).script(_with_functions_called(text), state)
+
+
+def _with_functions_called(text: str) -> str:
+    """OpenRC calls `start` of an init script itself."""
+    return f"{text}\nstart\n" if re.match(r"#!.{0,40}(?:openrc-run|runscript)", text) else text
+
+
+def _line(reading: Reading, file: str, number: int, command: str, variables: dict[str, list[str]]) -> Iterator[Write]:
+    try:
+        if is_worth_reading(command, reading, file) or variables:
+            yield from Shell(reading, file).script(command, ShellState(variables=dict(variables)), number)
+    except Exhausted:
+        raise
+    except NotEvaluated as reason:
+        reading.leave_out(file, number, str(reason))
+
+
+def _init_scripts(reading: Reading) -> list[str]:
+    """Init scripts that a run level starts."""
+    found = []
+    for folder in RUN_LEVELS:
+        for name in reading.names(folder):
+            script = name[3:] if re.fullmatch(r"S\d\d.+", name) else name if "runlevels" in folder else None
+            if script:
+                found.append(f"/etc/init.d/{script}")
+    return found
+
+
+def _unit(reading: Reading, file: str) -> Iterator[Write]:
+    """The commands of a service, of its file and of its drop-ins."""
+    name = file.rpartition("/")[2]
+    instance = name.partition("@")[2].removesuffix(".service")
+    folders = [f"{folder}/{name}.d" for folder in UNITS]
+    files = [
+        file,
+        *(f"{folder}/{part}" for folder in folders for part in reading.names(folder) if part.endswith(".conf")),
+    ]
+    variables: dict[str, list[str]] = {}
+    for path in files:
+        for number, line in _continued(reading, path):
+            key, sign, value = line.partition("=")
+            key, value = key.strip(), value.strip()
+            if not sign:
+                continue
+            if key == "Environment":
+                for word in value.strip("\"'").split():
+                    variable, equals, text = word.strip("\"'").partition("=")
+                    if equals:
+                        variables[variable] = [text]
+            elif key == "EnvironmentFile":
+                _environment(reading, value.lstrip("-"), variables)
+            elif key.startswith("Exec"):
+                command = value.lstrip("@-:+!|").replace("$$", "$")
+                for specifier, text in (("%i", instance), ("%I", instance)):
+                    command = command.replace(specifier, text or "*")
+                yield from _line(reading, path, number, command.replace("%%", "%"), variables)
+
+
+def _continued(reading: Reading, file: str) -> Iterator[tuple[int, str]]:
+    """Lines of a unit file, those that end in a backslash joined with the next."""
+    pieces: list[str] = []
+    start = length = 0
+    for number, raw in enumerate(reading.text(file).splitlines(), 1):
+        reading.spend(1)
+        line = raw.strip()
+        if not pieces:
+            start, length = number, 0
+        if line.startswith(("#", ";")):
             continue
-        for device, attribute, value in writes(line, stack):
-            rank = (assignment.SCRIPT, 0, file, number)
-            # A plain path in rc.local is executed as it stands; a variable may stand for some devices only.
-            yield Setter("script", file, number, device, attribute, value, rank, certain=sure and "$" not in line)
+        length += len(line)
+        if length > 4 * LONGEST_LINE:
+            raise NotEvaluated(f"a line of more than {4 * LONGEST_LINE:,} characters")
+        if line.endswith("\\"):
+            pieces.append(line[:-1])
+            continue
+        yield start, " ".join([*pieces, line])
+        pieces = []
 
 
-def _units(tree: Tree) -> list[str]:
+def _environment(reading: Reading, file: str, variables: dict[str, list[str]]) -> None:
+    for line in reading.text(file).splitlines() if file.startswith("/") else ():
+        reading.spend(1)
+        name, sign, value = line[:LONGEST_LINE].partition("=")
+        if sign and name.strip().isidentifier():
+            variables[name.strip()] = [value.strip().strip("\"'")]
+
+
+def _units(reading: Reading) -> list[str]:
     units: dict[str, str] = {}
     for folder in UNITS:
-        for name in tree.names(folder):
+        for name in reading.names(folder):
             if name.endswith(".service"):
                 units.setdefault(name, f"{folder}/{name}")
-    enabled = set(_enabled(tree))
-    return [
+    enabled = set(_enabled(reading))
+    found = [
         file
         for name, file in sorted(units.items())
         if file.rpartition("/")[0] in OWN_UNITS or enabled & {name, f"{name.removesuffix('.service')}.timer"}
     ]
+    # An instance `io@sda.service` is written as `io@.service`.
+    for name in sorted(enabled):
+        template = f"{name.partition('@')[0]}@.service"
+        if "@" in name and name not in units and template in units:
+            found.append(units[template])
+    return found
 
 
-def _enabled(tree: Tree) -> Iterator[str]:
+def _enabled(reading: Reading) -> Iterator[str]:
     """Names of units that another unit wants or requires."""
     for folder in UNITS:
-        for name in tree.names(folder):
+        for name in reading.names(folder):
             if name.endswith((".wants", ".requires")):
-                yield from tree.names(f"{folder}/{name}")
+                yield from reading.names(f"{folder}/{name}")

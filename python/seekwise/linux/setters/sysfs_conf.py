@@ -5,29 +5,33 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from seekwise.linux.block_device import Stack
 from seekwise.linux.setters import assignment
 from seekwise.linux.setters.assignment import Setter
-from seekwise.linux.setters.shell_writes import path_sets
-from seekwise.linux.tree import Tree
+from seekwise.linux.setters.reading import Exhausted, NotEvaluated, Reading
 
-LINE = re.compile(r"\s*([^=\s]+)\s*=\s*(\S.*?)\s*$")
+LONGEST_LINE = 4096
 
 
-def read(tree: Tree, stack: Stack) -> Iterator[Setter]:
+def read(reading: Reading) -> Iterator[Setter]:
     """What sysfsutils sets at the start; uncertain where the package is not installed."""
     folder = "/etc/sysfs.d"
-    files = ["/etc/sysfs.conf", *(f"{folder}/{name}" for name in tree.names(folder) if name.endswith(".conf"))]
-    installed = any(tree.exists(f"/etc/{place}/sysfsutils") for place in ("init.d", "rc.d"))
+    files = ["/etc/sysfs.conf", *(f"{folder}/{name}" for name in reading.names(folder) if name.endswith(".conf"))]
+    installed = any(reading.tree.exists(f"/etc/{place}/sysfsutils") for place in ("init.d", "rc.d"))
     for index, file in enumerate(files):
-        for number, line in enumerate((tree.text(file) or "").splitlines(), 1):
-            match = LINE.fullmatch(line.partition("#")[0])
-            if match is None:
+        for number, line in enumerate(reading.text(file).splitlines(), 1):
+            reading.spend(1)
+            name, sign, value = line[:LONGEST_LINE].partition("#")[0].partition("=")
+            name, value = name.strip(), value.strip()
+            if not (sign and name and value) or len(name.split()) != 1:
                 continue
-            for device, attribute in path_sets(f"/sys/{match[1]}", stack):
-                # Without the package nobody reads the file.
-                rank = (assignment.SYSFS, 0, index, number)
-                yield Setter("sysfs.conf", file, number, device, attribute, match[2], rank, certain=installed)
+            try:
+                for device, attribute in reading.settings(f"/sys/{name}"):
+                    # Without the package nobody reads the file.
+                    rank = (assignment.SYSFS, 0, index, number)
+                    yield Setter("sysfs.conf", file, number, device, attribute, value, rank, certain=installed)
+            except Exhausted:
+                raise
+            except NotEvaluated as reason:
+                reading.leave_out(file, number, str(reason))

@@ -5,34 +5,43 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from seekwise.linux.block_device import Stack
 from seekwise.linux.setters import assignment
 from seekwise.linux.setters.assignment import Setter
-from seekwise.linux.setters.shell_writes import path_sets
-from seekwise.linux.tree import Tree
+from seekwise.linux.setters.reading import Exhausted, NotEvaluated, Reading
 
 # The earlier folder hides a file of the same name in a later one.
 FOLDERS = ("/etc/tmpfiles.d", "/run/tmpfiles.d", "/usr/local/lib/tmpfiles.d", "/usr/lib/tmpfiles.d")
+LONGEST_LINE = 4096
 
 
-def read(tree: Tree, stack: Stack) -> Iterator[Setter]:
+def read(reading: Reading) -> Iterator[Setter]:
     """Lines of type `w` of tmpfiles.d that write to sysfs; a file in /etc hides one of its name in /usr."""
     files: dict[str, str] = {}
     for folder in FOLDERS:
-        for name in tree.names(folder):
+        for name in reading.names(folder):
             if name.endswith(".conf"):
                 files.setdefault(name, f"{folder}/{name}")
     for name, file in sorted(files.items()):
-        text = tree.text(file) or ""
+        text = reading.text(file)
         if "/sys/" not in text:
             continue
         for number, line in enumerate(text.splitlines(), 1):
+            reading.spend(1 + min(len(line), LONGEST_LINE) // 4)
+            if len(line) > LONGEST_LINE:
+                reading.leave_out(file, number, f"a line of more than {LONGEST_LINE:,} characters")
+                continue
             try:
-                words = shlex.split(line, comments=True)
+                words = shlex.split(line, comments=True) if "/sys/" in line else []
             except ValueError:
                 continue
             # Type Path Mode User Group Age Argument
-            if len(words) >= 7 and words[0].rstrip("+!-=~^$") == "w":
-                for device, attribute in path_sets(words[1], stack):
+            if len(words) < 7 or words[0].rstrip("+!-=~^$") != "w":
+                continue
+            try:
+                for device, attribute in reading.settings(words[1]):
                     rank = (assignment.SYSFS, 1, name, number)
                     yield Setter("tmpfiles", file, number, device, attribute, " ".join(words[6:]), rank)
+            except Exhausted:
+                raise
+            except NotEvaluated as reason:
+                reading.leave_out(file, number, str(reason))

@@ -1,15 +1,16 @@
-"""udev rules that set attributes of block devices, evaluated against a device without running udev.
+"""udev rules: which attributes they set, evaluated against a device without running udev.
 
 Follows udev(7): files of the four folders in order of their names, a name in an earlier folder hides the same name in a later one
 (and a link to /dev/null removes it); all matches of a line must hold; GOTO jumps to its LABEL; the last assignment wins.
 
 What only a run of udev can know (PROGRAM, IMPORT of a program, TAG, CONST …) makes a line uncertain instead of being guessed.
 Properties come from udev's own database, so ENV matches see what the rules before have found.
+
+A rule may meet the device itself, its SCSI device, or one of its partitions, and set what lies above: what counts is the file that it writes.
 """
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -17,9 +18,11 @@ from dataclasses import dataclass, field, replace
 from seekwise.linux import sysfs
 from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.linux.setters import assignment
-from seekwise.linux.setters.assignment import Setter
-from seekwise.linux.setters.shell_writes import IN_SYSFS, attribute_of, writes
-from seekwise.linux.sysfs import block_nodes
+from seekwise.linux.setters.assignment import Ineffective, Setter
+from seekwise.linux.setters.reading import EXPANDED, Exhausted, NotEvaluated, Reading
+from seekwise.linux.setters.shell import Shell
+from seekwise.linux.setters.udev_syntax import Refused, Rule, Token, lines
+from seekwise.linux.setters.writable import attribute_of
 from seekwise.linux.tree import Tree
 from seekwise.linux.udev import read_udev
 
@@ -30,37 +33,30 @@ FOLDERS = (
     "/usr/lib/udev/rules.d",
     "/lib/udev/rules.d",
 )
-TOKEN = re.compile(r'([A-Z_]+)(?:\{([^}]*)\})?\s*(==|!=|\+=|-=|:=|=)\s*([ei]*)"((?:[^"\\]|\\.)*)"')
-INTERESTING = re.compile(
-    r"ATTR\{[^}]*(queue|bdi|md/|device/|cache_type)[^}]*\}\s*:?=\s*[ei]*\"|/sys/(?:class/)?block|--setra"
-)
+MENTIONED = ("queue", "bdi", "md/", "cache_type", "read_ahead_kb", "/sys", "%S", "--setra", "hdparm", "RUN")
+"""A file with none of these words sets nothing that is looked for here."""
+SETTING = re.compile(r"queue/\w|queue_depth|read_ahead_kb|cache_type|stripe_cache")
 CONDITIONS = frozenset({"==", "!="})
+PROPERTIES_BYTES = 1 << 18
+"""Of one device while rules are evaluated."""
 
 ACTIONS = ("add", "change")
 YES, MAYBE, NO = 2, 1, 0
 
-
-@dataclass(frozen=True)
-class Token:
-    key: str
-    attribute: str | None
-    operator: str
-    value: str
-    ignore_case: bool = False
-
-
-@dataclass(frozen=True)
-class Rule:
-    file: str
-    line: int
-    tokens: tuple[Token, ...]
+SUBSTITUTION = re.compile(
+    r"[%$][%$]|%[A-Za-z](?:\{[^}]{0,255}\})?"
+    r"|\$(?:attr|env|devnode|tempnode|devpath|driver|id|kernel|links|major|minor|name|number|parent|result|root|sysfs|sys)(?:\{[^}]{0,255}\})?"
+)
+WITHOUT_SHELL = re.compile(r">\s{0,4}/sys/")
+MOST_IDLE = 1000
+UNKNOWN = re.compile(r"[$%]")
 
 
 @dataclass(frozen=True)
 class UdevDevice:
     """What a rule can match: the device itself and the chain of folders above it, nearest first."""
 
-    tree: Tree
+    reading: Reading
     kernel: str
     subsystem: str
     devtype: str
@@ -71,6 +67,14 @@ class UdevDevice:
     links: tuple[str, ...] = ()
     unknown: set[str] = field(default_factory=set)
     """Properties that a rule may have set to something that only udev knows."""
+    has_database: bool = True
+    number: str = ""
+    """Major and minor number."""
+
+    @property
+    def tree(self) -> Tree:
+        """The tree that holds its files."""
+        return self.reading.tree
 
 
 def rule_files(tree: Tree) -> list[str]:
@@ -83,84 +87,110 @@ def rule_files(tree: Tree) -> list[str]:
     return [file for _, file in sorted(files.items())]
 
 
-def parse(text: str, file: str) -> list[Rule]:
-    """Rules with their line number; a line that ends in a backslash goes on in the next one."""
-    rules, joined, start = [], "", 0
-    for number, raw in enumerate(text.splitlines(), 1):
-        line = raw.strip()
-        if not joined:
-            start = number
-        if line.startswith("#") and not joined:
-            continue
-        if line.endswith("\\"):
-            joined += line[:-1]
-            continue
-        joined, line = "", joined + line
-        tokens = tuple(
-            Token(key, attribute or None, operator, _unescaped(value, flags), "i" in flags)
-            for key, attribute, operator, flags, value in TOKEN.findall(line)
-        )
-        if tokens:
-            rules.append(Rule(file, start, tokens))
-    return rules
-
-
-def _unescaped(value: str, flags: str) -> str:
-    return value.encode().decode("unicode_escape") if "e" in flags else value.replace('\\"', '"')
-
-
-def read(tree: Tree, stack: Stack) -> Iterator[Setter]:
+def read(reading: Reading) -> Iterator[Setter]:
     """What udev's rules set on each device when it appears or changes."""
-    files = []
-    for file in rule_files(tree):
-        text = tree.text(file) or ""
-        if INTERESTING.search(text):
-            files.append((file, parse(text, file)))
+    files = _files(reading)
     if not files:
         return
-    nodes = block_nodes(tree)
-    for device in stack.devices.values():
-        if device.kind != "partition" and device.name in nodes:
-            yield from _of_device(tree, stack, device, nodes[device.name].folder, files)
-
-
-def _of_device(
-    tree: Tree, stack: Stack, device: BlockDevice, folder: str, files: list[tuple[str, list[Rule]]]
-) -> Iterator[Setter]:
-    """Values are set when the device appears, and again when it changes: each has its own way through the rules."""
     found: dict[tuple[object, ...], Setter] = {}
-    for action in ACTIONS:
-        for seen in _views(tree, folder, device):
-            for index, (file, rules) in enumerate(files):
-                for rule, certain in matching(rules, seen, action):
-                    for attribute, value in assignments(rule, seen, stack, device):
-                        rank = (assignment.UDEV, 0 if seen.subsystem != "block" else 1, index, rule.line)
-                        known = certain and not re.search(r"[$%]", value)
-                        made = Setter("udev", file, rule.line, device.name, attribute, value, rank, known)
-                        before = found.get(key := (rank, attribute, value), made)
+    partitions = any("../" in text or "RUN" in text for _, text, _ in files)
+    for device in reading.stack.devices.values():
+        if device.name not in reading.nodes or (device.kind == "partition" and not partitions):
+            continue
+        for action in ACTIONS:
+            for seen in _views(reading, device):
+                for index, (file, _, rules) in enumerate(files):
+                    for setter in _of_file(rules, file, index, seen, action):
+                        key = (setter.rank, setter.device, setter.attribute, setter.value)
+                        before = found.get(key, setter)
                         found[key] = replace(
-                            before,
-                            certain=before.certain or known,
-                            on_change=before.on_change or (action == "change" and seen.subsystem == "block"),
-                        )
+                            before, certain=before.certain or setter.certain, on_change=before.on_change or setter.on_change
+                        )  # fmt: skip
     yield from found.values()
 
 
-def _views(tree: Tree, folder: str, device: BlockDevice) -> Iterator[UdevDevice]:
-    """The block device, and for a SCSI disk the SCSI device below it, which has rules of its own."""
+def _files(reading: Reading) -> list[tuple[str, str, list[Rule]]]:
+    """Files that may set something, with their rules; and those that set a property which these ask for."""
+    texts = {file: reading.text(file) for file in rule_files(reading.tree)}
+    chosen = {file for file, text in texts.items() if any(word in text for word in MENTIONED)}
+    asked = {name for file in chosen for name in re.findall(r"(?:ENV|env|%E)\{([\w.]{1,64})\}", texts[file])}
+    known = {
+        name
+        for device in reading.stack.devices.values()
+        for name in read_udev(reading.tree, device.name, device.major_minor).properties
+    }
+    more = {f"ENV{{{name}}}" for name in asked - known - {"DEVTYPE", "SUBSYSTEM", "DEVNAME"}}
+    chosen |= {
+        file for file, text in texts.items() if any(f"{each}{sign}" in text for each in more for sign in ("=", "+="))
+    }
+    found = []
+    for file, text in texts.items():
+        if file not in chosen:
+            continue
+        rules: list[Rule] = []
+        for line in lines(text, file):
+            reading.spend(5)
+            if isinstance(line, Rule):
+                rules.append(line)
+            elif SETTING.search(line.text):
+                reading.ineffective.append(_refused(line))
+        found.append((file, text, rules))
+    return found
+
+
+def _refused(line: Refused) -> Ineffective:
+    attribute = re.search(r"ATTR\{([^}\"]{1,80})\}\s*=\s*\"([^\"]{0,80})\"", line.text)
+    name = attribute_of(attribute[1].removeprefix("../")) if attribute else None
+    return Ineffective(
+        "udev", line.file, line.line, None, name or "queue/", attribute[2] if attribute else "", line.reason,
+        "mend the line: `udevadm verify FILE` (systemd 254) names what it cannot read",
+    )  # fmt: skip
+
+
+def _of_file(rules: list[Rule], file: str, index: int, seen: UdevDevice, action: str) -> Iterator[Setter]:
+    on_change = action == "change" and seen.subsystem == "block"
+    for rule, certain in matching(rules, seen, action):
+        rank = (assignment.UDEV, 0 if seen.subsystem != "block" else 1, index, rule.line)
+        try:
+            for device, attribute, value, sure in assignments(rule, seen):
+                seen.reading.spend(10)
+                known = certain and sure and not UNKNOWN.search(value)
+                yield Setter("udev", file, rule.line, device, attribute, value, rank, known, on_change=on_change)
+        except Exhausted:
+            raise
+        except NotEvaluated as reason:
+            seen.reading.leave_out(file, rule.line, str(reason))
+
+
+def _views(reading: Reading, device: BlockDevice) -> Iterator[UdevDevice]:
+    """The block device; of a SCSI disk the SCSI device below it, and of each its backing-device information: these have events of their own."""
+    tree = reading.tree
+    node = reading.nodes[device.name]
     entry = read_udev(tree, device.name, device.major_minor)
-    parents = _parents(folder)
+    devtype = "partition" if node.disk else "disk"
     properties = {
-        "DEVTYPE": "disk",
+        "DEVTYPE": devtype,
         "SUBSYSTEM": "block",
         "DEVNAME": sysfs.device_path(device.name),
         **entry.properties,
     }
-    hardware = tree.resolve(f"{folder}/device")
-    if hardware and device.queue_depth is not None:
-        name = hardware.rpartition("/")[2]
-        yield UdevDevice(tree, name, "scsi", "scsi_device", hardware, _parents(hardware), {"DEVTYPE": "scsi_device"})
-    yield UdevDevice(tree, device.name.replace("!", "/"), "block", "disk", folder, parents, properties, entry.links)
+    if node.disk is None:
+        hardware = tree.resolve(f"{node.folder}/device")
+        if hardware and device.queue_depth is not None:
+            name = hardware.rpartition("/")[2]
+            yield UdevDevice(
+                reading, name, "scsi", "scsi_device", hardware, _parents(hardware), {"DEVTYPE": "scsi_device", "SUBSYSTEM": "scsi"}
+            )  # fmt: skip
+            if tree.is_folder(disk := f"{hardware}/scsi_disk/{name}"):
+                yield UdevDevice(
+                    reading, name, "scsi_disk", "", disk, (disk, *_parents(hardware)), {"SUBSYSTEM": "scsi_disk"}
+                )
+        if number := device.major_minor:
+            yield UdevDevice(reading, number, "bdi", "", f"/sys/class/bdi/{number}", (), {"SUBSYSTEM": "bdi"})
+    yield UdevDevice(
+        reading, device.name.replace("!", "/"), "block", devtype, node.folder, _parents(node.folder), properties, entry.links,
+        has_database=tree.live or tree.is_folder("/run/udev/data") or tree.is_folder("/dev/.udev/db"), number=device.major_minor,
+    )  # fmt: skip
 
 
 def _parents(folder: str) -> tuple[str, ...]:
@@ -176,19 +206,26 @@ def matching(rules: list[Rule], seen: UdevDevice, action: str = "add") -> Iterat
     until: str | None = None
     doubtful: str | None = None
     for rule in rules:
-        labels = {token.value for token in rule.tokens if token.key == "LABEL"}
+        seen.reading.spend(3)
+        labels = [token.value for token in rule.tokens if token.key == "LABEL"]
         if until is not None and until not in labels:
             continue
         if until in labels:
             until = None
         if doubtful in labels:
             doubtful = None
-        found = _holds(rule, seen, action)
-        if found == NO:
+        try:
+            found = _holds(rule, seen, action)
+            if found == NO:
+                continue
+            yield rule, found == YES and doubtful is None
+            _set_properties(rule, seen, certain=found == YES and doubtful is None)
+        except Exhausted:
+            raise
+        except NotEvaluated as reason:
+            seen.reading.leave_out(rule.file, rule.line, str(reason))
             continue
         jump = next((token.value for token in rule.tokens if token.key == "GOTO"), None)
-        yield rule, found == YES and doubtful is None
-        _set_properties(rule, seen, certain=found == YES and doubtful is None)
         if jump is not None:
             if found == YES and doubtful is None:
                 until = jump
@@ -201,76 +238,102 @@ def _set_properties(rule: Rule, seen: UdevDevice, *, certain: bool) -> None:
     for token in rule.tokens:
         name = token.attribute or ""
         if token.key == "IMPORT" and name == "cmdline":
-            if (value := _on_command_line(seen.tree, token.value)) is not None:
+            if (value := _on_command_line(seen.reading, token.value)) is not None:
                 seen.properties[token.value] = value
         elif token.key == "ENV" and token.operator in ("=", ":=", "+="):
             value = _substituted(token.value, seen)
             if token.operator == "+=" and seen.properties.get(name):
                 value = f"{seen.properties[name]} {value}"
-            if certain and not re.search(r"[$%]", value):
+            if certain and not UNKNOWN.search(value) and _fits(seen, name, value):
                 seen.properties[name] = value
                 seen.unknown.discard(name)
             else:
                 seen.unknown.add(name)
 
 
-def _on_command_line(tree: Tree, name: str) -> str | None:
-    """The value of a kernel parameter; `1` where it stands alone."""
-    for word in (tree.text("/proc/cmdline") or "").split():
+def _fits(seen: UdevDevice, name: str, value: str) -> bool:
+    """Whether a property is no longer than udev's own buffers, and all of them together no more than a device could have."""
+    seen.reading.spend(len(value) // 100)
+    if len(value) > EXPANDED:
+        raise NotEvaluated(f"a property grows beyond {EXPANDED:,} characters")
+    if len(value) > 512 and sum(map(len, seen.properties.values())) + len(value) > PROPERTIES_BYTES:
+        raise NotEvaluated(f"a device's properties grow beyond {PROPERTIES_BYTES >> 10} KiB")
+    return True
+
+
+def _on_command_line(reading: Reading, name: str) -> str | None:
+    """The value of a kernel parameter, the last one; `1` where it stands alone."""
+    found = None
+    text = reading.attribute("/proc/cmdline") or ""
+    reading.spend(len(text) // 50)
+    for word in text.split():
         key, sign, value = word.partition("=")
         if key == name:
-            return value if sign else "1"
-    return None
+            found = value if sign else "1"
+    return found
 
 
 def _holds(rule: Rule, seen: UdevDevice, action: str) -> int:
     result = YES
     upper: list[Token] = []
     for token in rule.tokens:
-        if token.operator not in CONDITIONS and not (token.key in ("PROGRAM",) or token.key == "IMPORT"):
+        if token.operator not in CONDITIONS and token.key not in ("PROGRAM", "IMPORT"):
             continue
-        if token.key in ("KERNELS", "SUBSYSTEMS", "DRIVERS", "ATTRS"):
+        if token.key in ("KERNELS", "SUBSYSTEMS", "DRIVERS", "ATTRS", "BUS", "ID", "SYSFS"):
             upper.append(token)
             continue
-        result = min(result, _one(token, seen, action))
+        one = _one(token, seen, action)
+        if one == NO and token.key == "ATTR" and _sets_itself(token, rule):
+            one = MAYBE  # it matched before it wrote
+        result = min(result, one)
         if result == NO:
             return NO
     return min(result, _parent_holds(upper, seen)) if upper else result
 
 
+def _sets_itself(match: Token, rule: Rule) -> bool:
+    """Whether the rule changes the very attribute that it looks at, so that the value of today says nothing."""
+    return any(
+        token.key == "ATTR" and token.attribute == match.attribute and token.operator not in CONDITIONS for token in rule.tokens
+    )  # fmt: skip
+
+
 def _one(token: Token, seen: UdevDevice, action: str) -> int:
     match token.key:
         case "ACTION":
-            return _compare(token, action)
+            return _compare(token, action, seen)
         case "KERNEL":
-            return _compare(token, seen.kernel)
+            return _compare(token, seen.kernel, seen)
         case "SUBSYSTEM":
-            return _compare(token, seen.subsystem)
+            return _compare(token, seen.subsystem, seen)
         case "DEVPATH":
-            return _compare(token, seen.folder.removeprefix("/sys"))
+            return _compare(token, seen.folder.removeprefix("/sys"), seen)
         case "NAME":
-            return _compare(token, seen.kernel)
+            return _compare(token, seen.kernel, seen)
         case "DRIVER":
-            return _compare(token, seen.tree.link(f"{seen.folder}/driver") or "")
+            return _compare(token, seen.tree.link(f"{seen.folder}/driver") or "", seen)
         case "SYMLINK":
-            found = any(_compare(Token("", None, "==", token.value), link) == YES for link in seen.links)
+            found = any(seen.reading.matches(token.value, link) for link in seen.links[:200])
             return _as_asked(token, found)
         case "ENV":
             name = token.attribute or ""
             if name == "DEVTYPE":
-                return _compare(token, seen.devtype)
-            return MAYBE if name in seen.unknown else _compare(token, seen.properties.get(name, ""))
+                return _compare(token, seen.devtype, seen)
+            if name in seen.unknown or (name not in seen.properties and not seen.has_database):
+                return MAYBE
+            return _compare(token, seen.properties.get(name, ""), seen)
         case "IMPORT" if token.attribute == "cmdline":
-            return _as_asked(token, _on_command_line(seen.tree, token.value) is not None)
+            return _as_asked(token, _on_command_line(seen.reading, token.value) is not None)
         case "IMPORT" if token.attribute == "db":
             return _as_asked(token, token.value in seen.properties)
         case "ATTR":
-            return _attribute(token, seen.tree, seen.folder)
+            return _attribute(token, seen, seen.folder)
         case "TEST":
             value = _substituted(token.value, seen)
             path = value if value.startswith("/") else f"{seen.folder}/{value}"
             if re.search(r"[$%*?\[]", path):
                 return MAYBE
+            seen.reading.spend(30)
             return _as_asked(token, seen.tree.exists(path))
     return MAYBE
 
@@ -278,44 +341,55 @@ def _one(token: Token, seen: UdevDevice, action: str) -> int:
 def _parent_holds(tokens: list[Token], seen: UdevDevice) -> int:
     """All of a line's …S keys must hold for one and the same device of the chain."""
     best = NO
-    for folder in seen.parents:
+    tree = seen.tree
+    for folder in seen.parents[:64]:
         result = YES
         for token in tokens:
+            seen.reading.spend(1)
             match token.key:
-                case "KERNELS":
-                    one = _compare(token, folder.rpartition("/")[2])
-                case "SUBSYSTEMS":
-                    subsystem = seen.tree.link(f"{folder}/subsystem")
-                    one = _compare(token, subsystem or "") if subsystem or seen.tree.live else MAYBE
+                case "KERNELS" | "ID":
+                    one = _compare(token, folder.rpartition("/")[2], seen)
+                case "SUBSYSTEMS" | "BUS":
+                    subsystem = tree.link(f"{folder}/subsystem")
+                    one = _compare(token, subsystem or "", seen) if subsystem or tree.live else MAYBE
                 case "DRIVERS":
-                    one = _compare(token, seen.tree.link(f"{folder}/driver") or "")
+                    one = _compare(token, tree.link(f"{folder}/driver") or "", seen)
                 case _:
-                    one = _attribute(token, seen.tree, folder)
+                    one = _attribute(token, seen, folder)
             result = min(result, one)
+            if result == NO:
+                break
         best = max(best, result)
     return best
 
 
-def _attribute(token: Token, tree: Tree, folder: str) -> int:
-    text = tree.text(f"{folder}/{token.attribute}")
-    if text is None and not tree.live:
+def _attribute(token: Token, seen: UdevDevice, folder: str) -> int:
+    text = seen.reading.attribute(_path(token.attribute or "", folder, seen))
+    if text is None and not seen.tree.live:
         return MAYBE  # a capture holds only what seekwise reads
     if text is None:
         return NO if token.operator == "==" else YES
-    if re.fullmatch(r"queue/scheduler", token.attribute or "") and re.search(r"\[", text):
-        return _compare(token, text)
-    return _compare(token, text)
+    return _compare(token, text, seen)
 
 
-def _compare(token: Token, text: str) -> int:
-    return _as_asked(token, matches(token.value, text, token.ignore_case))
+def _path(attribute: str, folder: str, seen: UdevDevice) -> str:
+    """Where an attribute lies: below the device, below another one (`[block/sda]queue/…`), or below a folder that `*` stands for."""
+    if attribute.startswith("["):
+        inside, _, rest = attribute[1:].partition("]")
+        kind, _, name = inside.partition("/")
+        return (
+            f"/sys/block/{name}/{rest.strip('/')}" if kind == "block" else f"/sys/class/{kind}/{name}/{rest.strip('/')}"
+        )
+    if "/*/" in attribute:
+        first, _, rest = attribute.partition("/*/")
+        for name in seen.tree.names(f"{folder}/{first}")[:20]:
+            if seen.reading.attribute(f"{folder}/{first}/{name}/{rest}") is not None:
+                return f"{folder}/{first}/{name}/{rest}"
+    return f"{folder}/{attribute}"
 
 
-def matches(pattern: str, text: str, ignore_case: bool = False) -> bool:
-    """udev's value match: shell globs, alternatives with `|`."""
-    if ignore_case:
-        pattern, text = pattern.lower(), text.lower()
-    return any(fnmatch.fnmatchcase(text, each) for each in pattern.split("|"))
+def _compare(token: Token, text: str, seen: UdevDevice) -> int:
+    return _as_asked(token, seen.reading.matches(token.value, text, ignore_case=token.ignore_case))
 
 
 def _as_asked(token: Token, found: bool) -> int:
@@ -323,49 +397,93 @@ def _as_asked(token: Token, found: bool) -> int:
     return YES if found == (token.operator != "!=") else NO
 
 
-def assignments(rule: Rule, seen: UdevDevice, stack: Stack, device: BlockDevice) -> Iterator[tuple[str, str]]:
-    """Attributes of the device that a rule sets, with the value."""
+def assignments(rule: Rule, seen: UdevDevice) -> Iterator[tuple[str, str, str, bool]]:
+    """Device, attribute and value of each file that a rule writes, and whether that is known from the rule alone."""
+    reading = seen.reading
     for token in rule.tokens:
         if token.operator in CONDITIONS or token.operator == "-=":
             continue
         if token.key == "ATTR" and token.attribute:
-            path = f"device/{token.attribute}" if seen.subsystem == "scsi" else token.attribute
-            if absolute := IN_SYSFS.fullmatch(path):
-                path = absolute[2]
-            if attribute := attribute_of(path):
-                yield attribute, _substituted(token.value, seen)
-        elif token.key == "RUN":
-            text = _substituted(token.value, seen)
-            for name, attribute, value in writes(text, stack):
-                if name == device.name:
-                    yield attribute, value
+            path = token.attribute if token.attribute.startswith("/sys/") else _path(token.attribute, seen.folder, seen)
+            place = reading.located(path)
+            if place and (attribute := attribute_of(place[1])) and not _is_partition(place[0], reading.stack):
+                yield place[0], attribute, _substituted(token.value, seen), True
+        elif token.key == "RUN" and token.attribute in (None, "program"):
+            command = _substituted(token.value, seen)
+            if WITHOUT_SHELL.search(command) and not re.search(r"\bsh\b", command):
+                note = Ineffective(
+                    "udev", rule.file, rule.line, None, "queue/", command[:80], "udev starts programs without a shell, so `>` is an argument like any other",
+                    "RUN+=\"/bin/sh -c '…'\", or ATTR{queue/…}=\"VALUE\"",
+                )  # fmt: skip
+                if note not in reading.ineffective and len(reading.ineffective) < MOST_IDLE:
+                    reading.ineffective.append(note)
+            for write in Shell(reading, rule.file).command(command, _environment(seen)):
+                if not _is_partition(write.device, reading.stack):
+                    yield write.device, write.attribute, write.value, write.certain
+
+
+def _environment(seen: UdevDevice) -> dict[str, str]:
+    """What udev hands to a program."""
+    major, _, minor = seen.number.partition(":")
+    own = {"DEVPATH": seen.folder.removeprefix("/sys"), "SUBSYSTEM": seen.subsystem, "MAJOR": major, "MINOR": minor}
+    return {**dict(list(seen.properties.items())[:200]), **own, "DEVTYPE": seen.devtype}
+
+
+def _is_partition(name: str, stack: Stack) -> bool:
+    return stack.devices[name].kind == "partition"
 
 
 def _substituted(text: str, seen: UdevDevice) -> str:
-    """`%k`, `$env{…}` and the like, as far as they are known from files; the rest stays as it stands."""
-    return re.sub(
-        r"[%$][%$]|%[kNpSn]|%[sE]\{[^}]*\}|\$\w+(?:\{[^}]*\})?", lambda match: _replacement(match[0], seen), text
-    )
+    """`%k`, `$env{…}` and the like, as far as they are known from files; the rest stays as it stands. Raises NotEvaluated for what grows too long."""
+    if "%" not in text and "$" not in text:
+        return text
+    found: list[str] = []
+    at = length = 0
+    for match in SUBSTITUTION.finditer(text):
+        seen.reading.spend(1)
+        piece = _replacement(match[0], seen)
+        found += [text[at : match.start()], piece]
+        length += match.start() - at + len(piece)
+        at = match.end()
+        if length > EXPANDED:
+            raise NotEvaluated(f"a substitution grows beyond {EXPANDED:,} characters")
+    return "".join([*found, text[at:]])
 
 
 def _replacement(text: str, seen: UdevDevice) -> str:
     """udev(7), section on string substitutions."""
     name, _, argument = text.rstrip("}").partition("{")
     match name:
-        case "%%" | "$$":
-            return text[0]
-        case "%k" | "$kernel" | "$name":
+        case "%%" | "$$" | "%$" | "$%":
+            return text[0] if text[0] == text[1] else text
+        case "%k" | "$kernel" | "$name" | "%D":
             return seen.kernel
         case "%N" | "$devnode" | "$tempnode":
             return seen.properties.get("DEVNAME", text)
         case "%p" | "$devpath":
             return seen.folder.removeprefix("/sys")
+        case "%P" | "$parent":
+            return _parent_name(seen) or text
+        case "%M" | "$major" if seen.number:
+            return seen.number.partition(":")[0]
+        case "%m" | "$minor" if seen.number:
+            return seen.number.partition(":")[2]
+        case "%r" | "$root":
+            return "/dev"
         case "%S" | "$sys":
             return "/sys"
         case "%n" | "$number":
-            return re.sub(r".*?(\d*)$", r"\1", seen.kernel)
+            return seen.kernel[len(seen.kernel.rstrip("0123456789")) :]
         case "%E" | "$env" if argument not in seen.unknown:
-            return seen.properties.get(argument, "")
-        case "%s" | "$attr" if (value := seen.tree.text(f"{seen.folder}/{argument}")) is not None:
+            return seen.properties.get(argument, "" if seen.has_database else text)
+        case "%s" | "$attr" | "$sysfs" if (
+            value := seen.reading.attribute(_path(argument, seen.folder, seen))
+        ) is not None:
             return value.strip()
     return text
+
+
+def _parent_name(seen: UdevDevice) -> str | None:
+    """The device file of the disk above a partition."""
+    node = seen.reading.nodes.get(seen.kernel.replace("/", "!"))
+    return node.disk if node else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seekwise.control import sysfs
-from seekwise.errors import RefusedError, UsageError
+from seekwise.errors import MissingError, RefusedError, UsageError
 from seekwise.linux.block_device import BlockDevice, Mount
 from seekwise.linux.resolve import ResolvedPath, resolve_path
 from seekwise.linux.stack import read_stack
@@ -143,8 +143,8 @@ def describe(device: BlockDevice) -> str:
     return f"  {device.name}  {', '.join(facts)}"
 
 
-def find(path: str) -> Target:
-    """Resolves what the user named; a folder must be writable."""
+def find(path: str, *, to_write: bool = True) -> Target:
+    """Resolves what the user named; a folder must be writable, unless nothing will be written."""
     stack = read_stack()
     resolved = resolve_path(stack, path)
     absolute = Path(os.path.abspath(path)) if os.path.exists(path) else Path("/dev") / path
@@ -156,6 +156,6 @@ def find(path: str) -> Target:
             raise RefusedError(
                 f"{path} is on a read-only mount ({target.mount.mount_point})", hint="name a folder that can be written"
             )
-        if not os.access(target.path, os.W_OK | os.X_OK):
-            raise RefusedError(f"{path} is not writable for you", hint="name a folder of yours, or use sudo")
+        if to_write and not os.access(target.path, os.W_OK | os.X_OK):
+            raise MissingError(f"{path} is not writable for you", hint="name a folder of yours, or use sudo")
     return target

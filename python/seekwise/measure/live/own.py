@@ -30,7 +30,7 @@ from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.workload.live_plan import Candidate, LivePlan
 from seekwise.workload.study.quantity import bytes_text, time_text
 from seekwise.workload.study.rounds import Order
-from seekwise.workload.study.uses import Job, Judged, Use
+from seekwise.workload.study.uses import NOT_OURS, Job, Judged, Use
 
 LESS = "less:"
 """Prefix of a --metric of which less is better."""
@@ -73,7 +73,7 @@ class Command:
         """The use of a command: its own time per run, or the number that it prints."""
         kind: Judged = "time" if self.metric is None else ("cost" if self.less_is_better else "number")
         job = Job(name="command", role="foreground", pattern="random read/write", judge=(kind,))
-        return Use(name="command", title=self.shown, group="live", unit="run", job=[job])
+        return Use(name="command", title=self.shown, group=NOT_OURS, unit="run", job=[job])
 
 
 class CommandFailed(SeekwiseError):

@@ -18,6 +18,8 @@ from seekwise.report.number_text import three
 AXIS_FACTOR_MAX = 100.0
 LOSS_TICKS = ((1.0, "best"), (1.05, "5 %"), (1.25, "25 %"), (2.0, "2×"), (5.0, "5×"), (20.0, "20×"), (100.0, "100×"))
 LEFT, RIGHT = 3.0, 97.0
+VALUES_SPAN_MOST = 12.0
+"""So many times its smallest value a panel of bars shows; a longer bar is cut and ends in an arrow."""
 
 
 def _place(factor: float) -> float:
@@ -39,6 +41,56 @@ def behind(low: float, high: float) -> str:
     if high >= 2:
         return f"; 90 % interval: {three(low)} to {three(high)} times behind the best"
     return f"; 90 % interval: {three(100 * (low - 1)) if low > 1.0005 else 0} to {three(100 * (high - 1)) if high > 1.0005 else 0} % behind the best"
+
+
+@dataclass(frozen=True)
+class Value:
+    """What one setting gave by one metric, and what is to be expected of it."""
+
+    look: Look
+    value: float
+    """Measured, in the figure's unit."""
+    expected: tuple[float, float, float] | None
+    """(middle, 90 % interval) of what is to be expected, in the same unit; None for the setting that the others are held against."""
+    text: str
+    """The measured value with its unit."""
+    words: str
+    """What it is against the setting in force."""
+    in_force: bool = False
+    chosen: bool = False
+
+    def picture(self, end: float) -> Markup:
+        """A bar of the measured value, above it a mark and a line for what is to be expected. `end`: the value at the right edge."""
+
+        def place(value: float) -> float:
+            return RIGHT * min(max(value, 0.0), end) / end
+
+        at = place(self.value)
+        parts = [f'<rect class="value" x="0" y="2" width="{at:.2f}%" height="14"/>']
+        if self.value > end:
+            parts.append(f'<svg x="{at:.2f}%" y="9" overflow="visible"><path class="cap" d="M-3-4L2 0L-3 4"/></svg>')
+        said = f"{self.look.label}: {self.text}, {self.words}"
+        middle = self.value
+        if self.expected is not None:
+            middle, low, high = self.expected
+            parts.append(
+                f'<line class="bar{" strong" if self.chosen else ""}" x1="{place(low):.2f}%" x2="{place(high):.2f}%" y1="9" y2="9"/>'
+            )
+        if middle <= end:
+            dot = MARKS[self.look.mark]
+            parts.append(f'<svg x="{place(middle):.2f}%" y="9" overflow="visible"><path class="dot" d="{dot}"/></svg>')
+        return Markup(
+            f'<svg class="loss tips {self.look.css}" role="img" {tips([(at, 9, said)])} width="100%" height="18"><title>{escape(said)}</title>'
+            f"{''.join(parts)}</svg>"
+        )
+
+
+def values_end(rows: Sequence[Value]) -> float:
+    """The value at the right edge of a panel: all of it in view, unless one value is so large that the others could not be told apart."""
+    known = [row.value for row in rows]
+    far = [row.expected[2] for row in rows if row.expected is not None]
+    # An interval that nothing bounds does not set the scale.
+    return min(max([*known, *(min(each, 1.5 * max(known)) for each in far)]), VALUES_SPAN_MOST * min(known)) or 1.0
 
 
 @dataclass(frozen=True)
@@ -134,15 +186,17 @@ class Band:
     number: int
     title: str
     values: tuple[float, ...]
-    """Per 0.1 s from the start."""
+    """Of each bin from the start."""
     bin_s: float
+    level: float | None = None
+    """One value for the whole period, in place of bins."""
 
 
 def timeline(bands: Sequence[Band], unit: str, title: str, *, height: int = 110) -> Markup:
     """Values over time; each period shaded in its setting's colour with its number, the cut parts hatched."""
     end = max(band.end_s for band in bands)
     above = 16  # what the value of the top line needs
-    top = max((value for band in bands for value in band.values), default=0.0) or 1.0
+    top = max((value for band in bands for value in (*band.values, band.level or 0.0)), default=0.0) or 1.0
     shades, curves, words, read = [], [], [], []
     for band in bands:
         at, width = 100 * band.start_s / end, 100 * (band.end_s - band.start_s) / end
@@ -161,6 +215,11 @@ def timeline(bands: Sequence[Band], unit: str, title: str, *, height: int = 110)
             for i, value in enumerate(band.values)
             if (i + 1) * band.bin_s <= band.end_s - band.start_s + 0.01
         ]
+        if band.level is not None:
+            y = height * (1 - band.level / top)
+            curves.append(f'<path class="curve level {band.css}" d="M{10 * at:.1f} {y:.1f}H{10 * (at + width):.1f}"/>')
+            read.append((at + width / 2, above + y, f"{band.start_s:.1f} s: {band.title}; {three(band.level)} {unit}"))
+            continue
         if points:
             curves.append(f'<path class="curve {band.css}" d="M{"L".join(points)}"/>')
         counted = [value for i, value in enumerate(band.values) if i * band.bin_s >= band.cut_s] or list(band.values)

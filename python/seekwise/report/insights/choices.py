@@ -14,8 +14,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from seekwise.errors import UsageError
+from seekwise.judge.candidates import NOT_LONG_ENOUGH
+from seekwise.judge.model_error import model_error
 from seekwise.judge.rule import ROUNDS_MIN, THRESHOLD_SHARE
 from seekwise.judge.workloads import OperationMix, Weighed, find, weigh
+from seekwise.report.answered import WITHIN_MODEL
 from seekwise.report.insights import locks, protects
 from seekwise.report.insights.means import NAMES, listed
 from seekwise.store.operations import OPERATIONS
@@ -33,8 +36,8 @@ LEVEL_LOSS = 0.10
 CHUNK = "chunk_kib"
 
 
-SO_FAR = "(best so far)"
-"""Not beaten by another setting, which is not proved worse either."""
+LITTLE_KNOWN = f"({NOT_LONG_ENOUGH})"
+"""After a setting that is the fastest so far, where another one may be as good."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ class SystemChoice:
     """What to set on one system for one kind of work."""
 
     SHOWN: ClassVar = ("text",)
+    HIDDEN: ClassVar = ("is_simulated", "is_sure")
     NAMES: ClassVar = {"loss_combination": "loss_cell"}
 
     system: str
@@ -52,7 +56,7 @@ class SystemChoice:
     threads: tuple[int, ...]
     """Thread counts that it holds for; empty: all."""
     named: tuple[str, ...]
-    """What to set; empty: inconclusive."""
+    """What to set; empty: not measured long enough."""
     unbeaten: tuple[str, ...]
     """Settings that the best does not beat, `named` first."""
     settings: tuple[str, ...]
@@ -62,6 +66,9 @@ class SystemChoice:
     """Share of the best rate that the first of `named` loses where it is worst."""
     loss_combination: str
     repeats: int
+    is_simulated: bool = False
+    is_sure: bool = True
+    """Of what is not beaten it is known how far it is from what is named."""
 
     @property
     def is_level(self) -> bool:
@@ -69,25 +76,21 @@ class SystemChoice:
         return len(self.named) == len(self.settings) > 1
 
     @property
-    def is_so_far(self) -> bool:
-        """What is named is not beaten by another setting, which is not proved worse either."""
-        return (
-            bool(self.named)
-            and not self.is_level
-            and (len(self.unbeaten) > len(self.named) or self.repeats < ROUNDS_MIN)
-        )
+    def is_little_known(self) -> bool:
+        """Another setting may be as good as what is named."""
+        return bool(self.named) and not self.is_level and not self.is_sure
 
     @property
     def short(self) -> str:
-        """Without saying that it is only the best so far."""
+        """Without saying how little is known."""
         if not self.named:
-            return "inconclusive"
+            return NOT_LONG_ENOUGH
         return "no difference" if self.is_level else either(_word(name) for name in self.named)
 
     @property
     def text(self) -> str:
-        """The choice in words; it says `best so far` where another setting is not proved worse."""
-        return f"{self.short} {SO_FAR}" if self.is_so_far else self.short
+        """The choice in words; `not measured long enough` where another setting may be as good."""
+        return f"{self.short} {LITTLE_KNOWN}" if self.is_little_known else self.short
 
 
 @dataclass(frozen=True)
@@ -197,10 +200,14 @@ def choose(
         return None
     repetitions = len({record.repetition for record in chosen})
     standings = {standing.setting: standing for standing in weighed.standings}
-    unbeaten = weighed.best if repetitions >= ROUNDS_MIN else _by_estimate(weighed)
+    # No chance touches what is simulated: it needs no repeats.
+    enough = weighed.is_simulated or repetitions >= ROUNDS_MIN
+    unbeaten = weighed.best if enough else _by_estimate(weighed)
     order = sorted(unbeaten, key=lambda name: -_throughput(weighed, name))
     if not order:
-        return SystemChoice(system, kind, use.name, threads, (), (), settings, {}, 0.0, "", repetitions)
+        return SystemChoice(
+            system, kind, use.name, threads, (), (), settings, {}, 0.0, "", repetitions, weighed.is_simulated
+        )
     # The fastest of them, unless it loses much more where it is worst than another one does.
     least = min(standings[name].regret for name in order)
     first = next(name for name in order if standings[name].regret - least <= LEVEL_LOSS)
@@ -226,6 +233,16 @@ def choose(
         loss.regret,
         loss.regret_combination,
         repetitions,
+        weighed.is_simulated,
+        enough and not _is_open(weighed, first, rest),
+    )
+
+
+def _is_open(weighed: Weighed, first: str, others: Sequence[str]) -> bool:
+    """Whether it is not known of some setting how far its rate is from that of the first."""
+    pairs = [{first, other} for other in others]
+    return any(
+        v.word == "undecided" and v.metric == "rate" and {v.setting_a, v.setting_b} in pairs for v in weighed.verdicts
     )
 
 
@@ -264,7 +281,7 @@ def _headline(overall: Sequence[SystemChoice], drives: Collection[str]) -> str:
     if len(overall) > 2 and all(choice.text == first.text for choice in overall) and first.named:
         return f"Best on each of the {len(overall)} systems: {first.text}"
     # Said once instead of after every name.
-    once = len(overall) > 1 and all(choice.is_so_far for choice in overall)
+    once = len(overall) > 1 and all(choice.is_little_known for choice in overall)
     parts = []
 
     def said(choice: SystemChoice) -> str:
@@ -279,13 +296,13 @@ def _headline(overall: Sequence[SystemChoice], drives: Collection[str]) -> str:
         common = [name for name in members[0].named if all(name in member.named for member in members)]
         if common and len({member.is_level for member in members}) == 1:
             shared = members[0].short if members[0].is_level else either(_word(name) for name in common)
-            so_far = any(member.is_so_far for member in members) and not once
-            parts.append(f"{title}: {shared}{f' {SO_FAR}' if so_far else ''}")
+            little_known = any(member.is_little_known for member in members) and not once
+            parts.append(f"{title}: {shared}{f' {LITTLE_KNOWN}' if little_known else ''}")
         else:
             # A family's name begins with its kind already.
             each = (f"{said(member)} ({member.system.removeprefix(kind).lstrip(', ')})" for member in members)
             parts.append(f"{title}: {'; '.join(each)}")
-    return f"{'Inconclusive: no setting proved better. Highest throughput so far: ' if once else ''}{'. '.join(parts)}"
+    return f"{'Not measured long enough. Fastest so far: ' if once else ''}{'. '.join(parts)}"
 
 
 def either(names: Iterable[str]) -> str:
@@ -317,17 +334,24 @@ def _reasons(choices: Sequence[SystemChoice], wanted: Answer) -> Iterator[str]:
 
 def _why(choice: SystemChoice) -> str:
     if not choice.named:
-        return f"{choice.system}: inconclusive, no setting proved better in {choice.repeats} repeats"
+        return f"{choice.system}: {NOT_LONG_ENOUGH}, with {counted(choice.repeats, 'repeat')}"
     others = sorted((n for n in choice.rates if n not in choice.named), key=lambda n: -choice.rates[n])
     parts = [f"{choice.system}: {choice.text}"]
     if others:
-        parts.append(", ".join(f"{_word(name)} {_percent(choice.rates[name])}" for name in others))
+        parts.append(", ".join(f"{_word(name)} {_loss(choice, name)}" for name in others))
     if not choice.is_level and choice.loss > THRESHOLD_SHARE["rate"]:
         operation, conditions = combination_key.parse(choice.loss_combination)
         where = conditions.get("threads", "")
         at = f" at {_counts((int(where),))}" if where.isdigit() else ""
         parts.append(f"{_word(choice.named[0])} loses at most {100 * choice.loss:.0f} % ({NAMES[operation]}{at})")
     return "; ".join(parts)
+
+
+def _loss(choice: SystemChoice, name: str) -> str:
+    ratio = choice.rates[name]
+    if choice.is_simulated and ratio != 1 and abs(ratio - 1) <= model_error("rate"):
+        return WITHIN_MODEL
+    return _percent(ratio)
 
 
 def _against_publication(choices: Sequence[SystemChoice], wanted: Answer) -> Iterator[str]:

@@ -1,5 +1,5 @@
 // Makes a page that is complete without it pleasant: sorts and downloads tables, hides lines, shows values at the pointer or by
-// arrow keys, and draws any metric over any factor. Reads only what stands in the page; makes no request.
+// arrow keys. Reads only what stands in the page; makes no request.
 "use strict";
 document.documentElement.classList.add("scripted");
 const $ = (selector, root = document) => Array.from(root.querySelectorAll(selector));
@@ -195,7 +195,6 @@ document.addEventListener("keydown", (event) => {
     const all = $("svg.loss.tips", chart.closest("section, table, main") || document).filter((each) => each.checkVisibility());
     all[(all.indexOf(chart) + step + all.length) % all.length].focus();
   }
-  if (event.key === "l" && chart.closest("#explore")) explore.logarithmic(event);
   else if (event.key === "l" && chart.dataset.scale) turnScale(chart.closest("figure"));
 });
 
@@ -277,9 +276,8 @@ $("figure.chart").forEach((figure) => {
 addEventListener("beforeprint", () => $("details:not([open])").forEach((each) => { each.open = true; each.dataset.shut = "1"; }));
 addEventListener("afterprint", () => $("details[data-shut]").forEach((each) => { each.open = false; delete each.dataset.shut; }));
 
-// Any metric over any factor -------------------------------------------------------------------------------------------------------
+// What is built in the browser -------------------------------------------------------------------------------------------------------
 const SVG = "http://www.w3.org/2000/svg";
-const explore = { logarithmic() {} };
 function make(name, attributes, ...children) {
   const node = document.createElementNS(SVG, name);
   for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
@@ -299,127 +297,9 @@ function short(value) {
 function three(value) {
   return value === null ? "–" : value >= 1000 ? String(Math.round(Number(value.toPrecision(3)))) : String(Number(value.toPrecision(3)));
 }
-function startExplorer(box, table) {
-  const { factors, metrics, rows } = table;
-  const at = Object.fromEntries(factors.map((factor, place) => [factor.name, place]));
-  const nPlace = factors.length;
-  const chosen = { ...table.axes, metric: metrics[0].name, log: false, held: {} };
-  const controls = $(".controls", box)[0];
-  const place = $(".panels", box)[0];
-  const legend = $(".legend", box)[0];
-  const heading = $("h3", box)[0];
-
-  function select(label, options, value, change) {
-    const list = element("select", {});
-    for (const [name, title] of options) list.append(element("option", name === value ? { value: name, selected: "" } : { value: name }, title));
-    list.addEventListener("change", () => { change(list.value); draw(); });
-    return element("label", {}, label, list);
-  }
-  function held() {
-    return factors.filter((factor) => ![chosen.x, chosen.colour, chosen.panel].includes(factor.name));
-  }
-  function fullest(names, within) {
-    if (!names.length) return [];
-    const counts = new Map();
-    for (const row of within) {
-      const key = names.map((name) => row[at[name]]).join();
-      counts.set(key, (counts.get(key) || 0) + 1);
-    }
-    const best = [...counts.entries()].sort((a, b) => b[1] - a[1])[0];
-    return best ? best[0].split(",").map(Number) : [];
-  }
-  function draw() {
-    const names = factors.map((factor) => [factor.name, factor.title]);
-    if (chosen.panel === chosen.x || chosen.panel === chosen.colour) chosen.panel = null;
-    const rest = held();
-    const known = rest.filter((factor) => chosen.held[factor.name] !== undefined);
-    let left = rows.filter((row) => known.every((factor) => row[at[factor.name]] === chosen.held[factor.name]));
-    if (!left.length) { chosen.held = {}; left = rows; }
-    const missing = rest.filter((factor) => chosen.held[factor.name] === undefined);
-    fullest(missing.map((factor) => factor.name), left).forEach((level, number) => { chosen.held[missing[number].name] = level; });
-    const shown = rows.filter((row) => rest.every((factor) => row[at[factor.name]] === chosen.held[factor.name]));
-    controls.replaceChildren(
-      select("Metric ", metrics.map((metric) => [metric.name, metric.title]), chosen.metric, (value) => { chosen.metric = value; }),
-      select("over ", names, chosen.x, (value) => { chosen.x = value; }),
-      select("colour ", [["", "none"], ...names], chosen.colour || "", (value) => { chosen.colour = value || null; }),
-      select("panel ", [["", "none"], ...names], chosen.panel || "", (value) => { chosen.panel = value || null; }),
-      ...rest.map((factor) => select(`${factor.title} `, factor.levels.map((level, number) => [String(number), level]), String(chosen.held[factor.name]), (value) => { chosen.held[factor.name] = Number(value); })),
-    );
-    const scale = element("button", { type: "button", "aria-pressed": String(chosen.log) }, "Logarithmic axis (l)");
-    scale.addEventListener("click", () => { chosen.log = !chosen.log; draw(); });
-    controls.append(scale);
-    drawPanels(shown);
-  }
-  function drawPanels(shown) {
-    const number = metrics.findIndex((metric) => metric.name === chosen.metric);
-    const metric = metrics[number];
-    const value = nPlace + 1 + 3 * number;
-    const counted = shown.filter((row) => row[value] !== null);
-    heading.textContent = `${metric.title} over ${factors[at[chosen.x]].title}`;
-    heading.append(" ", element("small", {}, `${metric.unit}, ${metric.better} is better`));
-    const colour = chosen.colour ? factors[at[chosen.colour]] : null;
-    const levels = colour ? [...new Set(counted.map((row) => row[at[colour.name]]))].sort((a, b) => a - b) : [0];
-    legend.replaceChildren(...(colour ? [element("span", {}, `${colour.title}:`), ...levels.map((level) => {
-      const [css, mark, dash] = colour.looks[level];
-      const line = make("svg", { class: `swatch ${css}`, width: 30, height: 12, "aria-hidden": "true" }, make("line", { class: "curve", x1: 0, x2: 30, y1: 6, y2: 6, "stroke-dasharray": dash }), make("use", { href: `#m-${mark}`, x: 15, y: 6, fill: "currentColor" }));
-      return element("button", { type: "button", class: "key", "aria-pressed": "true", "data-s": css }, line, colour.levels[level]);
-    })] : []));
-    const panel = chosen.panel ? factors[at[chosen.panel]] : null;
-    const groups = panel ? [...new Set(counted.map((row) => row[at[panel.name]]))].sort((a, b) => a - b) : [null];
-    place.replaceChildren(...groups.map((level) => drawPanel(counted.filter((row) => level === null || row[at[panel.name]] === level), level === null ? metric.title : panel.levels[level], metric, value, colour, levels)));
-    if (!counted.length) place.replaceChildren(element("p", {}, "No result for this choice."));
-  }
-  function drawPanel(mine, title, metric, value, colour, levels) {
-    const H = HEIGHT, total = 180;
-    const factor = factors[at[chosen.x]];
-    const xs = [...new Set(mine.map((row) => row[at[factor.name]]))].sort((a, b) => a - b);
-    const most = Math.max(...mine.map((row) => row[value]));
-    const least = Math.min(...mine.map((row) => row[value]).filter((each) => each > 0));
-    const log = chosen.log && least > 0;
-    const bottom = log ? 10 ** Math.floor(Math.log10(least)) : 0;
-    let top = log ? 10 ** Math.ceil(Math.log10(most)) : 1.04 * Math.max(...mine.map((row) => Math.min(row[value + 2] ?? row[value], 3 * most)));
-    if (log && top <= bottom) top = bottom * 10;
-    if (!(top > 0)) top = 1;
-    const share = (each) => log ? Math.log10(Math.max(each, bottom) / bottom) / Math.log10(top / bottom) : each / top;
-    const y = (each) => TOP + H * (1 - Math.min(Math.max(share(each), 0), 1));
-    const x = (place) => 100 * (place + 0.5) / xs.length;
-    const marks = ticks(bottom, top);
-    const axis = make("svg", { class: "yaxis", width: 52, height: total, "aria-hidden": "true" }, ...marks.map((each) => make("text", { x: 48, y: y(each) + 4, "text-anchor": "end" }, short(each))));
-    const chart = make("svg", { class: "xy", width: "100%", height: total, role: "img", tabindex: 0, "aria-label": `${metric.title}, ${title}, over ${factor.title}` });
-    for (const each of marks) chart.append(make("line", { class: "grid", x1: 0, x2: "100%", y1: y(each), y2: y(each) }));
-    levels.forEach((level, number) => {
-      const [css, mark, dash] = colour ? colour.looks[level] : [table.plain, "circle", ""];
-      const own = mine.filter((row) => !colour || row[at[colour.name]] === level).sort((a, b) => a[at[factor.name]] - b[at[factor.name]]);
-      const width = Math.min(55 / xs.length, 4 * levels.length);
-      const offset = levels.length === 1 || chosen.colour === chosen.x ? 0 : width * (number / (levels.length - 1) - 0.5);
-      const group = make("g", { class: `series ${css}` });
-      const path = own.map((row) => `${10 * (x(xs.indexOf(row[at[factor.name]])) + offset)} ${y(row[value])}`);
-      if (path.length > 1) group.append(make("svg", { width: "100%", height: total, viewBox: `0 0 1000 ${total}`, preserveAspectRatio: "none" }, make("path", { class: "curve", "stroke-dasharray": dash, d: `M${path.join("L")}` })));
-      for (const row of own) {
-        const px = `${(x(xs.indexOf(row[at[factor.name]])) + offset).toFixed(2)}%`;
-        const interval = row[value + 1] === null ? "" : ` (${three(row[value + 1])} to ${three(row[value + 2])})`;
-        if (interval) group.append(make("line", { x1: px, x2: px, y1: y(row[value + 1]), y2: y(Math.min(row[value + 2], 3 * most)) }));
-        group.append(make("use", { href: `#m-${mark}`, x: px, y: y(row[value]), "data-t": `${factor.levels[row[at[factor.name]]]}: ${three(row[value])} ${metric.unit}${interval}, n = ${row[nPlace]}` }));
-      }
-      chart.append(group);
-    });
-    const texts = xs.map((level) => factor.levels[level]);
-    const step = Math.ceil(texts.length / Math.max(1, Math.floor(175 / (Math.max(...texts.map((text) => text.length)) * 6.6 + 8))));
-    texts.forEach((text, number) => { if (number % step === 0) chart.append(make("text", { x: `${x(number)}%`, y: TOP + H + 16, "text-anchor": "middle" }, text)); });
-    return element("div", { class: "panel" }, element("h4", {}, title), element("div", { class: "plot" }, axis, chart), element("div", { class: "xtitle" }, factor.title));
-  }
-  explore.logarithmic = () => { chosen.log = !chosen.log; draw(); $("svg.xy", box)[0]?.focus(); };
-  let begun = false;
-  const begin = () => { if (!begun) { begun = true; draw(); } };
-  const frame = box.closest("details");
-  if (frame) frame.addEventListener("toggle", () => frame.open && begin());
-  else begin();
-}
 const source = document.getElementById("rows");
 if (source) {
   const table = JSON.parse(source.textContent);
-  const box = document.getElementById("explore");
-  if (box && table.rows.length) startExplorer(box, table);
   // A table of thousands of rows is made when it is opened.
   const late = document.getElementById("numbers");
   if (late && late.dataset.late) {
@@ -429,9 +309,9 @@ if (source) {
       const body = document.createDocumentFragment();
       for (const row of table.rows) {
         const line = element("tr", {});
-        table.factors.forEach((factor, place) => line.append(element("td", {}, factor.levels[row[place]])));
+        table.factors.forEach((levels, place) => line.append(element("td", {}, levels[row[place]])));
         line.append(element("td", { class: "n" }, String(row[nPlace])));
-        table.metrics.forEach((metric, number) => line.append(element("td", { class: "n", "data-v": row[nPlace + 1 + 3 * number] ?? "" }, three(row[nPlace + 1 + 3 * number]))));
+        row.slice(nPlace + 1).forEach((value) => line.append(element("td", { class: "n", "data-v": value ?? "" }, three(value))));
         body.append(line);
       }
       late.tBodies[0].append(body);

@@ -19,6 +19,7 @@ from seekwise.settings.doctor import (
     members,
     mount_options,
     ncq,
+    no_effect,
     none_on_disk,
     queue_depth,
     read_ahead,
@@ -30,6 +31,7 @@ from seekwise.settings.doctor import (
     throttling,
     throttling_off,
     write_cache,
+    zoned,
 )
 from seekwise.settings.doctor.check import DoctorFinding, Machine
 
@@ -43,6 +45,7 @@ CHECKS = (
     mount_options,
     members,
     none_on_disk,
+    no_effect,
     dirty_limits,
     swap,
     throttling_off,
@@ -57,6 +60,7 @@ CHECKS = (
     request_flags,
     discards,
     firmware_raid,
+    zoned,
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from seekwise.linux.facts import kernel_version
-from seekwise.linux.setters import find_setters
+from seekwise.linux.members import drives_with_data, is_path
 from seekwise.settings.doctor.check import DoctorFinding, Machine
 from seekwise.settings.values import READ_AHEAD_KIB, read_ahead_kib, read_ahead_reason
 
@@ -16,17 +16,17 @@ other requests wait as long. Of an array, for each drive with data."""
 def check(machine: Machine):
     """Devices whose read-ahead is above 16 MiB per drive with data, and who sets it."""
     stack = machine.stack
-    setters = None
     for device in stack.devices.values():
         text = device.queue.get("read_ahead_kb", "")
-        drives = max(1, len(stack.drives(device.name))) if device.below else 1
+        drives = drives_with_data(stack, device.name)
         # A partition, a path below multipath and a member read ahead by the device above them.
         if not text.isdigit() or int(text) <= MOST_KIB * drives or not device.size_bytes or device.kind == "partition":
             continue
+        if is_path(stack, device):
+            continue  # the map above reads ahead, and its paths lead to one drive
         own, version = int(text), kernel_version(stack.kernel)
-        setters = find_setters(machine.tree, stack) if setters is None else setters
         giving = [
-            each for each in setters
+            each for each in machine.who.setters
             if (each.device, each.attribute) == (device.name, "queue/read_ahead_kb") and each.gives(text)
         ]  # fmt: skip
         usual = max(READ_AHEAD_KIB, read_ahead_kib(device, version))
@@ -35,7 +35,7 @@ def check(machine: Machine):
         elif usual == own:
             origin = f"the kernel's default: {read_ahead_reason(device, version)}"
         else:
-            origin = f"no file sets it; the kernel's default is {usual} KiB"
+            origin = f"none of the places that were read sets it; the kernel's default is {usual} KiB"
         better = READ_AHEAD_KIB if usual > MOST_KIB * drives else usual
         if device.rotational and better == READ_AHEAD_KIB:
             better = 4096

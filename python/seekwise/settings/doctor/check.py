@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from seekwise.linux.block_device import BlockDevice, Stack
+from seekwise.linux.setters import Survey, survey
 from seekwise.linux.tree import Tree
 from seekwise.settings.controllers import State
 
@@ -22,6 +24,11 @@ class Machine:
     smart: dict[str, dict] = field(default_factory=dict)
     activity: dict[str, Activity] = field(default_factory=dict)
     units: dict[str, State] = field(default_factory=dict)
+
+    @cached_property
+    def who(self) -> Survey:
+        """Who sets what, read once for all checks."""
+        return survey(self.tree, self.stack)
 
     def drives(self) -> Iterator[BlockDevice]:
         """Whole physical drives and units with a medium, without hidden paths."""

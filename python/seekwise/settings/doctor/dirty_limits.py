@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from seekwise.linux import memory
 from seekwise.linux.block_device import BlockDevice
 from seekwise.linux.resolve import devices_of_mount
 from seekwise.linux.tree import Tree
@@ -23,11 +22,11 @@ def limit_bytes(tree: Tree) -> tuple[int, str] | None:
     if fixed := tree.number("/proc/sys/vm/dirty_bytes"):
         return fixed, f"/proc/sys/vm/dirty_bytes = {fixed}"
     ratio = tree.number("/proc/sys/vm/dirty_ratio")
-    found = re.search(r"^MemAvailable:\s+(\d+) kB", tree.text("/proc/meminfo") or "", re.MULTILINE)
-    if ratio is None or found is None:
+    available = memory.available_bytes(tree)
+    if ratio is None or available is None:
         return None
     # Free memory and the page cache can be dirtied, which MemAvailable comes close to (global_dirtyable_memory in page-writeback.c).
-    return ratio * int(found[1]) * 1024 // 100, f"/proc/sys/vm/dirty_ratio = {ratio} (per cent of the available memory)"
+    return ratio * available // 100, f"/proc/sys/vm/dirty_ratio = {ratio} (per cent of the available memory)"
 
 
 def check(machine: Machine):

@@ -1,14 +1,21 @@
 """No scheduler on a drive with a moving arm."""
 
+from seekwise.linux.members import zfs_members
 from seekwise.settings.doctor.check import DoctorFinding, Machine, is_spinning
 
 NAME = "none-on-hard-disk"
 
 
 def check(machine: Machine):
-    """Hard disks without a scheduler."""
+    """Hard disks without a scheduler. ZFS schedules for its own: `none` is what its documents ask for."""
+    zfs = zfs_members(machine.tree, machine.stack)
     for device in machine.drives():
-        if is_spinning(device) and device.scheduler == "none" and len(device.schedulers_offered) > 1:
+        if (
+            device.name not in zfs
+            and is_spinning(device)
+            and device.scheduler == "none"
+            and len(device.schedulers_offered) > 1
+        ):
             best = "mq-deadline" if "mq-deadline" in device.schedulers_offered else device.schedulers_offered[-1]
             yield DoctorFinding(
                 NAME,

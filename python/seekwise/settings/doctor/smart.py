@@ -35,6 +35,7 @@ def check(machine: Machine):
             yield from _passed(device.name, document)
             yield from _ata(device.name, document)
             yield from _nvme(device.name, document)
+            yield from _scsi(device.name, document)
 
 
 def _passed(name: str, document: dict):
@@ -68,6 +69,24 @@ def _nvme(name: str, document: dict):
         yield _finding(name, f"{name} has used {used} % of its rated life", (f"percentage_used = {used}",), "look")
     if errors := counted(log.get("media_errors")):
         yield _finding(name, f"{name} has had {errors} media errors", (f"media_errors = {errors}",))
+
+
+def _scsi(name: str, document: dict):
+    """SAS drives: the grown defect list, error counter pages and the endurance indicator (SPC-4, SBC-3; keys of smartctl 7.3)."""
+    if defects := counted(document.get("scsi_grown_defect_list")):
+        text = f"{name} has {defects} grown defects (sectors that it has replaced)"
+        yield _finding(name, text, (f"scsi_grown_defect_list = {defects}",), "look")
+    log = document.get("scsi_error_counter_log")
+    for kind in ("read", "write", "verify"):
+        page = log.get(kind) if isinstance(log, dict) else None
+        errors = counted(page.get("total_uncorrected_errors")) if isinstance(page, dict) else 0
+        if errors:
+            text = f"{name} could not correct {errors} errors of kind {kind}"
+            yield _finding(name, text, (f"scsi_error_counter_log.{kind}.total_uncorrected_errors = {errors}",))
+    used = counted(document.get("scsi_percentage_used_endurance_indicator"))
+    if used >= 100:
+        text = f"{name} has used {used} % of its rated life"
+        yield _finding(name, text, (f"scsi_percentage_used_endurance_indicator = {used}",), "look")
 
 
 def counted(value: object) -> int:

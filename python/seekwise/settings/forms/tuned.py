@@ -12,6 +12,7 @@ from pathlib import Path
 
 from seekwise.linux.block_device import Stack
 from seekwise.linux.setters import tuned as reader
+from seekwise.linux.setters.reading import Reading
 from seekwise.linux.tree import Tree
 from seekwise.settings.forms.file import HEAD, File, Wanted, checked, ordered, path, tree_of
 
@@ -22,7 +23,7 @@ def file(wanted: Wanted, stack: Stack) -> File:
     """A TuneD profile over the active ones, which keeps what they set on other devices."""
     tree = tree_of(stack)
     base = _base(tree)
-    units, complete = reader.merged_units(tree, base)
+    units, complete = reader.merged_units(Reading(tree, stack), base)
     disks = [unit for unit in units if unit.type == "disk"]
     taken = [device for device, values in wanted.items() if _for_disk_plugin(device, values, stack)]
     sections = [f"[main]\nsummary=I/O settings applied by seekwise\n{_include(base)}"]

@@ -14,7 +14,8 @@ from pathlib import Path
 from seekwise.errors import UsageError
 from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.linux.setters import Setter, udev_rules
-from seekwise.linux.setters.udev_rules import matches
+from seekwise.linux.setters.pattern import matches
+from seekwise.linux.setters.reading import Reading
 from seekwise.linux.udev import read_udev
 from seekwise.settings.forms.file import HEAD, File, Wanted, checked, ordered, relative, tree_of
 
@@ -34,7 +35,8 @@ def file(wanted: Wanted, stack: Stack) -> File:
 def rules_only(wanted: Wanted, stack: Stack) -> File:
     """The file without saying how it takes effect."""
     rules, notes = [], []
-    rivals = [setter for setter in udev_rules.read(tree_of(stack), stack) if setter.on_change and not setter.is_ours]
+    reading = Reading(tree_of(stack), stack)
+    rivals = [each for each in reading.source("udev", udev_rules.read) if each.on_change and not each.is_ours]
     for device, values in wanted.items():
         known = stack.devices.get(device)
         if known is not None and known.details.get("hidden_path"):

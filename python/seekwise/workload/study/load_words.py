@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from seekwise.workload.study.quantity import bytes_text, time_text
-from seekwise.workload.study.uses import Job, Use
+from seekwise.workload.study.uses import NOT_OURS, Job, Use
 
 
 def job_text(job: Job) -> str:
@@ -35,5 +35,7 @@ def job_text(job: Job) -> str:
 
 
 def use_rows(use: Use) -> list[tuple[str, str, str]]:
-    """(job, role, load in words)."""
+    """(job, role, load in words); none of a use whose load is not ours: a command, or what ran already, whose title says all that is known."""
+    if use.group == NOT_OURS:
+        return []
     return [(job.name, job.role, job_text(job)) for job in use.job]

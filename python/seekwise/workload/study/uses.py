@@ -64,6 +64,8 @@ Judged = Literal["time", "tail", "done", "rate", "p50", "p99", "p999", "mean", "
 Purpose = Literal["responsive", "throughput"]
 LIMITS = "limits"
 """Group of synthetic uses that show the extremes of device and scheduler. They decide nothing."""
+NOT_OURS = "live"
+"""Group of a load that was there already, or of a command: what it asks for is not known."""
 Pattern = Literal[
     "random read", "random write", "random read/write", "sequential read", "sequential write", "sequential read/write"
 ]

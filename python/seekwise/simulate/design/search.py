@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seekwise.measure.live.simulated import Model
-from seekwise.report.array_choice import LEVEL
-from seekwise.settings.design import trial
-from seekwise.settings.design.space import Array, Point, Space
-from seekwise.settings.design.trial import LoadFigures, Simulate
+from seekwise.simulate.arrays import LEVEL
+from seekwise.simulate.design import trial
+from seekwise.simulate.design.space import Array, Point, Space
+from seekwise.simulate.design.trial import LoadFigures, Simulate
+from seekwise.simulate.use_trials import Model
 from seekwise.workload.study.plan import trial_seed
 from seekwise.workload.study.uses import Use
 

@@ -13,10 +13,11 @@ from tests import schemas as checking
 from seekwise.cli.main import cli
 from seekwise.errors import NotMetError, SeekwiseError, UsageError
 from seekwise.judge.front import on_front
-from seekwise.measure.live import simulated
+from seekwise.report import array_answer
 from seekwise.report.array_choice import LEVEL
-from seekwise.settings.design import array_answer, search, trial
-from seekwise.settings.design.space import Array, Point, arrays_of, parse_drives, space_of
+from seekwise.simulate import use_trials
+from seekwise.simulate.design import search, trial
+from seekwise.simulate.design.space import Array, Point, arrays_of, parse_drives, space_of
 from seekwise.workload.study import uses
 
 MODEL = "wd2500ys"
@@ -25,7 +26,7 @@ MODEL = "wd2500ys"
 def swept(
     levels=("raid0", "raid10", "raid5"), drives=(4, 6), survives=1, seed=1, use="random-read-1", chunks=(64, 512)
 ):
-    model = simulated.model_of(MODEL, None)
+    model = use_trials.model_of(MODEL, None)
     space = space_of(model, arrays_of(model, levels, drives, survives), reads_ahead=False, chunks=chunks)
     sweep = search.Sweep(
         model=model, space=space, uses=(uses._shipped()[use],), data_bytes=50 * 10**9, seed=seed, simulate=trial.simulate

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from seekwise.errors import UsageError
-from seekwise.measure.live import logs
 from seekwise.simulate.recordings import placed, recording
 from seekwise.simulate.recordings.recording import Recording
 from seekwise.workload.study.uses import Job, Use
@@ -60,27 +57,6 @@ def processors(use: Use) -> int:
 def lead_s(use: Use, rotational: bool) -> float:
     """Simulated seconds before a foreground starts, in which the background reaches its usual state."""
     return SECONDS[rotational][0] if any(job.role == "background" for job in use.job) else 0.0
-
-
-def operations(use: Use, result: dict[str, Any]) -> dict[str, logs.Operations]:
-    """Units of each job as measured ones are logged, times counted from the phase's start."""
-    end_s = result["elapsed_ns"] / 1e9
-    return {job.name: _units(done["units"], end_s) for job, done in zip(use.job, result["jobs"], strict=True)}
-
-
-def _units(rows: list[list[int | None]], end_s: float) -> logs.Operations:
-    if not rows:
-        return logs.EMPTY
-    ends = np.array([float(row[1] or 0) / 1e9 for row in rows])
-    lengths = np.array([float(row[2] or 0) for row in rows])
-    moved = np.array([float(row[3] or 0) for row in rows])
-    # What was not done in time ends behind everything: it counts with its age.
-    late = np.array([row[3] is None for row in rows])
-    ends[late] = end_s + OPEN_S
-    process = np.array([row[0] or 0 for row in rows], dtype=int)
-    process -= process.min()
-    order = np.argsort(ends, kind="stable")
-    return logs.Operations(ends[order], lengths[order], moved[order], process[order])
 
 
 def played_otherwise(uses: list[Use]) -> list[str]:

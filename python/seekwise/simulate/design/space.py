@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from seekwise.errors import UsageError
-from seekwise.measure.live.simulated import Model, phase_of
 from seekwise.simulate import trial_spec
+from seekwise.simulate.use_trials import Model, phase_of
 from seekwise.workload.study.factors import Value
 from seekwise.workload.study.quantity import counted
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from seekwise import _core
 from seekwise.errors import SeekwiseError
-from seekwise.measure.live import simulated as played
-from seekwise.measure.live.simulated import Model, jobs_of, phase_of
-from seekwise.settings.design.space import Point
 from seekwise.simulate import trial_spec
+from seekwise.simulate import use_trials as played
+from seekwise.simulate.design.space import Point
+from seekwise.simulate.use_trials import Model, jobs_of, phase_of
 from seekwise.store.percentiles import percentiles
 from seekwise.workload.study.uses import Use
 

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from seekwise.errors import NotMetError
 from seekwise.judge.front import on_front
-from seekwise.report.array_choice import LEVEL
 from seekwise.report.insights.means import listed
 from seekwise.report.layout import wrapped
 from seekwise.report.number_text import three
-from seekwise.settings.design.search import CPU, P99, RATE, SEEDS, Sweep, equals
-from seekwise.settings.design.space import Array, Point, failures_text
+from seekwise.simulate.arrays import LEVEL
+from seekwise.simulate.design.search import CPU, P99, RATE, SEEDS, Sweep, equals
+from seekwise.simulate.design.space import Array, Point, failures_text
 from seekwise.workload.study.quantity import time_text
 
 WIDTH = 79

@@ -1,0 +1,84 @@
+"""saptune of SUSE Linux Enterprise for SAP: `[block]` sections of the notes that are applied (saptune-note(5)).
+
+    [block]
+    IO_SCHEDULER=none, mq-deadline, noop
+    NRREQ=1024
+    READ_AHEAD_KB=1024
+
+Of several schedulers the first that a device offers is set. A note's file in /etc/saptune/override replaces single values; an empty one leaves the
+setting alone. Which notes are applied stands in /etc/sysconfig/saptune.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from seekwise.linux.setters import assignment
+from seekwise.linux.setters.assignment import Setter
+from seekwise.linux.setters.reading import Reading
+
+CONFIGURATION = "/etc/sysconfig/saptune"
+NOTES = ("/etc/saptune/extra", "/var/lib/saptune/working/notes", "/usr/share/saptune/notes")
+OVERRIDES = "/etc/saptune/override"
+ATTRIBUTES = {
+    "IO_SCHEDULER": "queue/scheduler", "NRREQ": "queue/nr_requests", "READ_AHEAD_KB": "queue/read_ahead_kb", "MAX_SECTORS_KB": "queue/max_sectors_kb",
+}  # fmt: skip
+DEVICES = re.compile(r"(?:sd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme\d+n\d+|dm-\d+)")
+LONGEST_LINE = 4096
+NOTES_MAX = 100
+
+
+def read(reading: Reading) -> Iterator[Setter]:
+    """What the applied notes set on each disk."""
+    starts = any(
+        "saptune.service" in reading.names(f"/etc/systemd/system/{target}.target.wants")
+        for target in ("multi-user", "sysinit")
+    )
+    for order, note in enumerate(_applied(reading)[:NOTES_MAX]):
+        values = _block(reading, _file(reading, note)) | _block(reading, f"{OVERRIDES}/{note}")
+        for key, (value, file, line) in values.items():
+            for device in reading.stack.devices.values():
+                reading.spend(2)
+                if device.below or not DEVICES.fullmatch(device.name):
+                    continue
+                offered = [
+                    each
+                    for each in value.replace(",", " ").split()
+                    if key != "IO_SCHEDULER" or each in device.schedulers_offered
+                ]
+                if offered:
+                    rank = (assignment.TUNED, order, file, line)
+                    yield Setter("saptune", file, line, device.name, ATTRIBUTES[key], offered[0], rank, certain=starts)
+
+
+def _applied(reading: Reading) -> list[str]:
+    found: dict[str, str] = {}
+    for line in reading.text(CONFIGURATION).splitlines():
+        key, sign, value = line[:LONGEST_LINE].partition("=")
+        if sign:
+            found[key.strip()] = value.strip().strip("\"'")
+    return (found.get("NOTE_APPLY_ORDER") or found.get("TUNE_FOR_NOTES") or "").split()
+
+
+def _file(reading: Reading, note: str) -> str:
+    for folder in NOTES:
+        for name in (note, f"{note}.conf"):
+            if reading.tree.exists(f"{folder}/{name}"):
+                return f"{folder}/{name}"
+    return f"{NOTES[-1]}/{note}"
+
+
+def _block(reading: Reading, file: str) -> dict[str, tuple[str, str, int]]:
+    found = {}
+    inside = False
+    for number, line in enumerate(reading.text(file).splitlines(), 1):
+        reading.spend(1)
+        line = line[:LONGEST_LINE].strip()
+        if line.startswith("["):
+            inside = line == "[block]"
+            continue
+        key, sign, value = line.partition("=")
+        if inside and sign and key.strip() in ATTRIBUTES:
+            found[key.strip()] = (value.strip().strip("\"'"), file, number)
+    return found

@@ -1,0 +1,58 @@
+"""Storage whose settings mean less, or something else, than those of a local drive: guests, USB bridges, ZFS, zoned drives, in one sentence each."""
+
+from __future__ import annotations
+
+from seekwise.linux.block_device import BlockDevice
+from seekwise.linux.guest import hypervisor
+from seekwise.linux.tree import Tree
+
+VIRTUAL_TRANSPORTS = frozenset({"virtio", "virtio-scsi", "hyper-v", "vmware", "xen"})
+
+
+def is_virtual(device: BlockDevice) -> bool:
+    """Whether a hypervisor serves the disk."""
+    return device.kind in ("virtio", "xen") or device.transport in VIRTUAL_TRANSPORTS
+
+
+def twice_scheduled(device: BlockDevice, tree: Tree) -> str:
+    """Of a disk of a guest, that the host schedules its requests once more; empty of others."""
+    if is_virtual(device):
+        by = hypervisor(tree)
+        return f"the host{f' ({by})' if by and by != 'a hypervisor' else ''} schedules these requests once more"
+    return ""
+
+
+def usb_depth(device: BlockDevice) -> str:
+    """How many commands a USB bridge takes at once: with UAS several, without it one (Linux drivers/usb/storage)."""
+    if device.driver == "uas":
+        return "USB with UAS: the bridge takes several commands at once"
+    if device.driver == "usb-storage":
+        return "USB without UAS: one command at a time, whatever the scheduler sends"
+    return ""
+
+
+def instead_of_evidence(device: BlockDevice) -> str | None:
+    """What can be said of a drive of a class without evidence of its own; None of others."""
+    if is_virtual(device):
+        return (
+            "a disk of a guest: what lies behind it, and its scheduler, is the host's. `none` costs the least processor time and leaves the order to "
+            "the host; a scheduler here only helps where this guest's own programs disturb each other (bfq, or mq-deadline, keeps reads from waiting "
+            "behind writes). A guest cannot see whether the host's drive rotates: `rotational` is what the host says"
+        )
+    if device.transport == "usb":
+        depth = usb_depth(device)
+        one = (
+            "one command at a time leaves the drive nothing to order, so the scheduler's order is the order"
+            if device.driver == "usb-storage"
+            else ""
+        )
+        return (
+            "a USB drive: the bridge says that everything rotates, or nothing does, so the medium is not known"
+            + (f"; {depth}" if depth else "")
+            + (
+                f"; {one}: mq-deadline for one program, bfq where several share it"
+                if one
+                else "; judge it by the drive that is inside"
+            )
+        )
+    return None

@@ -1,0 +1,359 @@
+"""These tests will name who set a value, in the forms in which distributions, vendors and people write such files.
+
+The files are written here after those forms: `60-ioschedulers.rules` of the Arch wiki and of CachyOS, SUSE's `60-io-scheduler.rules`, RHEL 8's
+`40-elevator.rules`, rules of storage vendors, the ZFS module of nixpkgs, TLP, mdadm.conf(5), TuneD of Red Hat, StarlingX and TiDB, saptune notes,
+start scripts, units and cron tables. The first six are cases of the issue on files and answers.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from seekwise.linux.setters import survey
+from seekwise.settings import conflicts, status
+from seekwise.settings.doctor import Machine, examine
+from settings.machine import two_disks
+
+SDA = "/sys/devices/pci0000:00/0000:00:1f.2/ata1/host0/target0:0:0/0:0:0:0/block/sda"
+NVME = "/sys/devices/pci0000:00/0000:00:04.0/nvme/nvme0/nvme0n1"
+RULE = "/etc/udev/rules.d/60-x.rules"
+RC = "/etc/rc.local"
+UNIT = "/etc/systemd/system/io.service"
+
+
+def machine(tmp_path, files: dict[str, str], **options):
+    made = two_disks(tmp_path, **options)
+    made.add({
+        f"{SDA}/sda1/dev": "8:1\n", f"{SDA}/sda1/start": "2048\n", f"{SDA}/sda1/partition": "1\n", f"{SDA}/sda1/size": "1000\n",
+        "/run/udev/data/b8:1": "E:ID_FS_TYPE=zfs_member\n", "/run/udev/data/b8:0": "E:ID_SERIAL=TEST_1\nE:ID_VENDOR=PURE\nE:ID_BUS=ata\n",
+    })  # fmt: skip
+    return made.add(files)
+
+
+def set_by(made, device: str, attribute: str = "queue/scheduler") -> str:
+    found = status.read(made.tree(), made.stack(), frozenset({device}))
+    return next(each.set_by for each in found.devices[0].settings if each.attribute == attribute)
+
+
+UDEV = {
+    "negated by a caret": 'ACTION=="add|change", SUBSYSTEM=="block", KERNEL=="sd*[^0-9]", ATTR{queue/scheduler}="bfq"',
+    "class in a bracket": 'KERNEL=="sd[[:alpha:]]", ATTR{queue/scheduler}="bfq"',
+    "partition sets its disk": 'ACTION=="add|change", KERNEL=="sd[a-z]*[0-9]*|mmcblk[0-9]*p[0-9]*", ENV{ID_FS_TYPE}=="zfs_member", ATTR{../queue/scheduler}="bfq"',
+    "partition by its parent's name": 'KERNEL=="sd?1", ENV{DEVTYPE}=="partition", RUN+="/bin/sh -c \'echo bfq > /sys/block/%P/queue/scheduler\'"',
+    "/sys$devpath": 'ACTION=="add|change", SUBSYSTEM=="block", KERNEL=="sd?", RUN+="/bin/sh -c \'echo bfq > /sys$devpath/queue/scheduler\'"',
+    "/sys%p": 'SUBSYSTEM=="block", KERNEL=="sda", RUN+="/bin/sh -c \'/bin/echo bfq > /sys%p/queue/scheduler\'"',
+    "%S%p": 'SUBSYSTEM=="block", KERNEL=="sda", RUN+="/bin/sh -c \'echo bfq >%S%p/queue/scheduler\'"',
+    "the environment's DEVPATH": 'SUBSYSTEMS=="scsi", ATTRS{vendor}=="ATA", RUN+="/bin/sh -c \'echo bfq >/sys$DEVPATH/queue/scheduler\'"',
+    "another device's file": 'KERNEL=="nvme0n1", ATTR{[block/sda]queue/scheduler}="bfq"',
+    "by a property": 'ACTION=="add|change", KERNEL=="sd*[!0-9]", SUBSYSTEM=="block", ENV{ID_VENDOR}=="PURE", ATTR{queue/scheduler}="bfq"',
+    "matches what it sets": 'KERNEL=="sda", ATTR{queue/rotational}=="0", ATTR{queue/rotational}="1", ATTR{queue/scheduler}="bfq"',
+    "several in one, continued": 'KERNEL=="sd*",ACTION=="add|change",ATTRS{model}=="TEST DISK",\\\n   ATTR{queue/nomerges}="2",\\\n  ATTR{queue/scheduler}="bfq"',
+    "an escaped string": 'KERNEL=="sda", ATTR{queue/scheduler}=e"\\x62fq"',
+    "case ignored": 'KERNEL==i"SDA", ATTR{queue/scheduler}="bfq"',
+    "a comment behind it": 'KERNEL=="sda", ATTR{queue/scheduler}="bfq" # for the disk',
+    "tee in a shell": 'KERNEL=="sda", RUN+="/usr/bin/bash -c \'echo bfq | tee /sys/block/%k/queue/scheduler\'"',
+    "by number": 'KERNEL=="sda", RUN+="/bin/sh -c \'echo bfq > /sys/dev/block/$major:$minor/queue/scheduler\'"',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", UDEV)
+def test_a_udev_rule_is_named(form, tmp_path):
+    made = machine(tmp_path, {RULE: UDEV[form] + "\n"}, scheduler="bfq")
+    assert set_by(made, "sda").startswith(f"udev rule {RULE}:1")
+    if "KERNEL" in UDEV[form]:
+        assert "none of the places" in set_by(made, "nvme0n1")
+
+
+CACHYOS = """\
+ACTION=="add|change", KERNEL=="sd[a-z]*", ATTR{queue/rotational}=="1", ATTR{queue/scheduler}="bfq"
+ACTION=="add|change", KERNEL=="sd[a-z]*|mmcblk[0-9]*", ATTR{queue/rotational}=="0", ATTR{queue/scheduler}="adios"
+ACTION=="add|change", KERNEL=="nvme[0-9]*", ATTR{queue/rotational}=="0", ATTR{queue/scheduler}="adios"
+"""
+SUSE = """\
+SUBSYSTEM!="block", GOTO="scheduler_end"
+ACTION!="add|change", GOTO="scheduler_end"
+ENV{DEVTYPE}!="disk", GOTO="scheduler_end"
+TEST!="%S%p/queue/scheduler", GOTO="scheduler_end"
+ACTION!="change", KERNEL=="dm-*", GOTO="scheduler_end"
+ATTR{queue/scheduler}=="none", GOTO="scheduler_end"
+ENV{DM_MULTIPATH_DEVICE_PATH}=="1", ATTR{queue/scheduler}="none", GOTO="scheduler_end"
+KERNEL=="loop[0-9]*", ATTR{queue/scheduler}="none", GOTO="scheduler_end"
+IMPORT{cmdline}="elevator"
+ENV{elevator}=="?*", GOTO="scheduler_end"
+ATTR{queue/rotational}=="0", ENV{.IO_SCHEDULER}="none"
+ATTR{queue/rotational}!="0", ENV{.IO_SCHEDULER}="bfq"
+ENV{.IO_SCHEDULER}!="", ATTR{queue/scheduler}="$env{.IO_SCHEDULER}"
+LABEL="scheduler_end"
+"""
+
+
+def test_the_rules_of_distributions_are_followed_line_by_line(tmp_path):
+    made = machine(
+        tmp_path,
+        {
+            "/usr/lib/udev/rules.d/60-ioschedulers.rules": CACHYOS,
+            f"{NVME}/queue/scheduler": "none mq-deadline [adios]\n",
+        },
+        scheduler="bfq",
+    )
+    assert (set_by(made, "sda"), set_by(made, "nvme0n1")) == (
+        "udev rule /usr/lib/udev/rules.d/60-ioschedulers.rules:1", "udev rule /usr/lib/udev/rules.d/60-ioschedulers.rules:3")  # fmt: skip
+    made = machine(
+        tmp_path / "suse",
+        {"/usr/lib/udev/rules.d/60-io-scheduler.rules": SUSE, f"{NVME}/queue/scheduler": "[none] mq-deadline\n"},
+        scheduler="bfq",
+    )
+    assert set_by(made, "sda") == set_by(made, "nvme0n1") == "udev rule /usr/lib/udev/rules.d/60-io-scheduler.rules:13"
+
+
+SCRIPTS = {
+    "a loop over globs": "for d in /sys/block/sd?; do\n  echo bfq > $d/queue/scheduler\ndone\n",
+    "a loop over letters": 'for d in a b c\ndo\n echo bfq > "/sys/block/sd${d}/queue/scheduler"\ndone\n',
+    "a loop over braces": "for drive in {a..z}; do echo bfq >/sys/block/sd$drive/queue/scheduler; done\n",
+    "a loop over files": 'for f in /sys/block/*/queue/scheduler; do echo "bfq" > "$f"; done\n',
+    "ls in backticks": "for disk in `\\ls -d /sys/block/sd*`; do\n sched=\"$disk/queue/scheduler\"\n echo bfq | run-as-root tee $sched\ndone\n",
+    "ls through grep": "for disk in `ls /sys/block/ | grep ^sd | sort`; do echo bfq > /sys/block/$disk/queue/scheduler; done\n",
+    "while read": "ls /sys/block | grep sd | while read dev; do echo bfq > /sys/block/$dev/queue/scheduler; done\n",
+    "basename": "for p in /sys/block/sd*; do d=$(basename $p); echo bfq > /sys/block/$d/queue/scheduler; done\n",
+    "a prefix cut off": "for p in /dev/sd?; do echo bfq > /sys/block/${p##*/}/queue/scheduler; done\n",
+    "a variable with a list": 'DISKS="sda sdb"\nSCHED=bfq\nfor d in $DISKS; do echo $SCHED > /sys/block/$d/queue/scheduler; done\n',
+    "a function": "function update {\n what=$1\n val=$2\n for p in /sys/block/sd*/$what\n do\n  echo \"$val\" > $p\n done\n}\nupdate queue/scheduler bfq\n",
+    "another form of function": "set_sched() { echo $2 > /sys/block/$1/queue/scheduler; }\nset_sched sda bfq\n",
+    "cases": "for d in /sys/block/*; do\n case ${d##*/} in\n nvme*) echo none > $d/queue/scheduler ;;\n sd*|hd*) echo bfq > $d/queue/scheduler ;;\n esac\ndone\n",
+    "a condition": "for d in /sys/block/sd*; do\n if [ \"$(cat $d/queue/rotational)\" = 1 ]; then echo bfq > $d/queue/scheduler; else echo none > $d/queue/scheduler; fi\ndone\n",
+    "grep before it": "for DISK in /sys/block/sd*; do grep -q 1 \"${DISK}\"/queue/rotational && echo bfq > \"${DISK}\"/queue/scheduler; done\n",
+    "a here-string": "tee /sys/block/sda/queue/scheduler <<< bfq\n",
+    "printf": "printf '%s\\n' bfq > /sys/block/sda/queue/scheduler\n",
+    "a folder changed into": "cd /sys/block/sda/queue\necho bfq > scheduler\n",
+    "find": "find /sys/block -name 'sd*' -exec sh -c 'echo bfq > {}/queue/scheduler' \\;\n",
+    "xargs": "ls /sys/block | grep sd | xargs -I{} sh -c 'echo bfq > /sys/block/{}/queue/scheduler'\n",
+    "a name that only a run knows": "ROOT=$(findmnt -n -o SOURCE / | sed 's/[0-9]*$//')\nNAME=$(basename \"$ROOT\")\necho bfq > \"/sys/block/$NAME/queue/scheduler\"\n",
+    "a configuration file read in": ". /etc/default/io\necho $SCHEDULER > /sys/block/sda/queue/scheduler\n",
+    "a script started": "/usr/local/sbin/set-io sda bfq\n",
+    "sudo": "echo bfq | sudo tee -a /sys/block/sda/queue/scheduler >/dev/null 2>&1\n",
+}  # fmt: skip
+MORE = {
+    "/etc/default/io": "# which\nSCHEDULER=bfq\n",
+    "/usr/local/sbin/set-io": '#!/bin/sh\necho "$2" > /sys/block/"$1"/queue/scheduler\n',
+}
+
+
+@pytest.mark.parametrize("form", SCRIPTS)
+def test_a_start_script_is_named(form, tmp_path):
+    made = machine(tmp_path, {RC: "#!/bin/bash\n" + SCRIPTS[form], **MORE}, scheduler="bfq")
+    found = set_by(made, "sda")
+    assert found.startswith(("script or unit /etc/rc.local:", "script or unit /usr/local/sbin/set-io:2")), found
+
+
+UNITS = {
+    "a loop": "ExecStart=/bin/bash -c 'for d in /sys/block/sd*; do echo bfq > $d/queue/scheduler; done'",
+    "dollars doubled": "ExecStart=/bin/sh -c 'for d in sda sdb; do echo bfq > /sys/block/$$d/queue/scheduler; done'",
+    "continued": "ExecStart=/bin/sh -c '\\\n  for d in sda; do \\\n  echo bfq > /sys/block/$d/queue/scheduler; done'",
+    "tee with a glob": 'ExecStart=/bin/sh -c "echo bfq | tee /sys/block/sd*/queue/scheduler"',
+    "the environment": 'Environment=SCHED=bfq\nExecStart=-/bin/sh -c "echo ${SCHED} > /sys/block/sda/queue/scheduler"',
+    "a script": "ExecStart=/usr/local/sbin/set-io sda bfq",
+}
+
+
+@pytest.mark.parametrize("form", UNITS)
+def test_a_unit_is_named(form, tmp_path):
+    made = machine(tmp_path, {UNIT: f"[Service]\nType=oneshot\n{UNITS[form]}\n", **MORE}, scheduler="bfq")
+    assert set_by(made, "sda").startswith(
+        ("script or unit /etc/systemd/system/io.service:", "script or unit /usr/local/sbin/set-io:2")
+    )
+
+
+def test_an_instance_of_a_package_s_unit_is_for_its_device(tmp_path):
+    made = machine(
+        tmp_path,
+        {
+            "/usr/lib/systemd/system/io@.service": "[Service]\nExecStart=/bin/sh -c 'echo bfq > /sys/block/%i/queue/scheduler'\n"
+        },
+        scheduler="bfq",
+    )
+    made.link("/etc/systemd/system/multi-user.target.wants/io@sda.service", "/usr/lib/systemd/system/io@.service")
+    assert "io@.service:2" in set_by(made, "sda")
+
+
+TUNED_ON = {"/etc/systemd/system/multi-user.target.wants/tuned.service": "", "/etc/tuned/active_profile": "mine\n"}
+TUNED = {
+    "an included profile": {"/etc/tuned/mine/tuned.conf": "[main]\ninclude=base\n[cpu]\ngovernor=performance\n", "/usr/lib/tuned/base/tuned.conf": "[disk]\nelevator=bfq\n"},
+    "included twice over": {
+        "/etc/tuned/mine/tuned.conf": "[main]\ninclude = a\n", "/usr/lib/tuned/a/tuned.conf": "[main]\ninclude=b\n", "/usr/lib/tuned/b/tuned.conf": "[disk]\nelevator=bfq\n"},
+    "two included": {"/etc/tuned/mine/tuned.conf": "[main]\ninclude=a, b\n", "/usr/lib/tuned/a/tuned.conf": "[vm]\nx=1\n", "/usr/lib/tuned/b/tuned.conf": "[disk]\nelevator=bfq\n"},
+    "chosen by a function": {
+        "/proc/cpuinfo": "flags\t: fpu\n", "/etc/tuned/mine/tuned.conf": "[main]\ninclude=${f:virt_check:guest:metal}\n", "/usr/lib/tuned/metal/tuned.conf": "[disk]\nelevator=bfq\n"},
+    "a serial number": {"/etc/tuned/mine/tuned.conf": "[disk]\ndevices_udev_regex=(ID_SERIAL=OTHER)|(ID_SERIAL=TEST_1)\nelevator=bfq\n"},
+    "variables in a file": {
+        "/etc/tuned/mine/tuned.conf": "[variables]\ninclude=/etc/tuned/mine-variables.conf\n[disk]\nelevator=${sched}\n", "/etc/tuned/mine-variables.conf": "sched=bfq\n"},
+    "its script": {
+        "/etc/tuned/mine/tuned.conf": "[script]\nscript=${i:PROFILE_DIR}/script.sh\n",
+        "/etc/tuned/mine/script.sh": "#!/bin/bash\n. /usr/lib/tuned/functions\nstart() {\n for i in /sys/block/sd?/queue/scheduler; do echo bfq > $i; done\n}\nprocess $@\n"},
+    "paths of sysfs": {"/etc/tuned/mine/tuned.conf": "[sysfs]\n/sys/block/sd*/queue/scheduler=bfq\n"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", TUNED)
+def test_a_tuned_profile_is_named(form, tmp_path):
+    made = machine(tmp_path, {**TUNED_ON, **TUNED[form]}, scheduler="bfq")
+    assert set_by(made, "sda").startswith("TuneD profile /"), set_by(made, "sda")
+
+
+def test_tlp_sets_one_scheduler_for_each_of_its_disks(tmp_path):
+    made = machine(
+        tmp_path,
+        {"/etc/tlp.conf": 'TLP_ENABLE=1\nDISK_DEVICES="sda nvme0n1"\nDISK_IOSCHED="bfq none"\n'},
+        scheduler="bfq",
+    )
+    made.link("/etc/systemd/system/multi-user.target.wants/tlp.service", "/usr/lib/systemd/system/tlp.service")
+    assert set_by(made, "sda") == "TLP /etc/tlp.conf:3"
+    (conflict,) = conflicts.find({"sda": {"queue/scheduler": "none"}}, ["udev"], made.tree(), made.stack())
+    assert conflict.overrides_ours and conflict.place == "/etc/tlp.conf:3"
+    made.add({"/etc/tlp.d/10-mine.conf": 'DISK_IOSCHED="keep keep"\n', "/etc/tlp.conf": "TLP_ENABLE=1\n"})
+    assert survey(made.tree(), made.stack()).setters == ()
+
+
+def test_tlp_before_it_had_a_list_of_disks_means_sda(tmp_path):
+    made = machine(tmp_path, {"/etc/default/tlp": 'DISK_IOSCHED="bfq"\n'}, scheduler="bfq")
+    assert set_by(made, "sda") == "TLP /etc/default/tlp:1, probably"
+
+
+ARRAY = {
+    "/sys/block/md0/dev": "9:0\n", "/sys/block/md0/size": "1000\n", "/sys/block/md0/md/level": "raid5\n", "/sys/block/md0/md/stripe_cache_size": "8192\n",
+    "/run/udev/data/b9:0": "E:MD_UUID=01234567:89abcdef:01234567:89abcdef\nE:MD_DEVNAME=data\nE:MD_NAME=host:data\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", ["name=/dev/md0", "name=/dev/md/data", "name=data", "uuid=01234567:89abcdef:01234567:89abcdef"]
+)
+def test_mdadm_conf_sets_what_lies_below_md(name, tmp_path):
+    text = f"ARRAY /dev/md0 metadata=1.2\nSYSFS {name} stripe_cache_size=8192\n   group_thread_cnt=4\n"
+    made = machine(tmp_path, {**ARRAY, "/etc/mdadm/mdadm.conf": text})
+    assert set_by(made, "md0", "md/stripe_cache_size") == "mdadm.conf /etc/mdadm/mdadm.conf:2"
+    found = status.read(made.tree(), made.stack(), frozenset({"md0"})).devices[0].settings
+    assert next(each.why for each in found if each.attribute == "md/stripe_cache_size") == "the kernel's default is 256"
+
+
+def test_a_saptune_note_sets_the_first_scheduler_that_a_disk_offers(tmp_path):
+    made = machine(tmp_path, {
+        "/etc/sysconfig/saptune": 'TUNE_FOR_NOTES="1680803"\nNOTE_APPLY_ORDER="941735 1680803"\n',
+        "/usr/share/saptune/notes/1680803": "[version]\nVERSION=27\n[block]\nIO_SCHEDULER=noop, kyber, none\nNRREQ=1024\n",
+        "/etc/saptune/override/1680803": "[block]\nNRREQ=\n",
+    }, scheduler="kyber")  # fmt: skip
+    assert set_by(made, "sda") == "saptune note /usr/share/saptune/notes/1680803:4, probably"
+    assert [each.attribute for each in survey(made.tree(), made.stack()).setters if each.device == "sda"] == [
+        "queue/scheduler"
+    ]
+
+
+def test_crontabs_and_init_scripts_are_read(tmp_path):
+    made = machine(tmp_path, {
+        "/var/spool/cron/crontabs/root": "@reboot echo bfq > /sys/block/sda/queue/scheduler\n",
+        "/etc/crontab": "*/5 * * * * root echo 64 > /sys/block/sda/queue/nr_requests\n",
+        "/etc/init.d/io": "#!/bin/sh\ncase \"$1\" in\nstart) echo 2 > /sys/block/sda/queue/nomerges ;;\nstop) echo 1 > /sys/block/sda/queue/nomerges ;;\nesac\n",
+    }, scheduler="bfq")  # fmt: skip
+    made.link("/etc/rc3.d/S20io", "../init.d/io")
+    assert {(each.attribute, each.value) for each in survey(made.tree(), made.stack()).setters} == {
+        ("queue/scheduler", "bfq"), ("queue/nr_requests", "64"), ("queue/nomerges", "2")}  # fmt: skip
+
+
+# What does not act
+
+
+def ineffective(made) -> list[str]:
+    return [each.text for each in survey(made.tree(), made.stack()).ineffective]
+
+
+def test_a_dead_boot_parameter_is_called_so_with_what_would_act(tmp_path):
+    made = machine(
+        tmp_path,
+        {"/proc/cmdline": "ro elevator=bfq\n", "/etc/default/grub": 'X=1\nGRUB_CMDLINE_LINUX="elevator=bfq"\n'},
+        kernel="5.14.0-362.el9.x86_64",
+    )
+    (text,) = ineffective(made)
+    assert text == "boot line /etc/default/grub:2 does not act: since Linux 5.0 the kernel ignores elevator="
+    (finding,) = [each for each in examine(Machine(made.stack(), made.tree())) if each.check == "no-effect"]
+    assert finding.severity == "look" and "udev rule" in finding.mend[0]
+
+
+RHEL_8 = """\
+ACTION!="add", GOTO="out"
+SUBSYSTEM!="block", GOTO="out"
+ATTR{queue/scheduler}=="none", GOTO="out"
+IMPORT{cmdline}="elevator"
+ENV{elevator}!="", ATTR{queue/scheduler}="$env{elevator}"
+LABEL="out"
+"""
+
+
+def test_a_boot_parameter_that_a_rule_reads_acts_through_the_rule_and_deadline_is_another_name(tmp_path):
+    made = machine(
+        tmp_path,
+        {"/usr/lib/udev/rules.d/40-elevator.rules": RHEL_8, "/proc/cmdline": "ro elevator=deadline\n"},
+        kernel="4.18.0-553.el8_10.x86_64",
+    )
+    assert (
+        set_by(made, "sda")
+        == "udev rule /usr/lib/udev/rules.d/40-elevator.rules:5 (deadline is another name of mq-deadline)"
+    )
+    (text,) = ineffective(made)
+    assert "acts through udev rule /usr/lib/udev/rules.d/40-elevator.rules:5 alone" in text
+    assert not [each for each in examine(Machine(made.stack(), made.tree())) if each.check == "no-effect"]
+
+
+def test_the_boot_parameter_of_a_kernel_with_a_single_queue_still_acts(tmp_path):
+    made = machine(
+        tmp_path,
+        {"/proc/cmdline": "ro elevator=deadline\n"},
+        kernel="4.15.0",
+        scheduler="deadline",
+        offered=("noop", "deadline", "cfq"),
+    )
+    assert set_by(made, "sda") == "boot line /proc/cmdline" and ineffective(made) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "reason", "instead"),
+    [
+        ('KERNEL=="sda", ATTR{queue/scheduler}="noop"', "the multi-queue kernel has no noop", "write none"),
+        ('KERNEL=="sda", ATTR{queue/scheduler}="cfq"', "the multi-queue kernel has no cfq", "write bfq"),
+        ('KERNEL=="sda", ATTR{queue/scheduler}="kyber"', "its module is not loaded", "/etc/modules-load.d"),
+        ('KERNEL=="sda", DEVTYPE=="disk", ATTR{queue/scheduler}="none"', "udev knows no key DEVTYPE", "mend the line"),
+        ("ACTION=='add|change', ATTR{queue/scheduler}='none'", "udev cannot read", "mend the line"),
+        ('KERNEL=="sda", ATTR{queue/scheduler}="none', "closing quote", "mend the line"),
+        ('KERNEL=="sda", ATTR{queue/scheduler}=e"\\xzz"', "escape", "mend the line"),
+        ('KERNEL=="sda", RUN+="/bin/echo none > /sys/block/sda/queue/scheduler"', "without a shell", "sh -c"),
+    ],
+)  # fmt: skip
+def test_a_rule_that_the_kernel_or_udev_refuses_is_called_so(rule, reason, instead, tmp_path):
+    made = machine(tmp_path, {RULE: f"{rule}\n"}, offered=("none", "mq-deadline", "bfq"))
+    found = survey(made.tree(), made.stack())
+    assert found.setters == ()
+    (idle,) = {(each.reason, each.instead) for each in found.ineffective if each.device in (None, "sda")}
+    assert reason in idle[0] and instead in idle[1]
+    assert [each for each in examine(Machine(made.stack(), made.tree())) if each.check == "no-effect"]
+
+
+def test_a_rule_that_a_later_one_overrides_is_named_with_it(tmp_path):
+    rules = {
+        "/etc/udev/rules.d/60-a.rules": 'KERNEL=="sda", ATTR{queue/scheduler}="bfq"\n',
+        "/usr/lib/udev/rules.d/90-b.rules": 'KERNEL=="sd?", ATTR{queue/scheduler}="none"\n',
+    }
+    made = machine(tmp_path, rules, scheduler="none")
+    assert set_by(made, "sda") == "udev rule /usr/lib/udev/rules.d/90-b.rules:1"
+    (finding,) = [each for each in examine(Machine(made.stack(), made.tree())) if each.check == "no-effect"]
+    assert (
+        "60-a.rules:1 sets scheduler of sda to bfq, and the later udev rule /usr/lib/udev/rules.d/90-b.rules:1 overrides it with none"
+        in finding.text
+    )
+
+
+def test_where_nobody_is_found_the_places_that_were_read_are_named(tmp_path):
+    made = machine(
+        tmp_path, {RULE: 'KERNEL=="sdq", ATTR{queue/scheduler}="bfq"\n', RC: "#!/bin/sh\nexit 0\n"}, scheduler="bfq"
+    )
+    assert set_by(made, "sda") == "set by hand or by a program: none of the places that were read sets it"
+    found = status.read(made.tree(), made.stack())
+    assert RULE in found.read and RC in found.read and "not there: mdadm.conf, hdparm.conf" in found.read
+    assert found.places["udev"] == [RULE]
