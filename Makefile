@@ -46,21 +46,23 @@ slow: install
 	$(PYTEST) -m slow $(TOGETHER)
 
 # The least that is promised: the lowest version of every range in pyproject.toml. Representative: where the libraries are used (screens, pages,
-# verdicts, records, bundles, workers, notebooks), not every test; LOWEST_TESTS=tests runs all fast ones.
+# verdicts, records, workers, notebooks), not every test; LOWEST_TESTS=tests runs all fast ones.
 LOWEST := target/lowest
 LOWEST_TESTS ?= tests/cli/test_terminal.py tests/cli/test_help.py tests/report tests/judge tests/store tests/measure/test_spread.py tests/library
 
-$(LOWEST)/.installed: pyproject.toml tools/lowest.py proof/pyproject.toml papers/pyproject.toml
+$(LOWEST)/.installed: pyproject.toml tools/lowest.py
 	@rm -rf $(LOWEST)
 	@$(PYTHON) -m venv $(LOWEST)
 	@$(LOWEST)/bin/python tools/lowest.py > $(LOWEST)/versions.txt
 	$(LOWEST)/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --requirement $(LOWEST)/versions.txt
-	$(LOWEST)/bin/pip install --quiet --disable-pip-version-check --no-deps --editable proof --editable papers
-	@echo $(CURDIR)/python > $$($(LOWEST)/bin/python -c 'import site; print(site.getsitepackages()[0])')/seekwise.pth
 	@touch $@
 
+SITE := -c 'import site; print(site.getsitepackages()[0])'
+
 ifeq ($(shell $(PYTHON) -c 'import sys; print(sys.version_info < (3, 13))'),True)
+# Our own packages as they are installed there: they are built once.
 lowest: install $(LOWEST)/.installed ## representative fast tests with the lowest declared version of every Python library
+	@cp -r $$($(BIN)/python $(SITE))/*seekwise* $$($(LOWEST)/bin/python $(SITE))
 	$(LOWEST)/bin/python -m pytest -m 'not slow' $(TOGETHER) $(LOWEST_TESTS)
 else
 lowest:

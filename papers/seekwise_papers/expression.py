@@ -14,7 +14,7 @@ import tokenize
 import warnings
 from collections.abc import Callable, Sequence
 
-from seekwise_papers.value import Argument, ClaimError, Value, finite, is_number, kind, pair
+from seekwise_papers.value import Argument, ClaimError, Value, finite, kind, pair
 
 Call = Callable[[str, Sequence[Argument], dict[str, Argument]], Value]
 
@@ -167,6 +167,6 @@ def _called(name: str, args: list[ast.expr], keywords: list[ast.keyword], call: 
     where = f"{name}(…)"
     if isinstance(value, bool):
         return value
-    if is_number(value):
-        return finite(value, where)
-    return tuple(finite(one, where) for one in value)  # type: ignore[union-attr]
+    if isinstance(value, tuple):
+        return tuple(finite(one, where) for one in value)
+    return finite(value, where)

@@ -61,8 +61,8 @@ class Functions:
             threads = defaults.threads if len(args) == 3 else _threads(args[3], name)
             with_schedulers = defaults.schedulers if schedulers == ALL else _known(schedulers, SCHEDULERS, "scheduler")
             with_operations = PURE_OPERATIONS if operations == ALL else _known(operations, PURE_OPERATIONS, "operation")
-            for chosen in product(with_operations, with_schedulers, threads, *names):
-                queries.append(Query(name, system, *chosen[:3], tuple(chosen[3:])))
+            for operation, scheduler, count in product(with_operations, with_schedulers, threads):
+                queries += [Query(name, system, operation, scheduler, count, chosen) for chosen in product(*names)]
                 if len(queries) > COMBINATIONS_MAX:
                     raise ClaimError(f"{name} asks for more than {COMBINATIONS_MAX} numbers at once")
         values = [float(value) for value in self.source.measure(queries)]

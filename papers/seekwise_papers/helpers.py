@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 
 from seekwise_papers.value import Argument, ClaimError, Value, finite, is_number, numbers
@@ -111,7 +112,7 @@ def falling(args: Sequence[Argument]) -> bool:
 
 
 HELPERS: dict[str, Callable[[Sequence[Argument]], Value]] = {
-    **{name: lambda args, name=name: reduced(name, args) for name in REDUCTIONS},
+    **{name: partial(reduced, name) for name in REDUCTIONS},
     "abs": absolute,
     "slope": slope,
     "r2": r2,

@@ -16,6 +16,7 @@ import math
 import os
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 from seekwise import core
 from seekwise.simulate.setups import trials
@@ -94,19 +95,19 @@ class SimulatedResults:
         each = _bytes_of_a_thread(setup, query.operation)
         efficiency = self.measure([query])[0]
         ticks = query.threads * each / trials.PRINTED_MB / efficiency * setup.hz
-        return efficiency / ticks**0.5
+        return float(efficiency / ticks**0.5)
 
     def model(self, name: str, quantity: str, options: tuple[Option, ...]) -> float:
         """A property of a drive, of a system as set up, or minutes of a scenario; in its own unit. Raises NotModelled for an unknown one."""
         if quantity in DRIVE_QUANTITIES:
-            return DRIVE_QUANTITIES[quantity](name, dict(options))
+            return float(DRIVE_QUANTITIES[quantity](name, dict(options)))
         if any(option in ("distance", "position") for option, _ in options):
             raise NotModelled(f"{quantity} has no place on a drive")
         setup = setup_of(name, options)
         if quantity == "scenario_minutes":
             return self._scenario_minutes(name, setup, options)
         if quantity in SYSTEM_QUANTITIES:
-            return SYSTEM_QUANTITIES[quantity](setup)
+            return float(SYSTEM_QUANTITIES[quantity](setup))
         raise NotModelled(f"{quantity} of {name}")
 
     def _scenario_minutes(self, name: str, setup: Setup, options: tuple[Option, ...]) -> float:
@@ -129,7 +130,7 @@ def _bytes_of_a_thread(setup: Setup, operation: str) -> int:
     return (setup.random_ios or 1000) * setup.block_bytes if operation.startswith("rand") else setup.file_bytes
 
 
-def _disk(name: str) -> dict[str, float]:
+def _disk(name: str) -> dict[str, Any]:
     model = dict(drive_model(name))
     if model.get("kind") != "hdd":
         raise NotModelled(f"there is no disk `{name[:40]}`")
@@ -148,7 +149,7 @@ def _place(options: dict[str, str | float], wanted: str) -> float:
 def _rotational_latency_ms(name: str, options: dict[str, str | float]) -> float:
     if options:
         raise NotModelled(f"rotational latency has no option `{next(iter(options))}`")
-    return 60_000 / _disk(name)["rpm"] / 2
+    return float(60_000 / _disk(name)["rpm"] / 2)
 
 
 @cache
@@ -198,7 +199,7 @@ def _test_area_percent(setup: Setup) -> float:
     if sectors is None:
         raise NotModelled(f"the capacity of {setup.drive}")
     member = min(sectors * 512, setup.partition_bytes or math.inf)
-    return 100 * max(setup.threads) * setup.file_bytes / (whole.get(setup.level or "", 1) * member)
+    return float(100 * max(setup.threads) * setup.file_bytes / (whole.get(setup.level or "", 1) * member))
 
 
 SYSTEM_QUANTITIES = {

@@ -56,22 +56,5 @@ def host_model(name: str) -> str:
     Raises ValueError with one sentence if there is none.
     """
 
-def check_parameter(kind: str, model: str, parameter: str, value: float) -> None:
-    """Whether a parameter of a model can have this value; `kind`: drive, controller or host. Raises ValueError with the reason if not."""
-
 def measure_drives(requests_json: str) -> str:
     """Closed-loop measurements of drive models, JSON list in, JSON list out; fields in `crates/pyext/src/drives.rs`. No clock is involved."""
-
-class ModelDrive:
-    """A drive model in simulated time that answers one call after the other; the prober of `seekwise characterize` works on it in tests."""
-
-    def __init__(self, model: str, parameters: dict[str, float]) -> None:
-        """`model`: the name of a shipped model, or the text of a model file. Raises ValueError with one sentence."""
-
-    def capacity_sectors(self) -> int: ...
-    def wait(self, ns: int) -> None: ...
-    def reads(self, starts: list[int], sectors: int) -> list[tuple[int, int]]:
-        """Reads one after the other; when each began and ended, in ns."""
-
-    def reads_at_depth(self, starts: list[int], sectors: int, depth: int) -> tuple[list[int], int]:
-        """Latencies in ns in the order of completion, and the time for all."""

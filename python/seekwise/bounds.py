@@ -28,6 +28,10 @@ CAPTURE_BYTES = 256 * MIB
 CAPTURE_FILE_BYTES = MIB
 """The kernel's own text files that we read are far smaller."""
 CAPTURE_MEMBERS = 100_000
+CAPTURE_DEVICES = 8192
+"""Block devices with partitions: a host with 1,000 LUNs over 4 paths has fewer."""
+STACK_DEPTH = 64
+"""Devices upon devices; real machines have up to ten."""
 CAPTURE_NAME_BYTES = 4096
 """PATH_MAX of Linux."""
 CAPTURE_NAMES_BYTES = 64 * MIB

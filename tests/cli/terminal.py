@@ -48,8 +48,14 @@ class Seen:
         assert self.raw.count(b"\x1b[?25l") == self.raw.count(b"\x1b[?25h")
 
 
-def run(words: Sequence[str], folder: Path, environment: dict[str, str], timeout_s: float = 60) -> Seen:
-    """Runs the program with all three streams on a terminal of its own."""
+def run(
+    words: Sequence[str],
+    folder: Path,
+    environment: dict[str, str],
+    timeout_s: float = 60,
+    answer: tuple[str, bytes] | None = None,
+) -> Seen:
+    """Runs the program with all three streams on a terminal of its own. `answer`: what is typed once these words are shown; b"" hangs up."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
     unset = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "CI", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
@@ -62,6 +68,7 @@ def run(words: Sequence[str], folder: Path, environment: dict[str, str], timeout
         program = subprocess.Popen(
             list(words), stdin=theirs, stdout=theirs, stderr=theirs, cwd=folder,
             env={**environment, "TERM": "xterm-256color"}, start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # Ctrl-C and a hang-up reach it
         )  # fmt: skip
         at_end.callback(program.kill)
         os.close(theirs)
@@ -75,6 +82,14 @@ def run(words: Sequence[str], folder: Path, environment: dict[str, str], timeout
             for picture in re.split(rb"(?<=\x1b\[2K)(?!\x1b\[1A)", piece):
                 stream.feed(picture)
                 frames.append([line.rstrip() for line in screen.display])
+            if answer is not None and any(answer[0] in line for line in frames[-1]):
+                if not answer[1]:
+                    break
+                os.write(ours, answer[1])
+                answer = None
+        if answer is not None and not answer[1]:
+            at_end.pop_all().callback(program.kill)
+            os.close(ours)
         status = program.wait(timeout=max(until - time.monotonic(), 1))
     above = ["".join(row[column].data for column in range(WIDE)).rstrip() for row in screen.history.top]
     lines = [*above, *(line.rstrip() for line in screen.display)]

@@ -75,7 +75,7 @@ def test_two_live_runs_are_compared_differences_first(db):
     assert (
         text.index("after against before: not confirmed; one pair")
         < text.index("What differs")
-        < text.index("What is equal")
+        < text.index("What does not differ")
     )
     assert "The runs were not interleaved" in text
     assert [

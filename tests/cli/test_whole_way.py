@@ -270,7 +270,7 @@ def test_demo_needs_neither_root_nor_fio(seekwise, tmp_path):
     report = Path(seekwise("report", "last").stdout.splitlines()[-1])
     assert report.parent == seekwise.folder
     assert "simulated" in report.read_text()
-    assert "random read" in done.stdout.lower()
+    assert "sequential write" in done.stdout.lower()
     again = json.loads(seekwise("run", "demo", "--json").stdout)
     assert again["badge"] == "simulated"
 

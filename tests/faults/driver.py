@@ -26,6 +26,7 @@ from seekwise.settings import guard_log, persist
 from seekwise.settings.apply import apply
 from seekwise.settings.guard import worker
 from seekwise.settings.guard.compare import GuardVerdict
+from seekwise.settings.guard.job import settle
 from seekwise.settings.guard.watch import Interval, Watch
 from seekwise.settings.persist import File
 
@@ -138,7 +139,7 @@ def paused():
 def settled(operation: str) -> None:
     """What every next start of a command does; before it, what systemd does when a guard has ended."""
     if operation == "guard" and (guard_log.folder() / "g1.json").exists():
-        worker.settle("g1")
+        settle("g1")
     recovery.at_start(lambda sentence: None)
 
 

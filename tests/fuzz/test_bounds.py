@@ -9,11 +9,16 @@ import resource
 import subprocess
 import sys
 import tarfile
+import time
 import tomllib
 
 import pytest
+from click.testing import CliRunner
 
 from seekwise import bounds
+from seekwise.cli import _options, devices
+from seekwise.cli.main import cli
+from seekwise.linux.stack import read_stack
 
 TOMLS = {
     "dotted key": ".".join("a" * 50_000) + " = 1\n",
@@ -112,6 +117,9 @@ def member(name: str, **fields) -> bytes:
 
 END = bytes(1024)
 CAPTURES = {
+    "many devices": (lambda: b"".join(member(f"sys/block/sd{n}/size") for n in range(9000)) + END, "8,192 block devices"),
+    "a tower of devices": (
+        lambda: b"".join(member(f"sys/block/dm-{n}/dev") + member(f"sys/block/dm-{n}/slaves/dm-{n + 1}") for n in range(2000)) + END, ""),
     "long names": (lambda: b"".join(member(f"{n}/" + "a/" * 4000 + "f") for n in range(2000)) + END, "4096 characters"),
     "many folders": (lambda: b"".join(member(f"{n}/" + "a/" * 1900 + "f") for n in range(3000)) + END, "names have more"),
     "huge pax header": (lambda: pax(b"20000012 a=" + b"x" * 20_000_000 + b"\n") + member("sys/a") + END, "256 KiB"),
@@ -145,3 +153,16 @@ def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "p.json")
     done = limited(["import", tmp_path / "p.json", "--db", tmp_path / "x.db"], tmp_path)
     assert done.returncode in (1, 2) and "fault" not in done.stderr, done.stderr
+
+
+def test_a_capture_that_takes_long_is_said_to_be_read_with_its_bounds(tmp_path, monkeypatch):
+    """The line comes after two seconds; here after none, and the reader waits for it."""
+    machine = tmp_path / "machine"
+    (machine / "sys/block/sda").mkdir(parents=True)
+    (machine / "sys/block/sda/size").write_text("8\n")
+    monkeypatch.setattr(_options, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(devices, "read_stack", lambda root: (time.sleep(0.3), read_stack(root))[1])
+    done = CliRunner().invoke(cli, ["devices", "--root", str(machine)])
+    assert done.exit_code == 0
+    assert f"reading {machine}; a capture has at most 100,000 members, 256 MiB and 8,192 block devices" in done.output
+    assert "reading" not in CliRunner().invoke(cli, ["--quiet", "devices", "--root", str(machine)]).output

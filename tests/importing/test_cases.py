@@ -109,7 +109,8 @@ def test_one_load_at_three_depths_compares_the_depths():
     notes, records = read(*(f"27-nothing-in-common/depth{depth}.json" for depth in (1, 8, 32)))
     assert [(r.setting, r.phases[0].iops) for r in records] == [("depth 1", 100), ("depth 8", 200), ("depth 32", 500)]
     assert len({record.combination for record in records}) == 1
-    assert any("no two files share a load" in note for note in notes)
+    (said,) = (note for note in notes if "no two files share a load" in note)
+    assert "depth 8 (depth8): random read 200 IOPS, 40 ms; depth 32 (depth32): random read 500 IOPS, 64 ms" in said
 
 
 def test_sizes_by_bssplit_are_no_request_size():
@@ -148,13 +149,24 @@ def test_averages_are_no_trace(name, words):
     assert "seekwise import" in str(caught.value.hint)
 
 
-def test_where_no_load_is_shared_the_headline_says_so(tmp_path):
-    names = ["01-rw-in-global/job.json", "30-stall-in-an-import/stall.json"]
+@pytest.mark.parametrize(
+    ("names", "headline"),
+    [
+        (
+            ["01-rw-in-global/job.json", "30-stall-in-an-import/stall.json"],
+            "Nothing is compared: no two of these set-ups measured the same load.",
+        ),
+        (
+            [f"27-nothing-in-common/depth{depth}.json" for depth in (1, 8, 32)],
+            "No two files share a load; their queue depths are compared: random read 100 IOPS at depth 1, 200 at 8, 500 at 32.",
+        ),
+    ],
+)
+def test_where_no_load_is_shared_the_headline_says_so(tmp_path, names, headline):
     run, records = importing.read([CASES / name for name in names])
     with Store.open(tmp_path / "m.db") as store:
         store.add_run(run)
         for record in records:
             store.add(record)
         store.end_run(run.run_id, "complete")
-        headline = of_run.of(store, store.run(run.run_id)).headline()
-    assert headline == "Nothing is compared: no two of these set-ups measured the same load."
+        assert of_run.of(store, store.run(run.run_id)).headline() == headline

@@ -6,6 +6,7 @@ import pytest
 
 from seekwise import importing
 from seekwise.errors import SeekwiseError
+from seekwise.importing import build
 from seekwise.importing.result import parse_given
 
 HERE = Path(__file__).parent / "files"
@@ -122,3 +123,17 @@ def test_missing_folders_and_double_files_are_errors(tmp_path):
     ):
         with pytest.raises(SeekwiseError, match=words):
             importing.read(files)
+
+
+def test_files_are_read_up_to_a_bound_that_is_printed(tmp_path, monkeypatch):
+    monkeypatch.setattr(build, "RESULT_BYTES", 1 << 20)
+    monkeypatch.setattr(build, "LOG_BYTES", 2 << 20)
+    monkeypatch.setattr(build, "LOGS_BYTES", 3 << 20)
+    large, first, second = tmp_path / "large.txt", tmp_path / "a_lat.1.log", tmp_path / "b_lat.1.log"
+    large.write_bytes(b"x" * (3 << 19))
+    for log in (first, second):
+        log.write_bytes(b"1, 1, 0, 4096\n" * 130_000)
+    with pytest.raises(SeekwiseError, match=r"1\.5 MiB, and 1 are read at most"):
+        importing.read([large])
+    with pytest.raises(SeekwiseError, match="together, and 3 are read at most"):
+        importing.read([first, second])

@@ -98,3 +98,11 @@ def test_fio_2_is_refused_with_the_command_that_writes_what_is_read(tmp_path):
     with pytest.raises(SeekwiseError, match="fio 2") as caught:
         importing.read([path])
     assert "--output-format=json+" in str(caught.value.hint)
+
+
+def test_crystaldiskmark_3_counts_kilobytes_of_1024():
+    _, records = read("diskmark-3.txt")
+    assert loads(records)[0] == ("seq_read", None, 1, 1, 250)
+    assert loads(records)[2] == ("rand_read", 2**19, 1, 1, 180)
+    assert loads(records)[6] == ("rand_read", 4096, 1, 32, 143.36)
+    assert len(records) == 8

@@ -10,7 +10,7 @@ from seekwise.judge.decision.records import made
 from seekwise.judge.decision.table import UseFigure, values_of
 from seekwise.judge.decision.verdicts import judge
 from seekwise.report import answered
-from seekwise.report.metric_words import amount, pair_text, value_text
+from seekwise.report.metric_words import amount, both_texts, value_text
 from seekwise.report.tune_answer import row_lines
 
 
@@ -128,9 +128,9 @@ def test_beyond_starvation_a_ratio_has_no_digits():
 def test_values_have_three_digits_or_whole_numbers_and_one_unit():
     assert value_text(2345.0, "ms") == "2.35 s" and value_text(0.0512, "ms") == "51.2 µs"
     assert value_text(4749.6, "/s") == "4,750/s" and value_text(None, "ms") == "–"
-    assert pair_text(1755.2, 77.04, "MB/s") == "1,755 → 77 MB/s"
-    assert pair_text(2900, 230, "ms") == "2.9 → 0.23 s"
-    assert pair_text(4750.0, 4510.0, "/s") == "4,750/s → 4,510/s"
+    assert both_texts(1755.2, 77.04, "MB/s") == ("1,755 MB/s", "77 MB/s")
+    assert both_texts(2900, 230, "ms") == ("2.9 s", "0.23 s")
+    assert both_texts(4750.0, 4510.0, "/s") == ("4,750/s", "4,510/s")
 
 
 def test_what_one_side_did_not_run_has_no_row():

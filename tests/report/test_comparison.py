@@ -21,7 +21,7 @@ def row(
         (0.4, 0.3, 0.55, "improvement", "0.4 times (0.3 to 0.55)"),
         (1.0, 0.8, 1.3, "undecided", "\N{MINUS SIGN}20 to +30 %"),
         (1.2, 0.4, 3.0, "undecided", "0.4 to 3 times"),
-        (float("nan"), 0.0, 0.0, "undecided", "no interval: too few repeats"),
+        (float("nan"), 0.0, 0.0, "undecided", "not measured long enough"),
     ],
 )
 def test_a_ratio_and_its_interval_have_one_unit(ratio, low, high, outcome, said):

@@ -23,6 +23,7 @@ from seekwise.measure.live import own, passive, simulated, stretch
 from seekwise.measure.live.session import RunListener
 from seekwise.report import of_run, outcome, tune_answer
 from seekwise.settings import asked, history
+from seekwise.simulate import use_trials
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
 from seekwise.trace.columns import Notes
@@ -84,7 +85,7 @@ def db(tmp_path, monkeypatch) -> str:
     monkeypatch.setattr(uses, "chosen", lambda named: every(named)[:USES_MOST] if named is None else every(named))
     monkeypatch.setattr(simulated, "ROUNDS", 4)
     monkeypatch.setattr(simulated, "ROUNDS_MOST", 8)
-    monkeypatch.setattr(simulated, "SECONDS", {True: (0.5, 2.0), False: (0.1, 0.2)})
+    monkeypatch.setattr(use_trials, "SECONDS", {True: (0.5, 2.0), False: (0.1, 0.2)})
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return str(tmp_path / "records.db")

@@ -21,6 +21,7 @@ from seekwise.judge.decision.periods import histogram
 from seekwise.settings import guard_log, history
 from seekwise.settings.guard import worker
 from seekwise.settings.guard.compare import block_length, compare
+from seekwise.settings.guard.job import GuardStopped, settle
 from seekwise.settings.guard.watch import Interval, Watch
 
 from .test_apply import seekwise
@@ -279,7 +280,7 @@ def test_a_guard_that_is_stopped_goes_back(kernel, job, monkeypatch):
         def run(self, seconds, stop=lambda: False):
             super().run(seconds)
             if "[bfq]" in (folder / "queue/scheduler").read_text():
-                raise worker.GuardStopped
+                raise GuardStopped
 
     monkeypatch.setattr(worker, "Watch", Stops)
     document = worker.guard(job, kernel.root)
@@ -299,7 +300,7 @@ def test_a_guard_that_was_killed_is_settled_by_rolling_back(kernel, job, monkeyp
     with pytest.raises(SystemExit):
         worker.guard(job, kernel.root)
     assert "[bfq]" in (folder / "queue/scheduler").read_text()
-    worker.settle("g1")
+    settle("g1")
     assert "[mq-deadline]" in (folder / "queue/scheduler").read_text()
     assert guard_log.read()[-1]["outcome"] == "rolled back"
 
@@ -325,7 +326,7 @@ def test_a_guard_that_was_killed_and_that_nobody_waits_for_is_undone_by_the_next
     said = []
     recovery.at_start(said.append)
     assert "[mq-deadline]" in (folder / "queue/scheduler").read_text(), said
-    worker.settle("g1")
+    settle("g1")
     assert guard_log.read()[-1]["outcome"] == "rolled back"
 
 

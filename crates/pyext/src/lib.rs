@@ -3,7 +3,6 @@
 
 mod drives;
 mod models;
-mod probe;
 mod schedulers;
 mod simulate;
 
@@ -29,8 +28,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(models::controller_model, module)?)?;
     module.add_function(wrap_pyfunction!(models::host_models, module)?)?;
     module.add_function(wrap_pyfunction!(models::host_model, module)?)?;
-    module.add_function(wrap_pyfunction!(models::check_parameter, module)?)?;
     module.add_function(wrap_pyfunction!(drives::measure_drives, module)?)?;
-    module.add_class::<probe::ModelDrive>()?;
     Ok(())
 }

@@ -1,9 +1,8 @@
-//! Bindings of the controller and host models, and the question whether a parameter of any model can be so.
+//! Bindings of the controller and host models.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use seekwise_controller::Model as Controller;
-use seekwise_device::Model as Drive;
 use seekwise_sim::cost::HostModel as Host;
 
 /// Ids of the controller models that come with the program.
@@ -37,20 +36,4 @@ pub fn host_model(name: &str) -> PyResult<String> {
         )));
     }
     Ok(model.document().to_string())
-}
-
-/// Whether a parameter of a `drive`, `controller` or `host` can have this value. Raises ValueError with the reason if not.
-#[pyfunction]
-pub fn check_parameter(kind: &str, model: &str, parameter: &str, value: f64) -> PyResult<()> {
-    let outcome = match kind {
-        "drive" => Drive::shipped(model)
-            .and_then(|mut model| model.set(parameter, value))
-            .map_err(|error| error.0),
-        "controller" => Controller::shipped(model)
-            .and_then(|mut model| model.set(parameter, value))
-            .map_err(|error| error.0),
-        "host" => Host::shipped(model).and_then(|model| model.clone().set(parameter, value)),
-        _ => Err(format!("there are no models of kind {kind}")),
-    };
-    outcome.map_err(PyValueError::new_err)
 }

@@ -73,7 +73,8 @@ class Publications:
         modelled = sum(file.modelled for file in files if isinstance(file, PublicationFile))
         met = total > 0 and passed >= self.facts.SHARE * total
         bar = f"{100 * self.facts.SHARE:.0f} % of the {self.facts.WHAT}"
-        return self.report(files=files, bar=bar, met=met, modelled=modelled)
+        made: PublicationsReport = self.report(files=files, bar=bar, met=met, modelled=modelled)
+        return made
 
     def _file(self, path: Path, source: Any) -> FileReport:
         try:

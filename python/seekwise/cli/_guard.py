@@ -14,7 +14,7 @@ from seekwise.errors import NotMetError, SeekwiseError, UsageError
 from seekwise.settings import apply as applying
 from seekwise.settings import guard_log, history
 from seekwise.settings.asked import Asked
-from seekwise.settings.guard import launch, worker
+from seekwise.settings.guard import job, launch
 
 LOOK_S = 0.5
 SECONDS_MIN = 10
@@ -69,20 +69,20 @@ def _follow(identity: str, pid: int | None) -> dict:
     said = ""
     begun = time.monotonic()
     while True:
-        document = worker.job(identity)
+        document = job.job(identity)
         line = f"{document['outcome']}: {document['headline']}" if document["headline"] else ""
-        if line and line != said and document["outcome"] not in worker.DONE:
+        if line and line != said and document["outcome"] not in job.DONE:
             click.echo(line, err=True)
             said = line
-        if document["outcome"] in worker.DONE:
+        if document["outcome"] in job.DONE:
             return document
         if not launch.is_running(identity, pid) and (
             document["outcome"] != "starting" or time.monotonic() - begun > START_S or pid is not None
         ):
             # It may have written its last word between our two looks.
-            if worker.job(identity)["outcome"] not in worker.DONE:
-                worker.settle(identity)
-            return worker.job(identity)
+            if job.job(identity)["outcome"] not in job.DONE:
+                job.settle(identity)
+            return job.job(identity)
         time.sleep(LOOK_S)
 
 

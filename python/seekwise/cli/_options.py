@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
+from seekwise import bounds
+from seekwise.cli import _output
 from seekwise.simulate.backends import NAMES
 from seekwise.workload.study.quantity import TIME_FORM, parse_seconds
 
@@ -49,7 +52,26 @@ def seed(text: str, **more: Any) -> Decorator:
 
 def captured(text: str) -> Decorator:
     """`--root`: a captured machine in place of this one."""
-    return click.option("--root", type=click.Path(path_type=Path), default=Path("/"), metavar="TREE", help=text)
+    return click.option(
+        "--root", type=click.Path(path_type=Path), default=Path("/"), metavar="TREE", callback=_patiently, help=text
+    )
+
+
+PATIENCE_S = 2.0
+
+
+def _patiently(context: click.Context, _: click.Parameter, root: Path) -> Path:
+    """Says after two seconds that a large capture is still being read, and how large one may be."""
+    if root != Path("/") and not _output.asked_quiet():
+        text = (
+            f"reading {root}; a capture has at most {bounds.CAPTURE_MEMBERS:,} members, {bounds.CAPTURE_BYTES >> 20} MiB and "
+            f"{bounds.CAPTURE_DEVICES:,} block devices, and the largest takes a minute"
+        )
+        timer = threading.Timer(PATIENCE_S, lambda: click.echo(text, err=True))
+        timer.daemon = True
+        timer.start()
+        context.call_on_close(timer.cancel)
+    return root
 
 
 def common(function: Callable) -> Callable:

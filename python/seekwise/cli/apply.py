@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import click
 
-from seekwise.cli import _options, _shown
+from seekwise.cli import _confirm, _options, _shown
 from seekwise.control import attributes
 from seekwise.control.settings import SettingRefused
 from seekwise.errors import RefusedError, SeekwiseError, UsageError
@@ -80,6 +80,12 @@ class Apply:
     help="With --guard: how much worse is too much.",
 )
 @click.option(
+    "--confirm",
+    type=_options.Duration(),
+    help="Undo it by itself after this time, unless somebody confirms: Enter, or --keep.",
+)
+@click.option("--keep", is_flag=True, help="Confirm what --confirm has set, from any terminal.")
+@click.option(
     "--print",
     "form",
     type=click.Choice(list(forms.FORMS)),
@@ -106,6 +112,8 @@ def command(
     accept_conflicts: bool,
     guard: float | None,
     limit: float,
+    confirm: float | None,
+    keep: bool,
     form: str | None,
     capture: Path | None,
     controller_tool: bool,
@@ -117,15 +125,41 @@ def command(
 
     `--device PATH --set NAME=VALUE` names settings. `seekwise revert` undoes it.
     """
+    if keep:
+        if (
+            run
+            or targets
+            or settings
+            or ways
+            or purpose
+            or system
+            or guard
+            or confirm
+            or form
+            or dry_run
+            or controller_tool
+        ):
+            raise UsageError(
+                "--keep confirms what is set, so it goes with nothing but --json", "`seekwise apply --keep`"
+            )
+        _confirm.keep(as_json)
+        return
     if bool(targets) != bool(settings) or (run is None) == (not targets) or (targets and (purpose or system)):
         hint = "`seekwise apply last` or `seekwise apply --device sda --set scheduler=bfq`"
         raise UsageError("name a run, or a device and what to set", hint)
     if capture is not None and form is None:
         raise UsageError("--for-capture is about another machine, so it only prints", "add `--print udev`, for example")
-    if form is not None and (ways or guard or dry_run or controller_tool):
+    if form is not None and (ways or guard or confirm or dry_run or controller_tool):
         raise UsageError(
-            "--print changes nothing, so it does not go with --persist, --guard, --controller-tool or --dry-run"
+            "--print changes nothing, so it does not go with --persist, --guard, --confirm, --controller-tool or --dry-run"
         )
+    if confirm is not None:
+        _confirm.check(confirm)
+        if guard is not None or controller_tool:
+            other = (
+                "--guard, which decides by itself" if guard is not None else "--controller-tool, which cannot be undone"
+            )
+            raise UsageError(f"--confirm does not go with {other}", "leave one of them out")
     stack = read_stack(capture or Path("/"))
     what = asked.by_hand(targets, settings, stack) if targets else _recommended(run or "last", purpose, db, system)
     if form is not None:
@@ -139,6 +173,7 @@ def command(
         _shown.echo_json(Apply(False, what.reason, {})) if as_json else click.echo(f"{what.reason}. Nothing to set.")
         return
     asked.check_values(what.wanted, stack)
+    _confirm.refuse_waiting(list(what.wanted))
     files = _files(ways, what, stack)
     found = conflicts.find(what.wanted, ways, open_tree(Path("/")), stack)
     _refuse_or_name(found, accept_conflicts or dry_run)
@@ -146,6 +181,9 @@ def command(
         from seekwise.cli import _guard  # its statistics take a second to load
 
         _guard.start(what, ways, guard, limit, dry_run, as_json)
+        return
+    if confirm is not None and not dry_run:
+        _confirm.start(what, ways, confirm, as_json)
         return
     done = _set(what, files, dry_run, stack)
     _print(done, files, found, dry_run, what.reason, as_json)

@@ -341,18 +341,12 @@ def _take_back_files(entry: Entry, _: Journal) -> tuple[str, list[str]]:
         raise SeekwiseError(f"{error.filename} cannot be restored ({error.strerror})") from error
 
 
-def _name_virtual_drives(entry: Entry, _: Journal) -> tuple[str, list[str]]:
-    """What a killed run of an earlier release built on nbd devices of this boot: that release's supervisor took it down, or a person does."""
-    return "closed", [describe(item) for item in entry.items if entry.owner.of_this_boot]
-
-
 _RESTORERS: dict[str, Callable[[Entry, Journal], tuple[str, list[str]]]] = {
     "changed": _restore_settings,
     "applied": _restore_settings,
     "child": _end_load,
     "scratch": _remove_scratch,
     "persisted": _take_back_files,
-    "virtual": _name_virtual_drives,
 }
 
 
@@ -382,11 +376,6 @@ def _described(item: dict) -> str:
 
 def describe(item: dict) -> str:
     """One item of the journal as a sentence."""
-    if "members" in item:
-        commands = [f"umount {item['mount']}"] if item.get("mount") else []
-        commands += [f"mdadm --stop /dev/{item['array']}"] if item.get("array") else []
-        by_hand = f"; if they are still there: {'; '.join(commands)}" if commands else ""
-        return f"an earlier release had virtual drives on {', '.join(item['members'])}{by_hand}"
     if "old" in item:
         names = [name for name in item["old"] if name in settings.touched(item, item.get("left"))
                  and (name in item["asked"] or item.get("left", {}).get(name) != item["old"][name])]  # fmt: skip

@@ -232,7 +232,10 @@ def stalls(records: Sequence[Record]) -> list[str]:
 def notes(records: Sequence[Record], results: Sequence[Result], taken: Sequence[str]) -> tuple[str, ...]:
     """What the formats lack, what was repaired, what was taken for a repeat, once each; what leads comes first."""
     leading = dict.fromkeys(result.leads for result in results if result.leads)
-    said = [*leading, *stalls(records), *taken, *dict.fromkeys(note for result in results for note in result.notes)]
+    said = [*leading, *stalls(records), *taken]
+    if len({record.setting for record in records}) < 2:
+        said.append("one configuration only, so there is nothing to compare: import files of another one with it")
+    said += dict.fromkeys(note for result in results for note in result.notes)
     if any(phase.cpu.system_cpu > 0 for record in records for phase in record.phases):
         said.append("CPU efficiency counts the load's own threads alone; kernel threads are not in these files")
     said.append("nothing in these files proves that no cache answered")
@@ -244,8 +247,6 @@ def notes(records: Sequence[Record], results: Sequence[Result], taken: Sequence[
         key = (f"{done} {record.combination}", record.setting)
         repeats[key] = max(repeats.get(key, 0), record.repetition)
     few = [key for key, count in repeats.items() if count < REPEATS_WANTED]
-    if len({record.setting for record in records}) < 2:
-        said.append("one configuration only, so there is nothing to compare: import files of another one with it")
     if few:
         said.append(
             f"{len(few)} of {len(repeats)} combinations have fewer than {REPEATS_WANTED} repeats: a difference there cannot be told "

@@ -4,6 +4,7 @@
       SEQ    1MiB (Q=  8, T= 1):  7427.749 MB/s [   7083.7 IOPS] <   987.81 us>        CrystalDiskMark 7 and newer
       Sequential 1 MiB (Q= 8, T= 1):   542.516 MB/s [    529.8 IOPS] < 14415.61 us>    KDiskMark
       Random Read 4KiB (Q= 32,T= 1) :   402.334 MB/s [ 98226.1 IOPS]                   CrystalDiskMark 5 and 6
+    Random Read 4KB (QD=32) :   142.517 MB/s [ 34794.1 IOPS]                         CrystalDiskMark 3: KB are 1024 bytes
 
 The figure is the best of several runs unless the user chose the average, and has no tail. KDiskMark divides KiB/s by 1000 and calls it MB/s:
 where IOPS × request size says so, that is repaired.
@@ -19,7 +20,7 @@ from seekwise.workload.study.quantity import parse_bytes
 
 LINE = re.compile(
     r"^(?:>\s?)*\s*(?P<pattern>SEQ|RND|Sequential|Random)\b\s*(?P<side>Read|Write|Mix)?\s*(?P<size>\d+ ?[KM]i?B)?\s*"
-    r"\((?:Q= *(?P<queues>\d+) *, *)?T= *(?P<threads>\d+)\)\s*:\s*(?P<rate>[\d.]+) MB/s(?:\s*\[\s*(?P<iops>[\d.]+) IOPS\])?"
+    r"(?:\((?:Q= *(?P<queues>\d+) *, *)?T= *(?P<threads>\d+)\)|\(QD= *(?P<depth>\d+)\))?\s*:\s*(?P<rate>[\d.]+) MB/s(?:\s*\[\s*(?P<iops>[\d.]+) IOPS\])?"
     r"(?:\s*<\s*(?P<latency>[\d.]+) us>)?",
     re.MULTILINE,
 )
@@ -62,7 +63,8 @@ def float_of(source: Source, match: re.Match, name: str) -> float:
 def _result(source: Source, match: re.Match, side: str, tool: str, given: Given) -> Result:
     random = match["pattern"] in ("RND", "Random")
     operation: Operation = "mixed" if side == "Mix" else f"{'rand' if random else 'seq'}_{side.lower()}"  # type: ignore[assignment]
-    block = given.block_bytes or (parse_bytes(match["size"].replace(" ", "")) if match["size"] else None)
+    size = (match["size"] or "").replace(" ", "").rstrip("B").rstrip("i")
+    block = given.block_bytes or (parse_bytes(size) if size else None)
     rate, iops = float_of(source, match, "rate"), float_of(source, match, "iops")
     unit = min(UNITS, key=lambda unit: abs(rate * unit - iops * block)) if iops and block else UNITS[0]
     notes = [
@@ -71,7 +73,7 @@ def _result(source: Source, match: re.Match, side: str, tool: str, given: Given)
     ]
     if unit != UNITS[0]:
         notes.append(f"{tool} calls 1,024,000 bytes a megabyte (IOPS × request size says so): repaired")
-    threads = given.threads or int(match["threads"])
+    threads = given.threads or int(match["threads"] or 1)
     return Result(
         phases=(
             phase(
@@ -88,7 +90,7 @@ def _result(source: Source, match: re.Match, side: str, tool: str, given: Given)
         tool=tool,
         threads=threads,
         block_bytes=block,
-        iodepth=given.iodepth or int(match["queues"] or 1),
+        iodepth=given.iodepth or int(match["queues"] or match["depth"] or 1),
         more={"pattern": "random" if random else "sequential"} if side == "Mix" else {},
         notes=tuple(notes),
     )  # fmt: skip

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from seekwise.importing.result import Result
+from seekwise.importing.result import Result, ms
+from seekwise.store import operations
 
 NAMED_MOST = 4
 """File names in one note."""
@@ -121,12 +122,26 @@ def by_depth(measured: Sequence[Measured], names: Sequence[str]) -> tuple[list[M
     ):
         return unchanged
     which = {depth: sorted(label for found in depths.values() for label in found[depth]) for depth in sorted(first)}
-    said = "; ".join(f"depth {depth} is {', '.join(dict.fromkeys(labels))}" for depth, labels in which.items())
+    said = "; ".join(
+        f"depth {depth} ({_listed(list(dict.fromkeys(labels)))}): {_figures(measured, depth)}"
+        for depth, labels in which.items()
+    )
     return (
         [replace(each, load=load) for each, load in zip(measured, without, strict=True)],
         [f"depth {each.result.iodepth or 1}" for each in measured],
         f"no two files share a load; they differ in their queue depth alone, so the depths are compared: {said}",
     )  # fmt: skip
+
+
+def _figures(measured: Sequence[Measured], depth: int) -> str:
+    """`random read 200 IOPS, 40 ms`, of each load at one depth."""
+    found = [
+        f"{operations.name(phase.operation).lower()} {phase.iops:,.0f} IOPS, {ms(phase.latency_mean_ns)}"
+        for each in measured
+        if (each.result.iodepth or 1) == depth
+        for phase in each.result.phases
+    ]
+    return _listed(found)
 
 
 def shared_loads(measured: Sequence[Measured], names: Sequence[str]) -> bool:

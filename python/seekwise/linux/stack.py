@@ -13,6 +13,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
+from seekwise import bounds
+from seekwise.errors import UsageError
 from seekwise.linux.block_device import BlockDevice, Mount, Stack
 from seekwise.linux.blockdev import read_device
 from seekwise.linux.facts import kernel_release
@@ -25,7 +27,13 @@ from seekwise.linux.warn import warnings
 def read_stack(root: Path | Tree = Path("/")) -> Stack:
     """All block devices, their mounts and how they are stacked. `root`: `/`, a captured tree, or a capture's archive."""
     tree = open_tree(root)
-    devices = {name: read_device(tree, node) for name, node in sorted(block_nodes(tree).items(), key=_natural)}
+    nodes = block_nodes(tree)
+    if len(nodes) > bounds.CAPTURE_DEVICES and not tree.live:
+        raise UsageError(
+            f"{tree.root} is no captured machine: it has more than {bounds.CAPTURE_DEVICES:,} block devices",
+            hint="make one with `seekwise capture FILE.tar.gz`",
+        )
+    devices = {name: read_device(tree, node) for name, node in sorted(nodes.items(), key=_natural)}
     mounts = read_mounts(tree)
     devices = _with_links(devices, read_links(tree))
     devices = {name: _known_below(device, devices) for name, device in devices.items()}
@@ -106,7 +114,10 @@ def without_cycles(devices: dict[str, BlockDevice]) -> dict[str, BlockDevice]:
     found = dict(devices)
 
     def descend(name: str, path: tuple[str, ...]) -> None:
-        kept = tuple(below for below in found[name].below if below not in path)
+        # Deeper than any machine is: what lies below is left out.
+        kept = (
+            tuple(below for below in found[name].below if below not in path) if len(path) < bounds.STACK_DEPTH else ()
+        )
         if kept != found[name].below:
             found[name] = replace(found[name], below=kept)
         for below in kept:

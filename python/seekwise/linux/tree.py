@@ -215,12 +215,16 @@ class ArchiveTree(Tree):
         if max(len(member.name), len(member.linkname)) > bounds.CAPTURE_NAME_BYTES:
             raise TooLarge(f"a name has more than {bounds.CAPTURE_NAME_BYTES} characters")
         path = "/" + "/".join(parts)
-        for depth in range(len(parts)):
+        # From the file upwards, to the first folder that is known: that one's own parents are, too.
+        for depth in range(len(parts) - 1, -1, -1):
             parent = "/" + "/".join(parts[:depth])
-            if parent not in self._folders:
+            known = parent in self._folders
+            if not known:
                 self._folders[parent] = set()
                 self._names_bytes += len(parent)
             self._folders[parent].add(parts[depth])
+            if known:
+                break
         self._names_bytes += len(path) + len(member.linkname)
         if self._names_bytes > bounds.CAPTURE_NAMES_BYTES:
             raise TooLarge(f"its names have more than {bounds.CAPTURE_NAMES_BYTES >> 20} MiB")

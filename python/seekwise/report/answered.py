@@ -27,6 +27,8 @@ STRIKING_LOG = math.log(1.2)
 NO_REGRET = 0.0005
 """What rounds to nothing."""
 P_PROBABLE = 0.80
+TAILS = ("tail", "p99", "p999")
+"""Kinds of figures of the slowest requests or units."""
 WITHIN_MODEL = "within what the model can tell"
 MINUS = "\N{MINUS SIGN}"
 
@@ -185,8 +187,8 @@ def _effects(asked: Question, setting: str, *, better: bool, purpose: Purpose | 
         if better and purpose not in (None, each.purpose):
             continue
         found.append((abs(rule.capped(math.log(standing.ratio))), subject(each), each, standing))
-    # Times before their slow tails, which say the same again.
-    found.sort(key=lambda row: (row[2].kind == "tail", -row[0]))
+    # Times and rates before slow tails, which mostly say the same again.
+    found.sort(key=lambda row: (row[2].kind in TAILS, -row[0]))
     told: dict[tuple[str, str], str] = {}
     for _, _, each, standing in found:
         told.setdefault((each.use, each.job), effect(each, standing))

@@ -17,8 +17,8 @@ NBSP = "\N{NO-BREAK SPACE}"
 """Between a number and its unit, which stay on one line."""
 UNITS = "%|ns|µs|ms|s|min|h|[kMGT]i?B(?:/s)?|IOPS"
 """As a pattern: what a number is not parted from by the end of a line."""
-USE_MOST, SUBJECT_MOST = 20, 24
-"""Widths from which the first two columns are wrapped."""
+USE_MOST, SUBJECT_MOST, WORDS_MOST = 20, 24, 24
+"""Widths from which the first two columns, and the words of a difference, are wrapped."""
 
 
 def columns(
@@ -31,7 +31,7 @@ def columns(
     ]
     room = width - GAP * (len(heads) - 1)
     words = [max(len(word) for row in (heads, *body) for word in row[i].split(" ")) for i in range(len(heads))]
-    order = ((1, SUBJECT_MOST), (0, USE_MOST), (3, 12), (2, 10), (1, 10), (0, 10), (4, 10))
+    order = ((1, SUBJECT_MOST), (0, USE_MOST), (3, 12), (4, WORDS_MOST), (2, 10), (1, 10), (0, 10), (4, 10))
     order = tuple((i, least) for i, least in order if i < len(heads))
     # Between words first; within one only where the table would be too wide otherwise.
     for i, least in [*((i, max(least, words[i])) for i, least in order), *order]:

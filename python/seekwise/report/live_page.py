@@ -135,7 +135,7 @@ def _panels(found: LiveOutcome, looks: dict[str, Look]) -> list[Panel]:
             better = "more is better" if judged.more_is_better else "less is better"
             panel = Panel(judged.use, subject(judged), better, tuple(rows), live_svg.values_end(rows))
             order = min(answered.order(each) for each in others)
-            made.append(((judged.kind in ("tail", "p999"), *order), panel))
+            made.append(((judged.kind in answered.TAILS, *order), panel))
     return [panel for _, panel in sorted(made, key=lambda pair: pair[0])]
 
 

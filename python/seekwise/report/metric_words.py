@@ -137,13 +137,6 @@ def both_texts(before: float | None, after: float | None, unit: str) -> tuple[st
     return _joined(_digits(scale * before), word), _joined(_digits(scale * after), word)
 
 
-def pair_text(before: float | None, after: float | None, unit: str) -> str:
-    """`2.9 → 2.3 s`, `1,755 → 77 MB/s`."""
-    first, last = both_texts(before, after, unit)
-    number, _, word = first.partition(" ")
-    return f"{number} → {last}" if word and last.endswith(word) else f"{first} → {last}"
-
-
 def _scaled(value: float, unit: str) -> tuple[float, str]:
     if unit == "ms":
         if value >= 1000:

@@ -14,6 +14,9 @@ from seekwise.files import make_folders, read_text, write_whole
 SCHEMA = "seekwise.guard/1"
 SHOWN_MAX = 5
 ENDED = ".ended"
+CONFIRMED = ".confirmed"
+WAITING = "waiting for confirmation"
+"""Outcome of a change that is set and will be undone unless it is confirmed."""
 
 
 def folder(state: Path | None = None) -> Path:
@@ -62,9 +65,32 @@ def _documents(files: Sequence[Path]) -> Iterator[tuple[Path, dict[str, object]]
             yield file, document
 
 
-def mark_ended(identity: str, state: Path | None = None) -> None:
+def mark_ended(identity: str, why: str = "", state: Path | None = None) -> None:
     """From now on this guard sets nothing."""
-    write_whole(folder(state) / f"{identity}{ENDED}", b"", 0o644)
+    write_whole(folder(state) / f"{identity}{ENDED}", why.encode(), 0o644)
+
+
+def why_ended(identity: str, state: Path | None = None) -> str:
+    """What whoever ended it gave as the reason; empty where nobody did."""
+    try:
+        return read_text(folder(state) / f"{identity}{ENDED}")
+    except (OSError, ValueError):
+        return ""
+
+
+def confirm(identity: str, state: Path | None = None) -> None:
+    """What this one has set may stay."""
+    write_whole(folder(state) / f"{identity}{CONFIRMED}", b"", 0o644)
+
+
+def is_confirmed(identity: str, state: Path | None = None) -> bool:
+    """Whether somebody has confirmed what it has set."""
+    return (folder(state) / f"{identity}{CONFIRMED}").exists()
+
+
+def waiting(state: Path | None = None) -> list[dict[str, object]]:
+    """Changes that wait for their confirmation."""
+    return [each for each in undecided(state) if each.get("outcome") == WAITING and not is_dead(each)]
 
 
 def is_marked_ended(identity: str, state: Path | None = None) -> bool:
@@ -102,4 +128,5 @@ def sentence(document: dict[str, object]) -> str:
     outcome = f"{document.get('outcome')}: {document.get('headline')}"
     if is_dead(document):
         outcome = "ended before it could decide; what it had set is taken back"
-    return f"guard of {document.get('started_at')} on {devices}: {outcome}"
+    what = "change to confirm" if "until" in document else "guard"
+    return f"{what} of {document.get('started_at')} on {devices}: {outcome}"

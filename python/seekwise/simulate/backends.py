@@ -33,9 +33,6 @@ def get(name: str, options: Options | None = None) -> Backend:
             "the VM testbed is not installed", hint="it comes with `seekwise-proof`: `pip install seekwise-proof`"
         )
     if name not in BACKENDS:
-        from seekwise.workload.study.study import FORMER_BACKENDS
-
-        hint = FORMER_BACKENDS.get(name, "backends: " + ", ".join(NAMES))
-        raise UsageError(f"this release has no `{name}` backend", hint=hint)
+        raise UsageError(f"there is no `{name}` backend", hint="backends: " + ", ".join(NAMES))
     module, _, attribute = BACKENDS[name].partition(":")
     return getattr(import_module(module), attribute)(options or Options())

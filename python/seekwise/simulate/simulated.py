@@ -214,9 +214,6 @@ class SimulatedSession:
             for batch in batches:
                 yield from self._trials(batch, attempts)
 
-    def _storage_requests(self, trial: Trial) -> list[storage_trials.PhaseRequest]:
-        return storage_trials.requests_of(self.study, self.systems, self.plan, trial, trial.seed_of(1))
-
     def _is_storage(self, trial: Trial) -> bool:
         return storage_trials.is_storage(self.systems[self.plan.combinations[trial.combination].system], self.study)
 

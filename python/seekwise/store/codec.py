@@ -14,7 +14,7 @@ from seekwise.store import typed
 from seekwise.store.record import CpuSeconds, Derived, Phase, Record
 
 
-def to_document(record: Record) -> dict[str, object]:
+def to_document(record: Record) -> dict[str, Any]:
     """The record as plain data, ready for JSON; derived figures are added under `derived` for readers without our code."""
     document = _plain(record)
     for name, key in Record.NAMES.items():
@@ -28,12 +28,12 @@ def to_document(record: Record) -> dict[str, object]:
     return document
 
 
-def _plain(value: Record | Phase | CpuSeconds | Derived) -> dict[str, object]:
+def _plain(value: Record | Phase | CpuSeconds | Derived) -> dict[str, Any]:
     """Fields by name, the values as they are: nothing is copied that is only read."""
     return {each.name: getattr(value, each.name) for each in fields(value)}
 
 
-def from_document(document: dict[str, object]) -> Record:
+def from_document(document: dict[str, Any]) -> Record:
     """The record that `to_document` wrote. Unknown keys of later minor versions are ignored.
 
     ValueError where a value is not of its type or out of all bounds, or where the machine's devices are no list of objects.
@@ -48,7 +48,7 @@ def from_document(document: dict[str, object]) -> Record:
     return Record(**plain)
 
 
-def _phase(document: dict[str, object]) -> Phase:
+def _phase(document: dict[str, Any]) -> Phase:
     document = typed.require(document, typed.PHASE, "a phase")
     plain = {key: document[key] for key in Phase.__dataclass_fields__ if key in document}
     plain["latency_bins"] = {int(upper): count for upper, count in document["latency_bins"].items()}

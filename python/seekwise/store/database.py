@@ -422,7 +422,7 @@ def _check(path: Path, connection: sqlite3.Connection) -> int:
     """Refuses another program's file and one of a newer version; the number of tables."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
     if tables and application != APPLICATION_ID:
         raise SeekwiseError(f"{path} is a database of another program", hint="name another file with `--db`")
     if version > SCHEMA_VERSION:

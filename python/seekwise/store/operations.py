@@ -25,4 +25,4 @@ def name(operation: str) -> str:
 
 def place(operation: str) -> int:
     """Sort key: the order of `OPERATIONS`, others behind them."""
-    return OPERATIONS.index(operation) if operation in NAMES else len(OPERATIONS)  # type: ignore[arg-type]
+    return OPERATIONS.index(operation) if operation in NAMES else len(OPERATIONS)

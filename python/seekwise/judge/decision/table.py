@@ -25,7 +25,10 @@ Array = NDArray[np.float64]
 class Figures(Protocol):
     """Values of one metric by candidate and round."""
 
-    settings: tuple[str, ...]
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """Names of the candidates."""
+        ...
 
     def rounds(self, setting: str) -> tuple[int, ...]:
         """Rounds in which the setting has a usable value."""

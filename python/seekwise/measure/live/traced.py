@@ -115,14 +115,15 @@ def chosen(found: Decided, plan: LivePlan) -> list[tuple[str, list[Candidate]]]:
     """(use, settings) to trace: where one is shown to be worse, the largest loss first; best, worst, chosen and present settings first."""
     worst: dict[str, Judged] = {}
     for judged in found.judged:
-        if judged.disagrees and (judged.use not in worst or _gap(judged) > _gap(worst[judged.use])):
+        if judged.named and (judged.use not in worst or _gap(judged) > _gap(worst[judged.use])):
             worst[judged.use] = judged
     order = sorted(worst.values(), key=_gap, reverse=True)[: uses_within(plan)]
     by_label = {each.label: each for each in plan.candidates}
     choice = (found.stated if plan.group is not None else found.choice) or found.choice
     picked = []
     for judged in order:
-        ranked = sorted(judged.standings, key=lambda each: each.loss if each.loss is not None else 0.0)
+        behind = {name: known[0] for name in judged.figures.settings if (known := judged.behind_best(name))}
+        ranked = sorted(judged.standings, key=lambda each: behind.get(each.setting, 1.0))
         labels = [ranked[0].setting, ranked[-1].setting, *([choice.setting] if choice else []), plan.in_force.label]
         labels += [each.setting for each in ranked]
         most = cost(next(use for use in plan.uses if use.name == judged.use)).settings_most
@@ -133,9 +134,7 @@ def chosen(found: Decided, plan: LivePlan) -> list[tuple[str, list[Candidate]]]:
 
 def _gap(judged: Judged) -> float:
     """How many times the best is better than the last one."""
-    losses = [each.loss for each in judged.standings if each.loss is not None]
-    most = max(losses, default=0.0)
-    return 1 / max(1 - most, 1e-9) if judged.more_is_better else 1 + most
+    return max((known[0] for name in judged.figures.settings if (known := judged.behind_best(name))), default=1.0)
 
 
 def _that_fit(session: LiveSession, name: str, settings: Sequence[Candidate], end_s: float) -> list[Candidate]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from seekwise.control.process import ProcessIdentity
 from seekwise.settings import guard_log
+from seekwise.settings.guard import job
 
 UNIT_PREFIX, UNIT_SUFFIX = "seekwise-guard-", ".service"
 GENTLE_S = 10.0
@@ -42,14 +43,17 @@ def end_all(*, dry_run: bool = False) -> list[Ended]:
         if dry_run:
             found.append(Ended(identity, devices, f"guard of {', '.join(devices)} ({was}): ended"))
             continue
-        guard_log.mark_ended(identity)
-        _end_process(identity)
-        from seekwise.settings.guard import worker  # its statistics take a second to load
-
-        worker.settle(identity, "ended by `seekwise revert`")
-        how = worker.job(identity).get("outcome")
+        how = end(identity, "ended by `seekwise revert`")
         found.append(Ended(identity, devices, f"guard of {', '.join(devices)} ended ({was}): {how}"))
     return found
+
+
+def end(identity: str, why: str) -> str:
+    """Ends this one; returns how it ended."""
+    guard_log.mark_ended(identity, why)
+    _end_process(identity)
+    job.settle(identity, why)
+    return str(job.job(identity).get("outcome"))
 
 
 def unit_name(identity: str) -> str:

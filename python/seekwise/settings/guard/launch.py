@@ -12,15 +12,16 @@ from seekwise.control.state import state_folder
 from seekwise.errors import SeekwiseError
 from seekwise.settings.guard.ending import unit_name
 
-MODULE = "seekwise.settings.guard.worker"
+GUARD = "seekwise.settings.guard.worker"
+CONFIRM = "seekwise.settings.guard.confirm"
 
 
-def start(identity: str) -> tuple[str, int | None]:
+def start(identity: str, module: str = GUARD) -> tuple[str, int | None]:
     """How it runs, in words, and its process id where we know it."""
     if Path("/run/systemd/system").is_dir() and (run := shutil.which("systemd-run")) and os.geteuid() == 0:
-        return _as_unit(run, identity), None
+        return _as_unit(run, identity, module), None
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", MODULE, identity],
+        [sys.executable, "-P", "-m", module, identity],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -31,9 +32,9 @@ def start(identity: str) -> tuple[str, int | None]:
     return f"process {process.pid}", process.pid
 
 
-def _as_unit(run: str, identity: str) -> str:
+def _as_unit(run: str, identity: str, module: str) -> str:
     name = unit_name(identity)
-    worker = f"{sys.executable} -P -m {MODULE}"
+    worker = f"{sys.executable} -P -m {module}"
     environment = [f"--setenv=SEEKWISE_STATE={state_folder().absolute()}"]
     if path := os.environ.get("PYTHONPATH"):
         environment.append(f"--setenv=PYTHONPATH={path}")
@@ -42,7 +43,7 @@ def _as_unit(run: str, identity: str) -> str:
         f"--unit={name}",
         "--collect",
         "--quiet",
-        "--description=Seekwise watches whether new I/O settings do harm",
+        "--description=Seekwise keeps new I/O settings, or goes back",
         # Also after SIGKILL or an out-of-memory kill: undecided means back.
         f"--property=ExecStopPost={worker} --settle {identity}",
         *environment,

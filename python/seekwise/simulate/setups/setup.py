@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 from seekwise import _core
 from seekwise.workload.study.profiles import resolve
@@ -114,7 +115,7 @@ def of_system(study: Study, system: System) -> Setup:
 
 
 @cache
-def drive_model(name: str) -> Mapping[str, float]:
+def drive_model(name: str) -> Mapping[str, Any]:
     """Parameters of a drive model, defaults filled in; empty when there is no such model."""
     try:
         document = json.loads(_core.drive_model(name))

@@ -9,7 +9,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import BinaryIO, Self, cast
 
 import numpy as np
 import zstandard
@@ -37,7 +37,7 @@ def opened(path: Path) -> BinaryIO:
     magic = raw.read(4)
     raw.seek(0)
     if magic[:2] == b"\x1f\x8b":
-        return io.BufferedReader(_Unpacked(path, gzip.GzipFile(fileobj=raw)))
+        return io.BufferedReader(_Unpacked(path, cast(BinaryIO, gzip.GzipFile(fileobj=raw))))
     if magic == b"\x28\xb5\x2f\xfd":
         stream = zstandard.ZstdDecompressor(max_window_size=WINDOW_MAX).stream_reader(raw, read_across_frames=True)
         return io.BufferedReader(_Unpacked(path, stream))

@@ -15,7 +15,7 @@ from seekwise.files import read_regular
 from seekwise.workload.study import factors, profiles
 from seekwise.workload.study.quantity import NotAllowed
 from seekwise.workload.study.shown import Figure, Grid, Table
-from seekwise.workload.study.study import FORMER_BACKENDS, Design, Study, System, Workload
+from seekwise.workload.study.study import Design, Study, System, Workload
 
 TABLES: dict[str, type[BaseModel]] = {
     "system": System,
@@ -134,7 +134,6 @@ def _explained(error: ValidationError, source: str, table: dict[str, object]) ->
     shown = repr(value) if isinstance(value, str | int | float | bool) else f"a {type(value).__name__}"
     allowed = _allowed(first) or message[0].lower() + message[1:]
     hint = _suggestion(value, _words(first)) if isinstance(value, str) else ""
-    hint = FORMER_BACKENDS.get(str(value), hint) if key == "backend" else hint
     return UsageError(f"{source}: `{key}` is {shown}, but {allowed}", hint=_joined(hint, more) or None)
 
 

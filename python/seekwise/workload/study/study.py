@@ -18,10 +18,6 @@ from seekwise.workload.study.shown import as_list
 Bytes = Annotated[int, BeforeValidator(parse_bytes), Field(ge=1)]
 Seconds = Annotated[float, BeforeValidator(parse_seconds), Field(ge=0)]
 BackendName = Literal["kernel", "simulated", "lab"]
-FORMER_BACKENDS = {
-    "virtual": "`--backend lab` runs the study under a real kernel in a VM; `seekwise drive --attach` serves drives to this one"
-}
-"""Backends of earlier releases, which old studies and runs name, and what to do instead."""
 
 
 class Part(BaseModel):
