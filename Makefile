@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 STAMP := $(VENV)/.installed
 SOURCES := $(shell find crates proof/crates models -name '*.rs' -o -name "*.toml" 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml proof/pyproject.toml papers/pyproject.toml
 
-.PHONY: help bootstrap install rust-tests demo test slow lowest newest test-all check lab vectors figures ladder clean wheel collector deb drive packages docs
+.PHONY: help bootstrap install rust-tests demo test checked slow lowest newest test-all check lab vectors figures ladder clean wheel collector deb packages docs
 
 
 help: ## this list
@@ -35,9 +35,9 @@ PYTEST := $(BIN)/python -m pytest
 TOGETHER := -n 2 --dist loadfile
 
 rust-tests:
-	cargo test --workspace --quiet
+	cargo test --release --workspace --quiet
 
-# The extension and the Rust tests have profiles of their own: what one leaves of the processors, the other uses.
+# Extensions and Rust tests have one profile (Cargo.toml): whichever comes second finds its crates built.
 test: bootstrap ## the tests: Rust, Python, and with root the kernel's own schedulers
 	@$(MAKE) --no-print-directory -j2 --output-sync=line install rust-tests
 	$(PYTEST) -m 'not slow' $(TOGETHER)
@@ -72,7 +72,10 @@ endif
 newest: install ## the highest version of every Python library into .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade --upgrade-strategy eager --no-build-isolation --editable '.[test]' --editable proof --editable papers
 
-test-all: newest test slow lowest ## all with the highest versions, some with the lowest, and what takes longer: real kernels in qemu, calibration, thousands of mutated inputs per reader, an error and a kill at every system call, racing attackers, a browser
+checked: ## the Rust tests again, with assertions and overflow checks
+	cargo test --workspace --quiet
+
+test-all: newest test checked slow lowest ## all with the highest versions, some with the lowest, and what takes longer: real kernels in qemu, calibration, thousands of mutated inputs per reader, an error and a kill at every system call, racing attackers, a browser
 
 lab: install ## fetch Debian's kernels and build the guests of `seekwise lab` (kept in ~/.cache/seekwise/lab)
 	@$(BIN)/seekwise lab --build
@@ -100,14 +103,11 @@ wheel: dist/.wheel ## the packages for pip, pipx and uv: dist/seekwise-….whl, 
 
 collector: dist/.wheel ## the small package for servers: dist/seekwise_collector-….whl
 	@rm -f dist/seekwise_collector-*.whl
-	@$(PYTHON) packaging/repack.py collector dist/seekwise-*-manylinux*.whl dist
+	@$(PYTHON) packaging/repack.py dist/seekwise-*-manylinux*.whl dist
 
 deb: install dist/.wheel ## packages for Debian 12 and 13: dist/seekwise_….deb
 	@rm -f dist/seekwise_*.deb
 	@for release in 12 13; do PYTHON=$(BIN)/python sh packaging/deb.sh $$release || exit; done
-
-drive: ## the static program dist/seekwise-drive
-	@sh packaging/drive.sh dist
 
 packages: wheel collector deb ## everything in dist/, with SHA256SUMS
 	@cd dist && sha256sum seekwise* > SHA256SUMS && cat SHA256SUMS

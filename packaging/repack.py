@@ -1,7 +1,4 @@
-"""Wheels from a wheel: the proof's gets the static `seekwise-drive` as a script, the collector's has less than the product's.
-
-    python packaging/repack.py proof WHEEL OUT DRIVE
-    python packaging/repack.py collector WHEEL OUT
+"""The collector's wheel, made from the whole one: `python packaging/repack.py WHEEL OUT`.
 
 The collector has the same modules without charts, and requires only `NEEDS`. RECORD is written anew.
 """
@@ -20,16 +17,7 @@ COLLECTOR = "seekwise-collector"
 NEEDS = ("click", "rich", "pydantic")
 LEFT_OUT = ("report/charts/", "report/templates/")
 """Folders below seekwise/ that only the whole package needs."""
-EXECUTABLE = 0o100755 << 16
 Member = tuple[zipfile.ZipInfo, bytes]
-
-
-def proof(wheel: Path, out: Path, drive: Path) -> Path:
-    """The same wheel with `seekwise-drive`, which pip puts beside `seekwise`."""
-    name = wheel.name.split("-")
-    added = zipfile.ZipInfo(f"{name[0]}-{name[1]}.data/scripts/seekwise-drive", (2020, 1, 1, 0, 0, 0))
-    added.external_attr = EXECUTABLE
-    return _write(out / wheel.name, f"{name[0]}-{name[1]}.dist-info", [*_members(wheel), (added, drive.read_bytes())])
 
 
 def collector(wheel: Path, out: Path) -> Path:
@@ -89,5 +77,4 @@ def _metadata(text: str) -> str:
 
 
 if __name__ == "__main__":
-    kind, *paths = sys.argv[1:]
-    print({"proof": proof, "collector": collector}[kind](*map(Path, paths)))
+    print(collector(*map(Path, sys.argv[1:])))

@@ -1,6 +1,6 @@
 """Golden results of the simulator: the same trials before and after a change of the engine give the same bits.
 
-    cargo build --package seekwise-validate --features examples --example trials PROGRAM: target/debug/examples/trials
+    cargo build --release --package seekwise-validate --features examples --example trials PROGRAM: target/release/examples/trials
     .venv/bin/python tools/golden.py collect FOLDER           the trials of every shipped study and verification, and random ones of their parts
     .venv/bin/python tools/golden.py record FOLDER PROGRAM    what the engine gives for them now
     .venv/bin/python tools/golden.py check FOLDER PROGRAM     the trials whose results differ from the recorded ones; status 5 if there are any

@@ -27,6 +27,7 @@ from seekwise_papers.systems import setup_of
 
 # libata keeps one of the drive's 32 commands for itself: `NCQ (depth 31/32)` in the kernel's log.
 NCQ_KEPT_BACK = 1
+READ_SECTORS = 8  # Of the reads by which the product finds places on a disk.
 
 
 class SimulatedResults:
@@ -153,22 +154,23 @@ def _rotational_latency_ms(name: str, options: dict[str, str | float]) -> float:
 
 
 @cache
-def _measured(name: str, what: str, place: float) -> float:
-    request = {"model": name, "measure": what, "place": place}
-    outcome = json.loads(core.measure_drives(json.dumps([request])))[0]
+def _measured(request_json: str) -> dict[str, Any]:
+    outcome = json.loads(core.measure_drives(f"[{request_json}]"))[0]
     if "error" in outcome:
         raise NotModelled(str(outcome["error"]))
-    return float(outcome["value"])
+    return outcome
 
 
 def _access_ms(name: str, options: dict[str, str | float]) -> float:
     _disk(name)
-    return _measured(name, "access_at", _place(options, "distance"))
+    request = {"model": name, "measure": "access_at", "place": _place(options, "distance")}
+    return float(_measured(json.dumps(request))["value"])
 
 
 def _sectors_per_track(name: str, options: dict[str, str | float]) -> float:
-    _disk(name)
-    return _measured(name, "sectors_per_track", _place(options, "position"))
+    sector = int((_disk(name)["capacity_sectors"] - READ_SECTORS) * _place(options, "position"))
+    answer = _measured(json.dumps({"model": name, "measure": "places", "sectors": [sector]}))
+    return float(answer["places"][0]["sectors_on_track"])
 
 
 DRIVE_QUANTITIES = {

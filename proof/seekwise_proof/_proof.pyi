@@ -1,6 +1,11 @@
-"""The compiled proof: replay, rates of machines, drive server, speed. Structured data crosses as JSON text."""
+"""The compiled proof: replay, rates of machines, speed. Structured data crosses as JSON text."""
 
-from collections.abc import Callable
+def measure_chain(request_json: str) -> str:
+    """Mean time of commands that a drive model gets one after the other: `{"latency_us", "iops"}`, or `{"error"}`, as JSON text.
+
+    `{"model", "parameters", "steps": ["write" | "forced_write" | "flush", …], "block_bytes", "turnaround_ns"}`. Raises ValueError for
+    anything else.
+    """
 
 def verify_mapping(paths: list[str]) -> str:
     """md's model against recordings of real arrays: `{passed, total, ordered: {passed, total}, files: [...]}` as JSON text."""
@@ -33,11 +38,4 @@ def verify_core_rates(text: str, seed: int) -> str:
 
     `{passed, total, orders_passed, orders_total, kinds, points: [{name, kind, passed, measured, simulated}], misses}`.
     Raises ValueError with the line that is wrong.
-    """
-
-def serve_drives(options_json: str, notify: Callable[[str | None], bool]) -> str:
-    """Serves virtual drives over NBD until `notify` gives false or raises; gives the report as JSON.
-
-    Options: `proof/crates/drive/src/options.rs`. `notify` gets notices as JSON (`ready`, `event`), and None every 50 ms or so.
-    A refusal raises ValueError whose text is JSON: `why` (usage, refused, failed) and `sentence`.
     """

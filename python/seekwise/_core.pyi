@@ -26,9 +26,6 @@ def schedulers(kernel: str, rotational: bool = True) -> str:
     """Every scheduler with kernels, summary, tunables (unit, default of that kernel, range, meaning), processor cost, module, values after a
     switch and chart style, as JSON text."""
 
-def check_tunables(scheduler: str, kernel: str, tunables_json: str) -> None:
-    """Raises ValueError with one sentence if a tunable is unknown, absent from that kernel or outside its range."""
-
 def drive_models() -> list[str]:
     """Ids of the drive models that come with the program."""
 

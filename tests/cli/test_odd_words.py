@@ -11,7 +11,7 @@ PIPE = [
     ("run", "PIPE"), ("lab", "PIPE"), ("import", "PIPE"), ("trace", "show", "PIPE"), ("whatif", "PIPE", "--vary", "model=wd2500ys"), ("results", "--db", "PIPE"),
     ("export", "last", "--db", "PIPE"), ("report", "last", "--db", "PIPE"), ("advise", "--db", "PIPE"), ("doctor", "--root", "PIPE"),
     ("status", "--root", "PIPE"), ("devices", "--root", "PIPE"), ("devices", "--ncq", "PIPE"), ("verify", "vectors", "PIPE"),
-    ("verify", "rates", "PIPE"), ("verify", "mapping", "PIPE"), ("drive", "PIPE"), ("tune", "PIPE"), ("run", "demo", "--db", "PIPE"), ("compare", "a", "b", "--db", "PIPE"),
+    ("verify", "rates", "PIPE"), ("verify", "mapping", "PIPE"), ("tune", "PIPE"), ("run", "demo", "--db", "PIPE"), ("compare", "a", "b", "--db", "PIPE"),
     ("tune", ".", "--for", "PIPE"), ("advise", "--for", "PIPE"),
     ("apply", "--device", "sda", "--set", "scheduler=bfq", "--print", "udev", "--for-capture", "PIPE"),
 ]  # fmt: skip
@@ -46,7 +46,7 @@ def test_an_unset_variable_of_a_script_is_not_the_working_folder(seekwise, words
 
 LONG = [
     ("run",), ("tune",), ("record",), ("trace", "show"), ("whatif",), ("status",), ("devices",), ("import",), ("results", "--db"),
-    ("doctor", "--root"), ("capture",), ("lab",), ("drive",),
+    ("doctor", "--root"), ("capture",), ("lab",),
 ]  # fmt: skip
 
 

@@ -39,7 +39,6 @@ COMMANDS = {
     "drives": lambda path: ["verify", "drives", path],
     "workload": lambda path: ["advise", "--for", path],
     "config": lambda path: ["devices"],
-    "model": lambda path: ["drive", path],
 }
 
 

@@ -1,24 +1,16 @@
-"""The readers of what other programs wrote: results of other tools, traces, controllers' tools, configuration, NBD clients."""
+"""The readers of what other programs wrote: results of other tools, traces, controllers' tools, configuration."""
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import random
-import signal
-import socket
-import subprocess
 import sys
 import tarfile
-import tempfile
 from pathlib import Path
 
 import pytest
-from tests.installed import needs_proof
 
 from seekwise import importing
-from seekwise.control import nbd
 from seekwise.importing.registry import FORMATS
 from seekwise.importing.result import Source
 from seekwise.judge import workloads
@@ -238,55 +230,3 @@ def test_captured_archives(count, tmp_path):
         read_stack(path)
 
     every(sample, read, count // 10)
-
-
-GO = b"IHAVEOPT" + (7).to_bytes(4, "big") + (6).to_bytes(4, "big") + bytes(6)
-LIST = b"IHAVEOPT" + (3).to_bytes(4, "big") + bytes(4)
-READ = bytes.fromhex("25609513") + bytes(4) + (7).to_bytes(8, "big") + bytes(8) + (4096).to_bytes(4, "big")
-WRITE = (
-    bytes.fromhex("25609513") + bytes.fromhex("00000001") + (8).to_bytes(8, "big") + bytes(8) + (512).to_bytes(4, "big")
-)
-
-
-@pytest.fixture
-def short_folder():
-    """A socket's path has 107 bytes at most."""
-    with tempfile.TemporaryDirectory(prefix="sw-") as folder:
-        yield folder
-
-
-@needs_proof
-@counts
-def test_clients_of_the_drive_server(count, short_folder):
-    """Mutated handshakes and requests, thousands of connections: the server lives, answers a right client, and stays small."""
-    server = subprocess.Popen(
-        [sys.executable, "-m", "seekwise.cli.main", "drive", "null", "--json"],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "XDG_RUNTIME_DIR": short_folder},
-    )
-    try:
-        (path,) = json.loads(server.stdout.readline())["sockets"]
-        sample = (3).to_bytes(4, "big") + LIST + GO + READ + WRITE + b"x" * 512
-
-        def read(data: bytes) -> None:
-            with socket.socket(socket.AF_UNIX) as line, contextlib.suppress(ConnectionError):
-                line.settimeout(5)
-                line.connect(path)
-                line.recv(18)
-                line.sendall(data)
-                line.shutdown(socket.SHUT_WR)
-                while line.recv(1 << 16):
-                    pass
-
-        every(sample, read, count)
-        assert server.poll() is None
-        line, size, _ = nbd.negotiate(path)
-        line.close()
-        assert size > 0
-        status = Path(f"/proc/{server.pid}/status").read_text()
-        assert int(status.partition("VmHWM:")[2].split()[0]) << 10 < 500 << 20
-    finally:
-        server.send_signal(signal.SIGTERM)
-        server.communicate(timeout=30)
-    assert server.returncode == 0

@@ -417,6 +417,14 @@ def test_a_setting_that_all_but_stops_the_other_purpose_is_not_advised_for_one()
     assert found["responsive"].setting == "a"
 
 
+def test_a_use_that_was_asked_for_does_not_count_without_its_background():
+    start = replace(entry({"a": 100, "b": 300}, use="desktop"), purpose="responsive")
+    copy = entry({"a": 100, "b": 10}, use="desktop", metric="background_done", role="background")
+    judged = verdicts.judge([start, copy], "a")
+    assert choose.choose(judged[:1], "a", ["a", "b"]).setting == "b"
+    assert choose.choose(judged[:1], "a", ["a", "b"], others=judged[1:]).setting == "a"
+
+
 def test_ties_are_not_given_to_the_value_that_was_typed_first():
     judged = verdicts.judge([entry({"first": 100, "now": 50, "best": 130}, noise=0.02)], "now")
     assert chosen(judged, "now", ["now", "first", "best"]).setting == "best"

@@ -199,7 +199,6 @@ def test_the_wheel_needs_no_compiler(fresh):
     proof = built("seekwise_proof-*.whl")
     shutil.copy(proof, run.folder / "tmp" / proof.name)
     run("/opt/seekwise/bin/pip", "install", "-q", "--no-deps", f"/tmp/{proof.name}", timeout=900)
-    assert (run.folder / "opt" / "seekwise" / "bin" / "seekwise-drive").stat().st_mode & 0o111
     checked = json.loads(run("sh", "-c", "/opt/seekwise/bin/seekwise verify drives --json || test $? = 5"))
     assert checked["total"] > 100
     assert checked["passed"] > 0.9 * checked["total"]
@@ -231,15 +230,6 @@ def test_the_collector_is_small_and_says_what_it_lacks(fresh):
         timeout=300,
     )
     assert "records of run" in done.stdout or "seekwise-collector" in done.stderr, done.stderr
-
-
-def test_the_static_drive_runs_in_an_empty_folder(tmp_path):
-    program = built("seekwise-drive")
-    shutil.copy(program, tmp_path / "seekwise-drive")
-    done = subprocess.run(
-        ["chroot", str(tmp_path), "/seekwise-drive"], capture_output=True, text=True, timeout=30, check=False
-    )
-    assert "usage: seekwise-drive" in done.stderr
 
 
 @pytest.mark.skipif(shutil.which("lintian") is None, reason="needs lintian")

@@ -31,12 +31,12 @@ def spec(kernel: str, scheduler: str, depth: int, drive: str = DISK, ios: int = 
 
 def as_recorded(kernel: str, row: dict, seed: int, ios: int) -> dict:
     """The load of the recordings, over a disk that takes as long for each read as theirs."""
-    made = spec(kernel, row["scheduler"], row["queue_depth"], "fixed", ios)
+    made = spec(kernel, row["scheduler"], row["queue_depth"], "null", ios)
     made["seed"] = seed
     made["device"]["parameters"] = {
-        "service_ns": float(RECORDED["service_ns"]), "depth": float(RECORDED["tags"]), "capacity_sectors": float(SPAN_SECTORS),
+        "latency_us": RECORDED["service_ns"] / 1e3, "queue_depth": float(RECORDED["tags"]), "capacity_sectors": float(SPAN_SECTORS),
     }  # fmt: skip
-    made["queue"] |= {"nr_requests": row["nr_requests_chosen"], "budget": True, "hz": 250}
+    made["queue"] |= {"nr_requests": row["nr_requests_chosen"], "budget": True, "hz": 250, "rotational": True}
     return made
 
 

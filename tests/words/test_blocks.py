@@ -22,7 +22,6 @@ TOOLS = ("make", "cargo", "pip", "pipx", "python", "modprobe", "mdadm", "dask", 
 WHY_NOT = {
     r"^sudo ": "measures or sets as root: tests/live, tests/settings, tests/packaging",
     r"^seekwise (tune (?!model:)|record|apply (?!.*--print)|revert)": "measures or sets: tests/live, tests/settings",
-    r"^seekwise drive ": "serves until it is stopped: proof/tests/drive",
     r"^seekwise lab|LAB-RUN|verify vectors recorded": "boots guests of the VM testbed: proof/tests/testbed",
     r"^seekwise verify (claims|verdicts|vectors|ladder|rates|whatif|gains|judgement)": "minutes: proof/tests/validate, `make figures`",
     r"^seekwise bench": "its figures are this machine's: tests/sim",

@@ -1,10 +1,9 @@
 //! Drive models. A device does not know who asks.
 //!
 //! [`Model`] reads and checks the parameters of a drive, [`Drive`] is the running device, [`hdd`], [`ssd`](crate::ssd),
-//! [`null`] and [`exact`] are the kinds of device.
+//! [`null`] are the kinds of device.
 
 pub mod device;
-pub mod exact;
 pub mod hdd;
 pub mod measure;
 pub mod model;
@@ -23,7 +22,6 @@ pub use model::{Attachment, Model, ModelError};
 pub enum Drive {
     Hdd(hdd::Hdd),
     Ssd(ssd::Ssd),
-    Exact(exact::Exact),
     Null(null::Null),
 }
 
@@ -34,9 +32,4 @@ impl Drive {
     }
 }
 
-device_is_one_of!(Drive {
-    Hdd,
-    Ssd,
-    Exact,
-    Null
-});
+device_is_one_of!(Drive { Hdd, Ssd, Null });

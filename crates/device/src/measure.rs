@@ -154,36 +154,6 @@ pub fn run(device: &mut impl Device, start: Nanos, load: &Load) -> Result {
     result
 }
 
-/// Mean time of a chain of commands, each sent when the one before is done: a write and its flush, say.
-pub fn chain(
-    device: &mut impl Device,
-    steps: &[(CommandKind, Sectors)],
-    turnaround: Nanos,
-    repeats: u64,
-) -> Nanos {
-    let mut random = Addresses::new(1);
-    let mut now = Nanos::ZERO;
-    let blocks = device.capacity().0 / 64;
-    for _ in 0..repeats {
-        let start = Lba(random.below(blocks) * 64);
-        for &(kind, sectors) in steps {
-            device.submit(
-                now,
-                Command {
-                    tag: Tag(0),
-                    kind,
-                    start,
-                    sectors,
-                },
-            );
-            now = device.next_completion().expect("a command is outstanding");
-            device.complete_next(now);
-            now += turnaround;
-        }
-    }
-    Nanos(now.0 / repeats)
-}
-
 /// Mean time from sending a read of one sector to its end, `distance` (a part of the capacity) further than the sector read
 /// before, over `samples` places drawn at random; both directions, whichever fits. Each pair is read by a drive at rest.
 pub fn access_at(device: &(impl Device + Clone), distance: f64, samples: u64, seed: u64) -> Nanos {

@@ -5,7 +5,6 @@
 
 mod physical;
 
-use crate::exact::{Exact, ExactParameters, ServiceOrder};
 use crate::hdd::seek::SEEK_TURNS_MAX;
 use crate::hdd::Hdd;
 use crate::null::Null;
@@ -25,7 +24,6 @@ pub const SHIPPED: &[(&str, &str)] = seekwise_models::DRIVES;
 pub enum DriveKind {
     Hdd,
     Ssd,
-    Exact,
     Null,
 }
 
@@ -244,14 +242,6 @@ const SSD_RULES: &[Rule] = &[
     optional("aged", "0 or 1", 0.0, 1.0, 0.0),
 ];
 
-const EXACT_RULES: &[Rule] = &[
-    rule("capacity_sectors", "512 B sectors", 8.0, 1e12),
-    rule("sectors_per_track", "sectors", 1.0, 1e6),
-    optional("queue_depth", "commands", 1.0, 31.0, 31.0),
-    optional("earliest_end_first", "0 or 1", 0.0, 1.0, 1.0),
-    optional("read_ahead", "0 or 1", 0.0, 1.0, 1.0),
-];
-
 const NULL_RULES: &[Rule] = &[
     rule("capacity_sectors", "512 B sectors", 8.0, 2e11),
     rule("queue_depth", "commands", 1.0, 65_536.0),
@@ -273,14 +263,13 @@ pub enum Attachment {
 impl DriveKind {
     /// What the kernel reports as `queue/rotational` for a drive of this kind.
     pub fn rotational(self) -> bool {
-        matches!(self, Self::Hdd | Self::Exact)
+        self == Self::Hdd
     }
 
     fn rules(self) -> &'static [Rule] {
         match self {
             Self::Hdd => HDD_RULES,
             Self::Ssd => SSD_RULES,
-            Self::Exact => EXACT_RULES,
             Self::Null => NULL_RULES,
         }
     }
@@ -451,7 +440,7 @@ impl Model {
         }
         match self.kind {
             DriveKind::Hdd => self.check_hdd(),
-            DriveKind::Ssd | DriveKind::Exact | DriveKind::Null => Ok(()),
+            DriveKind::Ssd | DriveKind::Null => Ok(()),
         }
     }
 
@@ -512,17 +501,6 @@ impl Model {
         Ok(match self.kind {
             DriveKind::Hdd => Drive::Hdd(Hdd::new(&self.hdd_parameters(instance))),
             DriveKind::Ssd => Drive::Ssd(Ssd::new(self.ssd_parameters())),
-            DriveKind::Exact => Drive::Exact(Exact::new(ExactParameters {
-                capacity: Sectors(self.get("capacity_sectors") as u64),
-                sectors_per_track: self.get("sectors_per_track") as u64,
-                depth: Depth(self.get("queue_depth") as u32),
-                order: if self.get("earliest_end_first") == 0.0 {
-                    ServiceOrder::Arrival
-                } else {
-                    ServiceOrder::EarliestEnd
-                },
-                read_ahead: self.get("read_ahead") != 0.0,
-            })),
             DriveKind::Null => Drive::Null(Null::new(
                 Sectors(self.get("capacity_sectors") as u64),
                 Depth(self.get("queue_depth") as u32),

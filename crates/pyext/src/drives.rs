@@ -25,30 +25,21 @@ struct Request {
 #[serde(tag = "measure", rename_all = "snake_case", deny_unknown_fields)]
 enum What {
     Loop(ClosedLoop),
-    /// Commands one after the other: `write`, `forced_write`, `flush`.
-    Chain {
-        steps: Vec<String>,
-        block_bytes: u64,
-        turnaround_ns: u64,
-    },
-    /// Quickest read at the other edge of the disk.
-    FullStroke {},
     /// Mean time, in ms, to reach and read one sector at `place` (a part of the capacity) from the last one.
     AccessAt {
-        place: f64,
-    },
-    /// Sectors on the track at `place`: 0 outermost, 1 innermost.
-    SectorsPerTrack {
         place: f64,
     },
     /// Where sectors lie on a disk: radius (0 outermost, 1 innermost), angle in turns, sectors on their track.
     Places {
         sectors: Vec<u64>,
     },
-    /// Time in ms to read each sector right after the one at `from`, each on a drive of its own.
+    /// Time in ms to read each sector right after the one at `from`, each on a drive of its own: the shortest over so many moments of sending,
+    /// the first as soon as the read before is done.
     Next {
         from: u64,
         sectors: Vec<u64>,
+        #[serde(default = "once")]
+        moments: u64,
     },
     /// Order and time of reads that the drive gets all at once (`together`), or each when the one before is done.
     Served {
@@ -79,6 +70,10 @@ struct ClosedLoop {
     #[serde(default)]
     warm_up: u64,
     commands: u64,
+}
+
+fn once() -> u64 {
+    1
 }
 
 fn whole() -> f64 {
@@ -131,29 +126,23 @@ fn measure(request: &Request) -> Result<Value, String> {
     let mut drive = Drive::new(&model, 0).map_err(|error| error.0)?;
     match &request.what {
         What::Loop(wanted) => Ok(closed_loop(&mut drive, wanted)),
-        What::Chain {
-            steps,
-            block_bytes,
-            turnaround_ns,
-        } => chain(&mut drive, steps, *block_bytes, Nanos(*turnaround_ns)),
-        What::FullStroke {} => Ok(full_stroke(&drive)),
         &What::AccessAt { place } => {
             let mean = measure::access_at(&drive, place, 2000, 1);
             Ok(json!({"value": mean.0 as f64 / 1e6}))
-        }
-        &What::SectorsPerTrack { place } => {
-            let disk = disk_with("tracks", &drive, &request.model)?;
-            Ok(sectors_per_track(disk, place))
         }
         What::Places { sectors } => {
             let disk = disk_with("tracks", &drive, &request.model)?;
             within(&drive, sectors)?;
             Ok(places(disk, sectors))
         }
-        What::Next { from, sectors } => {
+        What::Next {
+            from,
+            sectors,
+            moments,
+        } => {
             within(&drive, &[*from])?;
             within(&drive, sectors)?;
-            Ok(next_reads(&drive, *from, sectors))
+            Ok(next_reads(&drive, *from, sectors, *moments))
         }
         What::Parts { commands } => {
             let disk = disk_with("arm", &drive, &request.model)?;
@@ -208,45 +197,12 @@ fn closed_loop(drive: &mut Drive, wanted: &ClosedLoop) -> Value {
     })
 }
 
-/// Mean time of the steps, each sent when the one before is done.
-fn chain(
-    drive: &mut Drive,
-    steps: &[String],
-    block_bytes: u64,
-    turnaround: Nanos,
-) -> Result<Value, String> {
-    let sectors = Sectors((block_bytes / 512).max(1));
-    let write = |force_unit_access| (CommandKind::Write { force_unit_access }, sectors);
-    let step = |name: &String| match name.as_str() {
-        "write" => Ok(write(false)),
-        "forced_write" => Ok(write(true)),
-        "flush" => Ok((CommandKind::Flush, Sectors(0))),
-        other => Err(format!("a chain has no step `{other}`")),
-    };
-    let steps = steps.iter().map(step).collect::<Result<Vec<_>, _>>()?;
-    let mean = measure::chain(drive, &steps, turnaround, 2000);
-    Ok(json!({"latency_us": mean.0 as f64 / 1e3, "iops": 1e9 / mean.0 as f64}))
-}
-
-fn full_stroke(drive: &Drive) -> Value {
-    let last = Lba(drive.capacity().0 - 64);
-    let quickest = measure::quickest(drive, Lba(0), last, 400);
-    json!({"latency_us": quickest.0 as f64 / 1e3})
-}
-
 /// The drive as a disk; a drive of another kind has no such `part`.
 fn disk_with<'a>(part: &str, drive: &'a Drive, model: &str) -> Result<&'a Hdd, String> {
     match drive {
         Drive::Hdd(disk) => Ok(disk),
         _ => Err(format!("{model} has no {part}")),
     }
-}
-
-fn sectors_per_track(disk: &Hdd, place: f64) -> Value {
-    let geometry = disk.geometry();
-    let last = geometry.capacity().0 - 1;
-    let lba = Lba((last as f64 * place.clamp(0.0, 1.0)) as u64);
-    json!({"value": geometry.sectors_on_track(lba)})
 }
 
 fn places(disk: &Hdd, sectors: &[u64]) -> Value {
@@ -266,13 +222,10 @@ fn places(disk: &Hdd, sectors: &[u64]) -> Value {
     json!({"places": rows})
 }
 
-fn next_reads(drive: &Drive, from: u64, sectors: &[u64]) -> Value {
+fn next_reads(drive: &Drive, from: u64, sectors: &[u64], moments: u64) -> Value {
     let times: Vec<f64> = sectors
         .iter()
-        .map(|&sector| {
-            // One moment: the read is sent as soon as the one before is done.
-            measure::quickest(drive, Lba(from), Lba(sector), 1).0 as f64 / 1e6
-        })
+        .map(|&sector| measure::quickest(drive, Lba(from), Lba(sector), moments).0 as f64 / 1e6)
         .collect();
     json!({"ms": times})
 }

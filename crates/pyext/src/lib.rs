@@ -21,7 +21,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulate::describe_cell, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::model_version, module)?)?;
     module.add_function(wrap_pyfunction!(schedulers::schedulers, module)?)?;
-    module.add_function(wrap_pyfunction!(schedulers::check_tunables, module)?)?;
     module.add_function(wrap_pyfunction!(drives::drive_models, module)?)?;
     module.add_function(wrap_pyfunction!(drives::drive_model, module)?)?;
     module.add_function(wrap_pyfunction!(models::controller_models, module)?)?;

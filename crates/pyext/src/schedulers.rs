@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use seekwise_sched::{find_scheduler, Kernel, Module, Setup, Values, ENTRIES};
+use seekwise_sched::{Kernel, Module, Setup, ENTRIES};
 use serde_json::json;
 
 fn kernel_of(text: &str) -> PyResult<Kernel> {
@@ -73,33 +73,4 @@ pub fn schedulers(kernel: &str, rotational: bool) -> PyResult<String> {
         })
         .collect();
     Ok(json!({ "kernel": kernel.to_string(), "schedulers": entries }).to_string())
-}
-
-/// Checks tunables (`{name: value}` as JSON text) of a scheduler and kernel; raises ValueError with one sentence.
-#[pyfunction]
-pub fn check_tunables(scheduler: &str, kernel: &str, tunables_json: &str) -> PyResult<()> {
-    let kernel = kernel_of(kernel)?;
-    let entry = find_scheduler(scheduler)
-        .ok_or_else(|| PyValueError::new_err(format!("there is no scheduler \"{scheduler}\"")))?;
-    let given: serde_json::Map<String, serde_json::Value> = serde_json::from_str(tunables_json)
-        .map_err(|error| PyValueError::new_err(format!("the tunables cannot be read: {error}")))?;
-    let mut setup = Setup::new(kernel);
-    setup.values = Values::default();
-    for (name, value) in &given {
-        let number = value
-            .as_i64()
-            .map(i128::from)
-            .or_else(|| value.as_u64().map(i128::from));
-        let number = number.ok_or_else(|| {
-            PyValueError::new_err(format!("{scheduler} {name} is {value}, not a whole number"))
-        })?;
-        setup
-            .values
-            .set(scheduler, entry.parameters, &kernel, name, number)
-            .map_err(PyValueError::new_err)?;
-    }
-    entry
-        .build(&setup)
-        .map(|_| ())
-        .map_err(PyValueError::new_err)
 }

@@ -580,7 +580,7 @@ impl Scheduler for Kyber {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{read, setup, write};
+    use crate::tests::{read, setup, write};
 
     fn drain(kyber: &mut Kyber) -> Vec<u32> {
         core::iter::from_fn(|| kyber.dispatch(Nanos(0)))

@@ -21,7 +21,7 @@ mod seeks;
 pub mod sorted;
 pub mod tag_words;
 #[cfg(test)]
-mod testing;
+mod tests;
 
 // A row is all that a scheduler needs beside its file. (`make check` formats the files by name: rustfmt does not see modules of a macro.)
 schedulers! {

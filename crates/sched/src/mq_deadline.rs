@@ -497,7 +497,7 @@ mod tests {
     use super::*;
     use crate::request::Direction;
     use crate::request::Priority;
-    use crate::testing::{read, setup, write};
+    use crate::tests::{read, setup, write};
 
     fn new(kernel: &str) -> MqDeadline {
         MqDeadline::new(&setup(kernel))

@@ -217,7 +217,7 @@ impl Scheduler for None {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{read, setup};
+    use crate::tests::{read, setup};
 
     fn from(process: u32, id: u32) -> Request {
         Request {

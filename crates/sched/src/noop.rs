@@ -100,7 +100,7 @@ impl Scheduler for Noop {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{read, setup};
+    use crate::tests::{read, setup};
 
     #[test]
     fn serves_in_order_of_arrival_whatever_the_sector() {

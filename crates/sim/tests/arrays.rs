@@ -512,14 +512,10 @@ fn who_is_told_after_his_phase_is_nobody() {
     let mut case = Case::new("raid5", 8).on("6.12", "none");
     case = case.with("missing", json!([2])).with("chunk_kib", json!(4));
     let job = |threads: u32, depth: u32, ios: u32, sequential: bool| {
-        let pattern = if sequential { "sequential" } else { "mixed" };
+        let pattern = if sequential { "sequential" } else { "random" };
         let read = if sequential { 100.0 } else { 50.0 };
-        let mut job = json!({"threads": threads, "depth": depth, "pattern": pattern, "block_bytes": 4096, "ios": ios,
-            "read_percent": read});
-        if !sequential {
-            job["random_percent"] = json!(50.0);
-        }
-        job
+        json!({"threads": threads, "depth": depth, "pattern": pattern, "block_bytes": 4096, "ios": ios,
+            "read_percent": read})
     };
     let mut spec = case.spec(job(8, 8, 500, true));
     spec["seed"] = json!(526);

@@ -216,7 +216,7 @@ fn a_paced_program_on_a_file_takes_as_long_for_a_call_as_on_a_region() {
 fn calls_of_several_kinds_are_drawn_on_files_as_on_regions() {
     for direct in [true, false] {
         let changes = json!({
-            "pattern": "mixed", "random_percent": 30.0, "read_percent": 70.0, "block_bytes": 4096,
+            "pattern": "random", "read_percent": 70.0, "block_bytes": 4096,
             "sizes": [[4096, 50.0], [16_384, 50.0]], "ios": 2_000,
         });
         let found = phase(&on_a_drive(direct, Some("ext4"), changes));
@@ -327,7 +327,7 @@ fn what_means_nothing_is_refused_with_the_reason() {
         trial::run(&parsed(&trial)).unwrap_err()
     };
     type Change = fn(&mut Value);
-    let cases: [(Change, &str); 6] = [
+    let cases: [(Change, &str); 4] = [
         (
             |trial| trial["phases"][0]["jobs"][0]["depth"] = json!(4),
             "a call through the page cache returns when it is done",
@@ -335,20 +335,6 @@ fn what_means_nothing_is_refused_with_the_reason() {
         (
             |trial| trial["phases"][0]["jobs"][0]["region_start_bytes"] = json!(4096),
             "a file system decides where files lie",
-        ),
-        (
-            |trial| {
-                trial["phases"] = json!([{"operation": "list", "list": "0,1,R,0,8\n"}]);
-                trial["cache"] = Value::Null;
-            },
-            "a file system decides where files lie",
-        ),
-        (
-            |trial| {
-                trial["phases"][0]["jobs"][0]["direct"] = json!(true);
-                trial["phases"][0]["drop_caches"] = json!(true);
-            },
-            "direct I/O has no cache",
         ),
         (
             |trial| trial["host"] = json!({"cores": 4}),

@@ -6,7 +6,7 @@ use seekwise_host::cache::read_ahead::{ReadAhead, ReadAheadGeneration};
 use seekwise_host::cpu::{CpuCost, Processors};
 use seekwise_host::file::{Ext4, FileSystem};
 use seekwise_host::job::stream::ALWAYS;
-use seekwise_host::job::{Gap, Pace, Pattern, Stream};
+use seekwise_host::job::{Pace, Pattern, Stream};
 use seekwise_host::random::Random;
 use seekwise_sched::{Direction, Priority, ProcessId, Request};
 use seekwise_sim::assemble::files::file_engine;
@@ -19,7 +19,7 @@ use seekwise_sim::spec::QueueSpec;
 use seekwise_sim::storage::attached::AttachedDrive;
 use seekwise_sim::storage::Single;
 use seekwise_sim::task::direct::DirectThreads;
-use seekwise_sim::task::{ThreadLoad, ThreadPlan};
+use seekwise_sim::task::ThreadPlan;
 use seekwise_units::{Depth, Lba, Nanos, Sectors};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,24 +96,21 @@ fn plans() -> Vec<ThreadPlan> {
         processor: 0,
         cost: CpuCost::default(),
         starts: Nanos(1_000 * u64::from(thread)),
-        load: ThreadLoad::Generated {
-            stream: Stream::new(
-                Random::new(7, u64::from(thread)),
-                if thread % 2 == 0 {
-                    Pattern::Sequential
-                } else {
-                    Pattern::Random
-                },
-                Lba(u64::from(thread) << 16),
-                Sectors(1 << 16),
-                Sectors(16),
-                if thread < THREADS / 2 { ALWAYS } else { 0 },
-            ),
-            pace: Pace::Closed {
-                depth: 4,
-                think: Gap::ZERO,
+        stream: Stream::new(
+            Random::new(7, u64::from(thread)),
+            if thread % 2 == 0 {
+                Pattern::Sequential
+            } else {
+                Pattern::Random
             },
-            sync: thread % 3 != 0,
+            Lba(u64::from(thread) << 16),
+            Sectors(1 << 16),
+            Sectors(16),
+            if thread < THREADS / 2 { ALWAYS } else { 0 },
+        ),
+        pace: Pace::Closed {
+            depth: 4,
+            think: Nanos::ZERO,
         },
         operations_max: OPERATIONS,
         sync_every: 0,

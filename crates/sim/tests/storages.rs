@@ -248,7 +248,6 @@ fn what_is_not_modelled_or_does_not_fit_is_one_sentence() {
         refuse(&|s| s["queue"]["kernel"] = json!("new")),
         refuse(&|s| s["queue"]["scheduler"] = json!("bfq")),
         refuse(&|s| s["device"]["model"] = json!("floppy")),
-        refuse(&|s| s["device"]["model"] = json!("fixed")),
         refuse(&|s| *s = behind("9999", "raid10", 4, true)),
         refuse(&|s| *s = behind("9650-2LP", "raid10", 4, true)),
         refuse(&|s| *s = behind("megaraid", "raid50", 4, true)),

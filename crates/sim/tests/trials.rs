@@ -17,7 +17,7 @@ fn refused(spec: Value) -> String {
 fn trial(scheduler: &str, job: Value) -> Value {
     json!({
         "seed": 1,
-        "device": {"model": "fixed"},
+        "device": {"model": "null", "parameters": {"latency_us": 5000, "queue_depth": 1, "capacity_sectors": 1_953_525_168u64}},
         "queue": {"scheduler": scheduler, "kernel": "2.6.32"},
         "host": {"user_ns": 0, "submit_ns": 0, "interrupt_ns": 0, "wake_ns": 0, "scheduler_ns": 0},
         "phases": [{"operation": "rand_read", "jobs": [job]}],

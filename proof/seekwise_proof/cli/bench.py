@@ -16,7 +16,6 @@ IOS_DEFAULT = 4_000_000
 IOS_DEFAULT_BY_CASE = {
     "null-none": 20_000_000,
     "hdd-deadline": 10_000_000,
-    "trace-million": 1_000_000,
     "raid5-write": 500_000,
     "raid5-mixed": 1_000_000,
 }

@@ -66,26 +66,13 @@ def _build_fio(work: Path, source: Path, library: Path) -> None:
 
 
 def drive(say: Say) -> bytes:
-    """Our drive server: built from this checkout, else the one that is installed."""
+    """Our drive server, built from this checkout."""
     checkout = Path(__file__).resolve().parents[3]
-    if (checkout / "proof/crates/drive/Cargo.toml").exists() and shutil.which("cargo"):
-        return _build_drive(checkout, say)
-    found = shutil.which("seekwise-drive")
-    if found is None:
+    if not (checkout / "proof/crates/drive/Cargo.toml").exists() or shutil.which("cargo") is None:
         raise MissingError(
-            "the VM testbed needs the program seekwise-drive, which is neither installed nor can be built here",
-            hint="cargo install --path proof/crates/drive, in a checkout of Seekwise",
+            "the VM testbed builds its drive server with cargo, from a checkout of Seekwise",
+            hint="install Rust and run it from a clone of the repository",
         )
-    listed = subprocess.run(["ldd", found], capture_output=True, text=True, check=False).stdout
-    if "=>" in listed:
-        raise MissingError(
-            f"{found} needs libraries that the guest does not have",
-            hint="build it with RUSTFLAGS='-C target-feature=+crt-static' cargo install --path proof/crates/drive",
-        )
-    return Path(found).read_bytes()
-
-
-def _build_drive(checkout: Path, say: Say) -> bytes:
     folder = checkout / "target" / "lab"
     built = folder / TARGET / "release" / "seekwise-drive"
     if not built.exists():

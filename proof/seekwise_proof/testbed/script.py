@@ -143,12 +143,9 @@ def down(number: int, storage: Storage) -> list[str]:
 def _drives(storage: Storage, group: str, seed: int) -> bytes:
     return json.dumps({
         "model": storage.model,
-        "count": storage.drives,
         "parameters": storage.parameters,
         "sockets": [f"/run/{group}.{number}" for number in range(storage.drives)],
         "control": f"/run/{group}.control",
-        # The guest's timers are exact, and its one processor is the load's.
-        "awake_us": 0,
         "seed": seed % 2**32,
     }).encode()  # fmt: skip
 

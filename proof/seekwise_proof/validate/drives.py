@@ -23,8 +23,9 @@ from typing import Any, ClassVar
 
 from seekwise import bounds, core
 from seekwise.files import read_text
+from seekwise_proof import _proof
 from seekwise_proof.validate._basis import Basis, Count, added, marking
-from seekwise_proof.validate._drive_recipes import Drive, Recipe, is_write, packets, random_load, recipe_of
+from seekwise_proof.validate._drive_recipes import CHAIN, Drive, Recipe, is_write, packets, random_load, recipe_of
 from seekwise_proof.validate.frame import FileReport, ValidationReport, all_passed, files_below, unreadable, worth
 
 SUMMARY = "drive models against data sheets and reviews"
@@ -281,7 +282,12 @@ def names(path: Path) -> frozenset[str]:
 
 def _measured(pending: Sequence[tuple[PublishedFigure, Recipe | None]]) -> list[PublishedFigure]:
     requests = [request for _, recipe in pending if recipe for request in recipe.requests]
-    answers = iter(json.loads(core.measure_drives(json.dumps(requests))) if requests else ())
+    others = [request for request in requests if request["measure"] != CHAIN]
+    measured = iter(json.loads(core.measure_drives(json.dumps(others))) if others else ())
+    answers = (
+        json.loads(_proof.measure_chain(json.dumps(request))) if request["measure"] == CHAIN else next(measured)
+        for request in requests
+    )
     rows = []
     for row, recipe in pending:
         if recipe is None:

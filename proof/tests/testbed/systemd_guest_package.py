@@ -15,6 +15,7 @@ from pathlib import Path
 
 from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.settings.forms import udev
+from seekwise_proof.testbed import programs
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 # The guest's Python is Debian 12's; numpy and scipy are built for one minor version.
@@ -64,6 +65,8 @@ def make(image: Path, work: Path) -> None:
     described.parent.mkdir()
     described.write_text(str(metadata.distribution("seekwise").read_text("METADATA")))
     compileall.compile_dir(stage, quiet=2)
+    (stage / "seekwise-drive").write_bytes(programs.drive(print))
+    (stage / "seekwise-drive").chmod(0o755)
     # udev's rules of every captured machine, for `udevadm verify`.
     for rules in FORMS.glob("*/udev"):
         lines = [line for line in rules.read_text().splitlines(keepends=True) if not line.startswith("# note")]

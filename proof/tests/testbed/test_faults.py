@@ -21,11 +21,9 @@ BAD = "3000+16"
 def drives(group: str, count: int, *faults: str) -> CpioEntry:
     options = {
         "model": "wd2500ys",
-        "count": count,
         "sockets": [f"/run/{group}.{number}" for number in range(count)],
         "control": f"/run/{group}.control",
         "faults": list(faults),
-        "awake_us": 0,
         "seed": 5,
     }
     return CpioEntry.file(json.dumps(options).encode())

@@ -104,11 +104,17 @@ def test_the_registry_tells_defaults_by_kernel_and_tick():
     assert tunables("4.4-hz1000", "cfq")["slice_idle"]["unit"] == "ms"
 
 
-def test_an_absurd_tunable_is_refused_by_name_and_unit():
-    _core.check_tunables("deadline", "2.6.32", json.dumps({"fifo_batch": 1}))
-    with pytest.raises(ValueError, match="deadline read_expire is -5 ms, outside 0 to"):
-        _core.check_tunables("deadline", "2.6.32", json.dumps({"read_expire": -5}))
-    with pytest.raises(ValueError, match='cfq has no tunable "depth"'):
-        _core.check_tunables("cfq", "2.6.32", json.dumps({"depth": 5}))
-    with pytest.raises(ValueError, match="Linux 6.1 has no cfq"):
-        _core.check_tunables("cfq", "6.1", "{}")
+@pytest.mark.parametrize(
+    ("scheduler", "kernel", "tunables", "sentence"),
+    [
+        ("deadline", "2.6.32", {"read_expire": -5}, "deadline read_expire is -5 ms, outside 0 to"),
+        ("cfq", "2.6.32", {"depth": 5}, 'cfq has no tunable "depth"'),
+        ("cfq", "6.1", {}, "Linux 6.1 has no cfq"),
+    ],
+)
+def test_an_absurd_tunable_is_refused_by_name_and_unit(scheduler, kernel, tunables, sentence):
+    queue = {"scheduler": scheduler, "kernel": kernel, "tunables": tunables}
+    jobs = [{"pattern": "random", "block_bytes": 4096, "ios": 1}]
+    spec = {"seed": 0, "device": {"model": "null"}, "queue": queue, "phases": [{"operation": "x", "jobs": jobs}]}
+    with pytest.raises(ValueError, match=sentence):
+        _core.describe_cell(json.dumps(spec))

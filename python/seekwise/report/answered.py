@@ -123,7 +123,7 @@ def _for(asked: Question, choice: Choice, whom: str, purpose: Purpose | None) ->
                 f"about {percent(choice.expected_gain)} better on average ({100 * choice.p_gain:.0f} % sure)",
                 *costs,
             ]
-        if not costs:
+        if not costs and not any(each.verdict == "unknown" for one in asked.judged if (each := one.of(choice.setting))):
             told.append("nothing measured gets worse")
         return f"{start}{verb}{choice.setting}. {_sentence(told)}"
     keep = f"{start}{'keep' if start else 'Keep'} {choice.setting}"

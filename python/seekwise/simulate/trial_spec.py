@@ -138,7 +138,7 @@ def default_scheduler(kernel: str, drive: str) -> str:
     version = tuple(int(part) for part in re.findall(r"\d+", kernel)[:2])
     if version >= (5, 0):
         return "none" if _attachment(drive) == "nvme" else "mq-deadline"
-    probe = {"seed": 0, "device": {"model": "fixed"}, "queue": {"scheduler": "noop", "kernel": kernel}}
+    probe = {"seed": 0, "device": {"model": "null"}, "queue": {"scheduler": "noop", "kernel": kernel}}
     offered = describe({**probe, "phases": [probe_phase()]})["schedulers"]
     return "cfq" if "cfq" in offered else "deadline"
 

@@ -201,11 +201,6 @@ impl Pacing {
         dirty > self.group.background.min(self.machine.background)
     }
 
-    /// Pages a second that the drive is believed to write.
-    pub fn average_bandwidth(&self) -> u64 {
-        self.average
-    }
-
     /// Pages until a writer looks at the limits.
     pub fn pages_to_look(&self, writer: &Writer) -> u64 {
         let every = if self.exceeded {
@@ -495,10 +490,7 @@ mod tests {
             now.written_ever = 400 * second;
             pacing.writer_looks(250 * second, &mut writer, &now);
         }
-        assert!(
-            (300..500).contains(&pacing.average_bandwidth()),
-            "{pacing:?}"
-        );
+        assert!((300..500).contains(&pacing.average), "{pacing:?}");
         assert_eq!(pacing.turn(), 1024);
     }
 }

@@ -1,12 +1,10 @@
 //! What threads ask of the storage, and when.
 //!
-//! `stream`: addresses drawn from a pattern. `script`: a list of operations with times and waits. The machine in `seekwise-sim` gives
+//! `stream`: addresses drawn from a pattern.  The machine in `seekwise-sim` gives
 //! each thread its processor time and carries its operations to the queue.
 
-pub mod script;
 pub mod stream;
 
-pub use script::{Script, ScriptedOp, Start, Wait};
 pub use stream::{Pattern, Stream};
 
 use seekwise_sched::Direction;
@@ -24,12 +22,12 @@ pub struct Operation {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
     /// After one of its `depth` operations is done, and `think` later.
-    Closed { depth: u32, think: Gap },
+    Closed { depth: u32, think: Nanos },
     /// On a timetable, whatever is outstanding; `gap` between arrivals, and `think` at least between the beginnings of two operations.
-    Open { gap: Gap, think: Gap },
+    Open { gap: Gap, think: Nanos },
 }
 
-/// A span between two events of a thread.
+/// The time between two arrivals of a timetable.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Gap {
     Constant(Nanos),
@@ -38,8 +36,6 @@ pub enum Gap {
 }
 
 impl Gap {
-    pub const ZERO: Self = Self::Constant(Nanos::ZERO);
-
     /// The time until the next operation; only the exponential kind uses `random`.
     #[inline]
     pub fn draw(&self, random: &mut crate::random::Random) -> Nanos {

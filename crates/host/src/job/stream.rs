@@ -1,4 +1,4 @@
-//! Addresses of a thread's operations: sequential, random, or a mixture, within a region, in whole blocks.
+//! Addresses of a thread's operations: sequential or random, within a region, in whole blocks.
 
 use super::Operation;
 use crate::random::Random;
@@ -11,8 +11,6 @@ pub enum Pattern {
     Sequential,
     /// Uniform over the region's blocks.
     Random,
-    /// Every operation is random with this probability (of 2^32), else it follows the last one.
-    Mixed { random_chance: u64 },
 }
 
 #[derive(Clone, Debug)]
@@ -75,19 +73,6 @@ impl Stream {
         let index = match self.pattern {
             Pattern::Random => self.random.below(self.blocks),
             Pattern::Sequential => self.advance(),
-            Pattern::Mixed { random_chance } => {
-                if self.random.chance(random_chance) {
-                    let index = self.random.below(self.blocks);
-                    self.cursor = if index + 1 == self.blocks {
-                        0
-                    } else {
-                        index + 1
-                    };
-                    index
-                } else {
-                    self.advance()
-                }
-            }
         };
         self.operation(index, 1)
     }
@@ -116,12 +101,7 @@ impl Stream {
         let row = self.sizes.iter().find(|(until, _)| point < *until);
         let blocks = row.or(self.sizes.last()).map_or(1, |row| row.1);
         let places = self.blocks - blocks.min(self.blocks) + 1;
-        let random = match self.pattern {
-            Pattern::Random => true,
-            Pattern::Sequential => false,
-            Pattern::Mixed { random_chance } => self.random.chance(random_chance),
-        };
-        let index = if random {
+        let index = if self.pattern == Pattern::Random {
             self.random.below(places)
         } else if self.cursor < places {
             self.cursor

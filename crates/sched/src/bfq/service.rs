@@ -11,7 +11,7 @@
 //! The choice is made when something changes and then kept ([`Service::next`]), not when it is asked for: between two
 //! changes V moves on without another queue becoming the next one. Recorded kernels show this.
 //!
-//! Queues are few (one per process), so sorted arrays serve as trees. Not modelled: groups (cgroups).
+//! The trees are the kernel's ([`super::tree`]); the idle list is an array in order. Not modelled: groups (cgroups).
 //! Source: behaviour of Linux 5.10 to 6.12 block/bfq-wf2q.c; the algorithm is Bennett and Zhang's WF2Q+ with budgets.
 
 use super::tree::{later, QueueTree};

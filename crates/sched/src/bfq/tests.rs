@@ -4,7 +4,7 @@ use super::*;
 use crate::request::Direction;
 use crate::request::{Priority, PriorityClass};
 use crate::seeks::Seeks;
-use crate::testing::{read, setup, write};
+use crate::tests::{read, setup, write};
 
 const MS: u64 = 1_000_000;
 

@@ -59,11 +59,8 @@ impl<'a> Planned<'a> {
         let Some(spec) = &trial.device.array else {
             return Ok(None);
         };
-        if !drive.modelled {
-            return Err(format!(
-                "{} stands for a recording's drive and has no array",
-                trial.device.model
-            ));
+        if trial.device.controller.is_some() {
+            return Err("md over units of a controller is not simulated".to_owned());
         }
         let geometry = spec.geometry(kernel_of(&trial.queue)?, drive.capacity())?;
         Ok(Some(Self {

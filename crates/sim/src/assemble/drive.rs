@@ -1,15 +1,13 @@
-//! Which drive a trial has: a model by name or as TOML, or one of the reference drives of the recordings.
+//! Which drive a trial has: a model by name, alone or behind a controller.
 
 use crate::queue::requests_of_scheduler;
-use crate::spec::check::check;
 use crate::spec::controller;
 use crate::spec::DeviceSpec;
 use crate::storage::unit::StorageUnit;
 use seekwise_device::model::Attachment;
-use seekwise_device::null::Null;
-use seekwise_device::{Device, Drive, Model};
+use seekwise_device::{Device, Model};
 use seekwise_sched::Kernel;
-use seekwise_units::{Depth, Nanos, Sectors};
+use seekwise_units::{Depth, Sectors};
 
 /// Any drive that a trial can have.
 pub struct AnyDrive {
@@ -19,8 +17,6 @@ pub struct AnyDrive {
     pub name: String,
     /// Largest command of the driver in KiB, where it is below the kernel's own limit.
     pub command_kib: Option<u32>,
-    /// One drive of a model: not a recording's drive, and no controller.
-    pub modelled: bool,
 }
 
 /// What a kernel knows of a drive before it asks for anything.
@@ -74,11 +70,6 @@ impl Host {
     }
 }
 
-/// Capacity of the recordings' model disk (README of the recordings, "Devices").
-const REFERENCE_SECTORS: f64 = 1_953_525_168.0;
-/// 5 ms (ibid.).
-const REFERENCE_SERVICE_NS: f64 = 5_000_000.0;
-
 impl AnyDrive {
     /// Sectors of the whole drive, also of those that the trial leaves unused.
     pub fn capacity(&self) -> Sectors {
@@ -89,22 +80,6 @@ impl AnyDrive {
     pub fn depth(&self) -> Depth {
         self.unit.depth()
     }
-
-    /// The drive on which a kernel's decisions were recorded.
-    fn recorded(drive: Drive, service: &str) -> Self {
-        Self {
-            unit: StorageUnit::Drive(drive),
-            traits: Traits {
-                rotational: true,
-                budget: false,
-                light: false,
-                host: Host::Own,
-            },
-            name: format!("reference drive: {service}"),
-            command_kib: None,
-            modelled: false,
-        }
-    }
 }
 
 /// The seed decides where the platters stand at the start, as chance does in the world.
@@ -114,27 +89,7 @@ pub fn instance(seed: u64) -> u32 {
 
 /// `instance` tells the drives of one system apart ([`Model::build`]).
 pub fn build(spec: &DeviceSpec, instance: u32) -> Result<AnyDrive, String> {
-    if spec.controller.is_some() && spec.model == "fixed" {
-        return Err("fixed stands for a recording's drive and has no controller".to_owned());
-    }
-    match spec.model.as_str() {
-        "fixed" => {
-            known(spec, &["capacity_sectors", "service_ns", "depth"])?;
-            let depth = number(spec, "depth", "commands", 1.0, 1.0, 65_536.0)? as u32;
-            let service = number(spec, "service_ns", "ns", REFERENCE_SERVICE_NS, 0.0, 1e12)?;
-            let drive = Null::new(capacity(spec)?, Depth(depth), Nanos(service as u64));
-            Ok(AnyDrive::recorded(Drive::Null(drive), "fixed service time"))
-        }
-        _ => modelled(spec, instance),
-    }
-}
-
-fn modelled(spec: &DeviceSpec, instance: u32) -> Result<AnyDrive, String> {
-    let mut model = match &spec.toml {
-        Some(text) => Model::parse(text),
-        None => Model::shipped(&spec.model),
-    }
-    .map_err(|e| e.to_string())?;
+    let mut model = Model::shipped(&spec.model).map_err(|e| e.to_string())?;
     for (key, value) in &spec.parameters {
         model.set(key, *value).map_err(|e| e.to_string())?;
     }
@@ -155,7 +110,6 @@ fn modelled(spec: &DeviceSpec, instance: u32) -> Result<AnyDrive, String> {
             traits,
             name: model.name,
             command_kib: None,
-            modelled: true,
         });
     };
     let (unit, card) = controller::build(controller, &model, instance)?;
@@ -170,46 +124,5 @@ fn modelled(spec: &DeviceSpec, instance: u32) -> Result<AnyDrive, String> {
         unit: StorageUnit::Controller(Box::new(unit)),
         name: format!("{} over {} x {}", card.name, controller.drives, model.name),
         command_kib: Some(card.get("command_kib") as u32),
-        modelled: false,
     })
-}
-
-fn number(
-    spec: &DeviceSpec,
-    name: &str,
-    unit: &str,
-    default: f64,
-    min: f64,
-    max: f64,
-) -> Result<f64, String> {
-    let value = spec.parameters.get(name).copied().unwrap_or(default);
-    check(&format!("{} {name}", spec.model), value, unit, min, max)?;
-    Ok(value)
-}
-
-fn capacity(spec: &DeviceSpec) -> Result<Sectors, String> {
-    number(
-        spec,
-        "capacity_sectors",
-        "sectors",
-        REFERENCE_SECTORS,
-        8.0,
-        1e15,
-    )
-    .map(|n| Sectors(n as u64))
-}
-
-fn known(spec: &DeviceSpec, names: &[&str]) -> Result<(), String> {
-    match spec
-        .parameters
-        .keys()
-        .find(|name| !names.contains(&name.as_str()))
-    {
-        None => Ok(()),
-        Some(name) => Err(format!(
-            "drive {} has no parameter \"{name}\" (it has {})",
-            spec.model,
-            names.join(", ")
-        )),
-    }
 }

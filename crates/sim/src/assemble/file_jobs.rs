@@ -191,7 +191,7 @@ impl OnFiles<'_> {
             threads,
             runtime: phase.runtime_ns.map_or(Nanos::NEVER, Nanos),
             idle: phase.idle,
-            drop_caches: phase.drop_caches,
+            drop_caches: false,
         }
     }
 
@@ -232,14 +232,13 @@ fn job_plan(job: &JobSpec, read_ahead: ReadAhead) -> JobPlan {
     let random = job.pattern != PatternSpec::Sequential || !alike;
     let timetable = job.rate_iops.map(|rate| Nanos((1e9 / rate) as u64));
     let pace = JobPace {
-        think: gap(Nanos(job.think_ns), job.think_random && job.think_ns > 0),
+        think: Nanos(job.think_ns),
         gap: timetable.map(|mean| gap(mean, job.poisson)),
     };
     JobPlan {
         write: reads == 0.0,
         calls: job.ios.unwrap_or(CALLS_MAX),
         direct: job.direct.then_some(job.depth),
-        sync: !job.async_writes,
         spread: !job.steps.is_empty(),
         fsync: job.fsync,
         o_sync: job.o_sync,

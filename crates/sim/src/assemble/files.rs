@@ -123,11 +123,8 @@ impl<'a> OnFiles<'a> {
                 "phase {number}: `idle` names an earlier phase and 0 to 1000000 times its length"
             ));
         }
-        if phase.list.is_some() || phase.traced.is_some() || phase.programs.is_some() {
-            return Err("lists and recorded loads name sectors of the device, and a file system decides where files lie".to_owned());
-        }
-        if phase.drop_caches && phase.jobs.iter().all(|job| job.direct) {
-            return Err("direct I/O has no cache that could be dropped".to_owned());
+        if phase.traced.is_some() || phase.programs.is_some() {
+            return Err("recorded loads name sectors of the device, and a file system decides where files lie".to_owned());
         }
         let steps = phase.jobs.iter().any(|job| !job.steps.is_empty());
         if steps && (phase.jobs.len() > 1 || phase.jobs[0].threads != 1 || !phase.jobs[0].direct) {
@@ -347,13 +344,7 @@ fn units(spec: &TrialSpec) -> Result<Vec<StorageUnit>, String> {
     let device = &spec.device;
     let members = device.array.as_ref().map_or(1, |array| array.members);
     (0..members)
-        .map(|place| {
-            let drive = drive::build(device, instance(spec, place))?;
-            if drive.modelled || device.controller.is_some() {
-                return Ok(drive.unit);
-            }
-            Err(format!("{} below files is not modelled", drive.name))
-        })
+        .map(|place| drive::build(device, instance(spec, place)).map(|drive| drive.unit))
         .collect()
 }
 

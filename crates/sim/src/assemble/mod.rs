@@ -6,7 +6,6 @@ mod array;
 pub mod drive;
 mod file_jobs;
 pub mod files;
-pub mod list;
 mod md;
 mod threads;
 pub(crate) mod traced;
@@ -374,7 +373,6 @@ impl Parts<'_> {
             (None, StorageUnit::Drive(Drive::Null(device))) => {
                 with_device(spec, frame, device, policy)
             }
-            (None, StorageUnit::Drive(device)) => with_any_policy(spec, frame, device, policy),
             (None, StorageUnit::Controller(unit)) => with_device(spec, frame, *unit, policy),
         })
     }

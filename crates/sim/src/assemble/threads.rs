@@ -1,10 +1,9 @@
 //! From a phase's jobs to the threads that run it, each number checked.
 
-use crate::assemble::list;
 use crate::cost::OperationCosts;
 use crate::spec::check::{check, check_each};
 use crate::spec::{ClassSpec, JobSpec, PatternSpec, PhaseSpec, TrialSpec};
-use crate::task::{ThreadLoad, ThreadPlan};
+use crate::task::ThreadPlan;
 use seekwise_host::job::stream::ALWAYS;
 use seekwise_host::job::{Gap, Pace, Pattern, Stream};
 use seekwise_host::random::Random;
@@ -54,10 +53,10 @@ pub fn check_phases(spec: &TrialSpec, capacity: Sectors) -> Result<(), String> {
 
 fn check_phase(phase: &PhaseSpec, capacity: Sectors, uses: Uses) -> Result<(), String> {
     if let Some(traced) = &phase.traced {
-        return if phase.jobs.is_empty() && phase.list.is_none() {
+        return if phase.jobs.is_empty() {
             traced.check()
         } else {
-            Err("a phase has either jobs, a list or a recorded load, not several".to_owned())
+            Err("a phase has either jobs or a recorded load, not both".to_owned())
         };
     }
     if let Some(programs) = &phase.programs {
@@ -70,18 +69,10 @@ fn check_phase(phase: &PhaseSpec, capacity: Sectors, uses: Uses) -> Result<(), S
             0.0,
             YEAR_NS,
         )?;
-        return if phase.jobs.is_empty() && phase.list.is_none() {
+        return if phase.jobs.is_empty() {
             programs.check(capacity)
         } else {
-            Err("a phase has either jobs, a list or recorded programs, not several".to_owned())
-        };
-    }
-    if phase.list.is_some() {
-        // The list itself is read once, when its phase begins.
-        return if phase.jobs.is_empty() {
-            Ok(())
-        } else {
-            Err("a phase has either jobs or a list, not both".to_owned())
+            Err("a phase has either jobs or recorded programs, not both".to_owned())
         };
     }
     if phase.jobs.is_empty() {
@@ -118,20 +109,8 @@ fn check_job(
     if uses != Uses::Files {
         check_raw(job)?;
     }
-    let random_percent = job.random_percent.unwrap_or(0.0);
-    check_each(&[
-        (
-            "read_percent",
-            job.read_percent.unwrap_or(100.0),
-            "%",
-            0.0,
-            100.0,
-        ),
-        ("random_percent", random_percent, "%", 0.0, 100.0),
-    ])?;
-    if job.random_percent.is_some() != (job.pattern == PatternSpec::Mixed) {
-        return Err("random_percent goes with the pattern \"mixed\", and only with it".to_owned());
-    }
+    let reads = job.read_percent.unwrap_or(100.0);
+    check("read_percent", reads, "%", 0.0, 100.0)?;
     let level = f64::from(job.level.unwrap_or(4));
     check_each(&[
         ("think_ns", job.think_ns as f64, "ns", 0.0, YEAR_NS),
@@ -263,9 +242,6 @@ pub(super) fn stream(job: &JobSpec, random: Random, first: Lba, length: Sectors)
     let pattern = match job.pattern {
         PatternSpec::Sequential => Pattern::Sequential,
         PatternSpec::Random => Pattern::Random,
-        PatternSpec::Mixed => Pattern::Mixed {
-            random_chance: chance(job.random_percent.unwrap_or(0.0)),
-        },
     };
     let size = |(bytes, percent): &(u64, f64)| (bytes / job.block_bytes, *percent);
     let sizes: Vec<(u64, f64)> = job.sizes.iter().map(size).collect();
@@ -276,11 +252,7 @@ pub(super) fn stream(job: &JobSpec, random: Random, first: Lba, length: Sectors)
 
 /// When the operations of each of its threads begin.
 fn pace(job: &JobSpec) -> Pace {
-    let think = if job.think_ns == 0 {
-        Gap::ZERO
-    } else {
-        gap(Nanos(job.think_ns), job.think_random)
-    };
+    let think = Nanos(job.think_ns);
     match job.rate_iops {
         Some(rate) => Pace::Open {
             gap: gap(Nanos((1e9 / rate) as u64), job.poisson),
@@ -302,9 +274,6 @@ pub fn threads(
     costs: &OperationCosts,
 ) -> Result<Vec<ThreadPlan>, String> {
     let phase = &spec.phases[index];
-    if let Some(list) = &phase.list {
-        return list::parse(list, capacity, costs.usual());
-    }
     let deadline = phase.runtime_ns.map_or(Nanos::NEVER, Nanos);
     let mut plans = Vec::new();
     for (number, job) in phase.jobs.iter().enumerate() {
@@ -329,11 +298,8 @@ pub fn threads(
                 processor: (process as usize - 1) % processors,
                 cost: costs.of_job(job),
                 starts: Nanos(job.start_ns + u64::from(thread) * job.stagger_ns),
-                load: ThreadLoad::Generated {
-                    stream,
-                    pace,
-                    sync: !job.async_writes,
-                },
+                stream,
+                pace,
                 operations_max: job.ios.unwrap_or(IOS_MAX),
                 sync_every: job.sync_every,
                 deadline,

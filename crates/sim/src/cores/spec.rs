@@ -86,11 +86,6 @@ impl Outcome {
         let served = &self.served[group][usize::from(write)];
         served.latency.count as f64 / self.span.as_secs_f64()
     }
-
-    /// Share of the processors' busy time that went into waiting for locks.
-    pub fn spun_share(&self) -> f64 {
-        self.spun.0 as f64 / self.busy.0.max(1) as f64
-    }
 }
 
 /// Hardware queue of an NVMe drive: as deep as the driver makes it, less one. Linux drivers/nvme/host/pci.c: io_queue_depth 1024.

@@ -33,11 +33,7 @@ pub(crate) fn machine(spec: &TrialSpec) -> Result<CoresTrial, String> {
     if spec.trace_events_max > 0 {
         return Err("of several cores no trace is kept".into());
     }
-    let model = match &device.toml {
-        Some(text) => Model::parse(text),
-        None => Model::shipped(&device.model),
-    };
-    let mut model = model.map_err(|error| error.to_string())?;
+    let mut model = Model::shipped(&device.model).map_err(|error| error.to_string())?;
     for (key, value) in &device.parameters {
         model.set(key, *value).map_err(|error| error.to_string())?;
     }
@@ -71,7 +67,7 @@ pub(crate) fn machine(spec: &TrialSpec) -> Result<CoresTrial, String> {
 
 /// What this engine does not know.
 fn refuse(phase: &PhaseSpec) -> Result<(), String> {
-    if phase.list.is_some() || phase.traced.is_some() || phase.programs.is_some() {
+    if phase.traced.is_some() || phase.programs.is_some() {
         return Err("several cores are simulated for jobs, not for lists or recorded loads".into());
     }
     if phase.runtime_ns.is_none() {
@@ -96,8 +92,6 @@ fn refuse_job(job: &JobSpec) -> Result<(), String> {
             job.start_ns > 0 || job.stagger_ns > 0,
             "start_ns and stagger_ns",
         ),
-        (job.async_writes, "async_writes"),
-        (job.pattern == PatternSpec::Mixed, "the pattern \"mixed\""),
     ];
     match wrong.iter().find(|(is, _)| *is) {
         Some((_, what)) => Err(format!("{what} is not simulated with several cores")),
@@ -112,7 +106,7 @@ fn group(job: &JobSpec) -> Group {
         block: Sectors(job.block_bytes / SECTOR_BYTES),
         pattern: match job.pattern {
             PatternSpec::Sequential => Pattern::Sequential,
-            _ => Pattern::Random,
+            PatternSpec::Random => Pattern::Random,
         },
         read_chance: (job.read_percent.unwrap_or(100.0) / 100.0 * ALWAYS as f64) as u64,
         first: Lba(job.region_start_bytes / SECTOR_BYTES),

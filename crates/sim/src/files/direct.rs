@@ -247,7 +247,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
     fn send_call_plugged(&mut self, files: &mut Files, index: usize) -> bool {
         loop {
             let thread = files.thread(index);
-            let (file, sync) = (thread.file, thread.job.sync);
+            let file = thread.file;
             let mut sending = thread.direct.sending.expect("a call is being sent");
             let (start, sectors) = match sending.rest.take() {
                 Some(rest) => rest,
@@ -277,7 +277,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
                 io: sending.io,
                 process: files.process(index),
                 write: sending.write,
-                sync: sync || !sending.write,
+                sync: true,
                 // Direct writes are marked "no idling after it" (WRITE_ODIRECT).
                 no_idle: sending.write,
                 priority: files.priority(index),

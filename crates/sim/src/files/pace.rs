@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct JobPace {
     /// Between a call's return and the next one in its place; on a timetable, between the beginnings of two calls at least.
-    pub think: Gap,
+    pub think: Nanos,
     /// Between the arrivals of a timetable; None: a call begins when another has returned.
     pub gap: Option<Gap>,
 }
@@ -51,7 +51,7 @@ impl ThreadPace {
         };
         let counts_from = self.due;
         self.due += gap.draw(&mut self.random);
-        let rested = now + self.pace.think.draw(&mut self.random);
+        let rested = now + self.pace.think;
         self.free.push(Reverse(self.due.max(rested)));
         counts_from
     }
@@ -59,7 +59,7 @@ impl ThreadPace {
     /// A call has returned.
     pub fn returned(&mut self, now: Nanos) {
         if self.pace.gap.is_none() {
-            let rested = now + self.pace.think.draw(&mut self.random);
+            let rested = now + self.pace.think;
             self.free.push(Reverse(rested));
         }
     }

@@ -34,8 +34,6 @@ pub struct JobPlan {
     pub calls: u64,
     /// Past the page cache, with so many calls of a thread under way.
     pub direct: Option<u32>,
-    /// Direct writes are marked as waited for.
-    pub sync: bool,
     /// The calls go over the whole volume, each in the steps of [`FilesPlan::steps`].
     pub spread: bool,
     /// State of a file that is opened.
@@ -59,7 +57,6 @@ impl JobPlan {
             pages,
             calls: CALLS_MAX,
             direct: None,
-            sync: true,
             spread: false,
             read_ahead,
             fsync: false,

@@ -40,9 +40,8 @@ pub struct ArraySpec {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ResyncSpec {
-    /// `sync_speed_min` and `sync_speed_max`; md's own when absent.
+    /// `sync_speed_min`; md's own when absent.
     pub min_kib_s: Option<u64>,
-    pub max_kib_s: Option<u64>,
 }
 
 /// mdadm from 3.1 on makes the bits of an internal bitmap no finer (mdadm 4.2, man mdadm: --bitmap-chunk).
@@ -231,7 +230,7 @@ impl ResyncSpec {
     pub(crate) fn speed(&self) -> Speed {
         Speed {
             min_kib_s: self.min_kib_s.unwrap_or(MIN_KIB_S),
-            max_kib_s: self.max_kib_s.unwrap_or(MAX_KIB_S),
+            max_kib_s: MAX_KIB_S,
         }
     }
 }

@@ -15,8 +15,6 @@ use std::collections::BTreeMap;
 pub struct ControllerSpec {
     /// Name of a controller model in `models/`.
     pub model: String,
-    /// The text of a model of the user's own, in place of a shipped one.
-    pub toml: Option<String>,
     /// `single` (the default), `raid0`, `raid1`, `raid5`, `raid6`, `raid10`.
     pub level: Option<String>,
     pub drives: u32,
@@ -35,11 +33,7 @@ pub fn build(
     drive: &DriveModel,
     instance: u32,
 ) -> Result<(Controller, Model), String> {
-    let mut model = match &spec.toml {
-        Some(text) => Model::parse(text),
-        None => Model::shipped(&spec.model),
-    }
-    .map_err(|error| error.to_string())?;
+    let mut model = Model::shipped(&spec.model).map_err(|error| error.to_string())?;
     for (key, &value) in &spec.parameters {
         model.set(key, value).map_err(|error| error.to_string())?;
     }

@@ -56,13 +56,11 @@ pub struct TrialSpec {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceSpec {
-    /// Name of a model in `models/`, or one of the built-in `null`, `fixed`, `linear`.
+    /// Name of a model in `models/`.
     pub model: String,
-    /// The model's TOML text, when it is not one of the built-in kinds.
-    pub toml: Option<String>,
     /// Commands that the host keeps outstanding (NCQ depth, `device/queue_depth`); the device's own depth when absent.
     pub depth: Option<u32>,
-    /// Numbers of built-in kinds: `service_ns`, `capacity_sectors`, `depth`.
+    /// Parameters other than the model's own, by name.
     #[serde(default)]
     pub parameters: BTreeMap<String, f64>,
     /// Part of a drive alone in use (a partition); all of it when absent.
@@ -160,12 +158,8 @@ pub struct PhaseSpec {
     /// Of a trial with files: the machine is idle before it, and clean pages leave the cache.
     pub idle: Option<crate::spec::files::Idle>,
     #[serde(default)]
-    pub drop_caches: bool,
-    #[serde(default)]
     pub jobs: Vec<JobSpec>,
-    /// A request list instead of jobs: a text in the format of `lists/`, `time_us,proc,op,sector,sectors`.
-    pub list: Option<String>,
-    /// A recorded load instead of either.
+    /// A recorded load instead of jobs.
     #[serde(default)]
     pub traced: Option<crate::spec::traced::TracedSpec>,
     /// Programs whose calls were recorded, through the page cache; the only phase of its trial.
@@ -177,7 +171,6 @@ pub struct PhaseSpec {
 pub enum PatternSpec {
     Sequential,
     Random,
-    Mixed,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
@@ -200,8 +193,6 @@ pub struct JobSpec {
     #[serde(default = "one")]
     pub depth: u32,
     pub pattern: PatternSpec,
-    /// Share of random operations of the pattern `mixed`, in percent.
-    pub random_percent: Option<f64>,
     /// Share of reads, in percent; 100 when absent.
     pub read_percent: Option<f64>,
     pub block_bytes: u64,
@@ -215,8 +206,6 @@ pub struct JobSpec {
     pub direct: bool,
     #[serde(default)]
     pub think_ns: u64,
-    #[serde(default)]
-    pub think_random: bool,
     /// Open loop: operations per second of each thread, whatever is outstanding.
     pub rate_iops: Option<f64>,
     /// Gaps of the open loop are exponentially distributed (Poisson arrivals) rather than equal.
@@ -236,9 +225,6 @@ pub struct JobSpec {
     pub own_regions: bool,
     pub class: Option<ClassSpec>,
     pub level: Option<u8>,
-    /// Writes that nobody waits for (write-back).
-    #[serde(default)]
-    pub async_writes: bool,
     /// Operations per thread.
     pub ios: Option<u64>,
     /// On files: an fsync ends a thread's writes; O_SYNC: each write returns when it is on the drive.

@@ -9,20 +9,9 @@ pub mod traced;
 
 use crate::result::ThreadEnd;
 use seekwise_host::cpu::CpuCost;
-use seekwise_host::job::{Pace, Script, Stream};
+use seekwise_host::job::{Pace, Stream};
 use seekwise_sched::{Priority, ProcessId};
 use seekwise_units::Nanos;
-
-/// What a thread does.
-#[derive(Clone, Debug)]
-pub enum ThreadLoad {
-    Generated {
-        stream: Stream,
-        pace: Pace,
-        sync: bool,
-    },
-    Scripted(Script),
-}
 
 /// A thread as a phase starts it.
 #[derive(Clone, Debug)]
@@ -34,7 +23,8 @@ pub struct ThreadPlan {
     /// Of one of its operations.
     pub cost: CpuCost,
     pub starts: Nanos,
-    pub load: ThreadLoad,
+    pub stream: Stream,
+    pub pace: Pace,
     /// Operations to issue at most.
     pub operations_max: u64,
     /// Writes after which it asks for the drives' flush; 0: never.

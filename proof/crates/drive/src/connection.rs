@@ -12,7 +12,7 @@ const INPUT_BYTES: usize = 128 << 10;
 const OUTPUT_JOIN_BYTES: usize = 32 << 10;
 /// A client that has so much outstanding, or does not take its answers, is not listened to until it has less.
 const OUTSTANDING_MAX: usize = 4096;
-pub const OUTSTANDING_BYTES_MAX: usize = 64 << 20;
+const OUTSTANDING_BYTES_MAX: usize = 64 << 20;
 
 enum Phase {
     Handshake(Handshake),
@@ -50,8 +50,6 @@ pub struct Connection {
     output_bytes: usize,
     outstanding: usize,
     outstanding_bytes: usize,
-    /// Whether the drive takes more from clients that have something outstanding: its clients share a bound.
-    pub room: bool,
     /// The client has said goodbye: answers what is outstanding, then ends.
     pub leaving: bool,
 }
@@ -72,7 +70,6 @@ impl Connection {
             output_bytes: 0,
             outstanding: 0,
             outstanding_bytes: 0,
-            room: true,
             leaving: false,
         }
     }
@@ -82,12 +79,10 @@ impl Connection {
         !self.leaving
             && self.outstanding < OUTSTANDING_MAX
             && self.held_bytes() < OUTSTANDING_BYTES_MAX
-            // Who has nothing outstanding always gets one request in.
-            && (self.room || self.outstanding == 0)
     }
 
     /// Bytes of requests that are not answered, and of answers that are not taken.
-    pub fn held_bytes(&self) -> usize {
+    fn held_bytes(&self) -> usize {
         self.outstanding_bytes + self.output_bytes
     }
 

@@ -1,37 +1,28 @@
 //! One drive: waits for clients and for the model, whichever is first; one thread, no locks.
 //!
 //! The model's time is the machine's monotonic clock. A request arrives when its last byte has been read; its commands go to
-//! the device then, or when an earlier command makes room. The thread sleeps until shortly before the next command is done and
-//! looks at the sockets without sleeping from then on, so that neither an answer nor an arrival is late by a timer's slack.
-//! What a request and its answer need between client and drive is taken off on both sides (`transport.rs`).
+//! the device then, or when an earlier command makes room. The thread sleeps until a client asks or the next command is done; a guest's
+//! timers are exact, and `chrt` puts the drives ahead of the load.
 
-use crate::awake::Watch;
 use crate::clock::{monotonic, Clock};
 use crate::connection::{Connection, Over};
 use crate::fault::FaultKind;
 use crate::handshake::Export;
 use crate::medium::Medium;
-use crate::orders::{Log, Notice, ServerOrder};
+use crate::orders::{Notice, ServerOrder};
 use crate::protocol::{self, Request};
-use crate::real_time;
 use crate::requests::{Requests, Taken};
 use crate::statistics::{Statistics, Summary};
-use crate::transport::Transport;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use seekwise_device::{Command, CommandKind, Device, Drive, Model, ModelError, Tag};
 use seekwise_units::{Nanos, SECTOR_BYTES};
-use std::io::{Read, Write};
+use std::io::Read;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
-use std::sync::PoisonError;
 
 /// Commands finished between two looks at the sockets.
 const ROUND: usize = 64;
-/// What all clients of a drive may have outstanding together; one alone: `connection::OUTSTANDING_BYTES_MAX`.
-const OUTSTANDING_BYTES_ALL_MAX: usize = 256 << 20;
-/// More clients of one drive are turned away.
-const CONNECTIONS_MAX: usize = 128;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -53,24 +44,7 @@ pub struct Setting {
     pub orders: Receiver<ServerOrder>,
     pub wake: UnixStream,
     pub notices: Sender<Notice>,
-    pub log: Option<Log>,
     pub overrun_ns: u64,
-    /// Before the next answer is due the thread no longer sleeps for so long.
-    pub awake_ns: u64,
-    /// Requests came earlier than they are seen by this, and answers leave earlier than they are due.
-    pub transport: Transport,
-    /// Keeps processors awake while this drive has something to do.
-    pub watch: Option<Watch>,
-    /// A disk: mostly asleep, and so allowed ahead of everybody.
-    pub rotational: bool,
-}
-
-/// An answer that is on its way to the socket.
-struct Answered {
-    due: u64,
-    arrived: u64,
-    wire: Request,
-    error: u32,
 }
 
 pub struct Engine {
@@ -88,7 +62,8 @@ pub struct Engine {
     state: State,
     tear_next: bool,
     statistics: Statistics,
-    answered: Vec<Answered>,
+    /// When the answers on their way to the socket were due.
+    answered: Vec<u64>,
     told_no_space: bool,
 }
 
@@ -123,7 +98,6 @@ impl Engine {
     pub fn run(mut self) {
         // Timers of this thread to the nanosecond instead of the usual 50 us; without, answers are a little later.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-        real_time::ahead(self.setting.rotational);
         loop {
             // All of them: their bytes in the wake-up socket are read together.
             loop {
@@ -165,17 +139,6 @@ impl Engine {
     /// Sleeps until a socket or the model has something, then takes in what the sockets have.
     fn wait(&mut self) {
         let next = self.drive.next_completion();
-        if let Some(watch) = &mut self.setting.watch {
-            watch.set(next.is_some());
-        }
-        let held: usize = self
-            .connections
-            .iter()
-            .map(|(_, each)| each.held_bytes())
-            .sum();
-        for (_, connection) in &mut self.connections {
-            connection.room = held < OUTSTANDING_BYTES_ALL_MAX;
-        }
         let waits = self.connections.iter().any(|(_, each)| each.waits());
         let due = if waits { Some(Nanos::ZERO) } else { next };
         let ready = self.poll_until(due);
@@ -206,12 +169,7 @@ impl Engine {
     /// What the sockets have to say (waking, the listener, then each connection) once one has, or shortly before `due`.
     fn poll_until(&self, due: Option<Nanos>) -> Vec<PollFlags> {
         let timeout = due.map(|due| {
-            let left = self
-                .clock
-                .real(due)
-                .saturating_sub(monotonic())
-                .saturating_sub(self.setting.transport.answer_ns)
-                .saturating_sub(self.setting.awake_ns);
+            let left = self.clock.real(due).saturating_sub(monotonic());
             Timespec {
                 tv_sec: (left / 1_000_000_000) as i64,
                 tv_nsec: (left % 1_000_000_000) as _,
@@ -234,8 +192,7 @@ impl Engine {
     fn accept(&mut self) {
         while let Ok((stream, _)) = self.setting.listener.accept() {
             // A drive without power or cable answers nobody: the client sees the line closed.
-            let room = self.connections.len() < CONNECTIONS_MAX;
-            if room && self.state == State::On && stream.set_nonblocking(true).is_ok() {
+            if self.state == State::On && stream.set_nonblocking(true).is_ok() {
                 self.connections_made += 1;
                 self.connections.push((
                     self.connections_made,
@@ -256,9 +213,8 @@ impl Engine {
         let (id, connection) = &mut self.connections[at];
         let id = *id;
         let result = connection.receive(|request, data| came.push((request, data)));
-        let came_at = monotonic().saturating_sub(self.setting.transport.request_ns);
         // Everything that was done before these arrived comes first in the model's time.
-        let now = self.clock.model(came_at);
+        let now = self.clock.model(monotonic());
         while self.drive.next_completion().is_some_and(|due| due < now) {
             self.complete_next();
             if self
@@ -271,10 +227,9 @@ impl Engine {
         }
         // An answer that was due later may be on its way already: then that was before.
         let now = now.max(self.reached);
-        let arrived = self.clock.real(now);
         for (request, data) in came {
             match self.refusal(&request) {
-                0 => self.requests.take(id, request, data, arrived),
+                0 => self.requests.take(id, request, data),
                 error => {
                     self.statistics.counts.invalid += 1;
                     self.connections[at].1.answer_bare(error, &request);
@@ -358,9 +313,7 @@ impl Engine {
     /// Completes what is due; leaves the rest for the next round so that answers leave in between.
     fn advance(&mut self) {
         for _ in 0..ROUND {
-            let now = self
-                .clock
-                .model(monotonic() + self.setting.transport.answer_ns);
+            let now = self.clock.model(monotonic());
             match self.drive.next_completion() {
                 Some(due) if due <= now => self.complete_next(),
                 _ => return,
@@ -429,7 +382,7 @@ impl Engine {
             counts.no_space += 1;
             if !self.told_no_space {
                 self.told_no_space = true;
-                self.tell("the store is out of space: the write was answered with ENOSPC, what was acknowledged is kept".into());
+                self.tell("there is no memory left: the write was answered with ENOSPC, what was acknowledged is kept".into());
             }
         } else if taken.error != 0 {
             counts.medium_errors += 1;
@@ -444,13 +397,7 @@ impl Engine {
             } else {
                 connection.answer_bare(taken.error, &wire);
             }
-            let due = self.clock.real(due);
-            self.answered.push(Answered {
-                due,
-                arrived: taken.arrived,
-                wire,
-                error: taken.error,
-            });
+            self.answered.push(self.clock.real(due));
         }
     }
 
@@ -465,41 +412,9 @@ impl Engine {
             return;
         }
         let now = monotonic();
-        for answered in &self.answered {
-            // Never before the request was there to be seen: a drive that answers at once cannot make up for its way.
-            let Transport {
-                request_ns,
-                answer_ns,
-            } = self.setting.transport;
-            let leaves = answered.due.saturating_sub(answer_ns);
-            let leaves = leaves.max(answered.arrived + request_ns);
-            self.statistics.answered(now.saturating_sub(leaves));
+        for due in self.answered.drain(..) {
+            self.statistics.answered(now.saturating_sub(due));
         }
-        if let Some(log) = &self.setting.log {
-            let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
-            for Answered {
-                due,
-                arrived,
-                wire,
-                error,
-            } in &self.answered
-            {
-                let Request {
-                    flags,
-                    command,
-                    cookie,
-                    offset,
-                    length,
-                } = wire;
-                // A log that cannot be written is told of by the server, which flushes it at the end.
-                let _ = writeln!(
-                    log,
-                    "{},{cookie},{command},{flags},{offset},{length},{arrived},{due},{now},{error}",
-                    self.setting.index
-                );
-            }
-        }
-        self.answered.clear();
     }
 
     fn fault(&mut self, kind: FaultKind) {
@@ -572,22 +487,12 @@ impl Engine {
     fn stop(&mut self) {
         self.send();
         self.connections.clear();
-        let kept = self
-            .setting
-            .medium
-            .flush()
-            .and_then(|()| self.setting.medium.synchronise());
-        if let Err(error) = kept {
-            self.tell(format!(
-                "the write cache could not be written to the store: {error}"
-            ));
-        }
     }
 }
 
 fn number(error: Errno) -> u32 {
     match error {
-        Errno::NOSPC | Errno::DQUOT | Errno::FBIG => protocol::ENOSPC,
+        Errno::NOSPC => protocol::ENOSPC,
         Errno::NOMEM => protocol::ENOMEM,
         _ => protocol::EIO,
     }

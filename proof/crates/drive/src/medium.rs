@@ -222,11 +222,6 @@ impl Medium {
         self.bad.clear();
     }
 
-    /// Waits until the store's file is on the machine's own disk; the drive's cache is not flushed.
-    pub fn synchronise(&self) -> Result<(), Errno> {
-        self.backing.synchronise()
-    }
-
     fn destage_oldest(&mut self) -> Result<(), Errno> {
         let Some(&number) = self.order.front() else {
             return Ok(());

@@ -1,14 +1,12 @@
-//! What a server and its drives say to each other: orders, notices, the log.
+//! What a server and its drives say to each other: orders and notices.
 
 use crate::fault::{Fault, FaultKind};
 use crate::statistics::Summary;
-use crate::transport::Transport;
 use serde::Serialize;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::mpsc::{channel, Sender};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// What the server has to say while it runs.
@@ -21,10 +19,7 @@ pub enum Notice {
         name: String,
         bytes: u64,
         sockets: Vec<PathBuf>,
-        control: Option<PathBuf>,
-        store: Option<PathBuf>,
-        /// What is taken off each answer.
-        transport: Transport,
+        control: PathBuf,
     },
     /// Something that the user should know, one sentence.
     Event { drive: usize, sentence: String },
@@ -39,9 +34,6 @@ pub enum ServerOrder {
     /// Everything acknowledged onto the medium, and the end.
     Stop(Sender<Summary>),
 }
-
-/// One line for each answer.
-pub type Log = Arc<Mutex<std::io::BufWriter<std::fs::File>>>;
 
 /// A drive at work, as its server sees it.
 pub(crate) struct Handle {

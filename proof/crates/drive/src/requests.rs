@@ -15,7 +15,6 @@ pub struct Taken {
     /// Data of a write; for a read room for the header and the data, once its first command has been handed over.
     pub data: Vec<u8>,
     pub parts_left: u32,
-    pub arrived: u64,
     pub error: u32,
     /// Its client is gone: what the drive has begun it ends, and nothing comes of it.
     pub cancelled: bool,
@@ -39,7 +38,7 @@ pub struct Requests {
 
 impl Requests {
     /// Takes a checked request and queues its commands.
-    pub fn take(&mut self, connection: u64, wire: Request, data: Vec<u8>, arrived: u64) {
+    pub fn take(&mut self, connection: u64, wire: Request, data: Vec<u8>) {
         let force_unit_access = wire.flags & protocol::CMD_FLAG_FUA != 0;
         let (kind, limit) = match wire.command {
             protocol::CMD_READ => (CommandKind::Read, COMMAND_SECTORS_MAX),
@@ -81,7 +80,6 @@ impl Requests {
             wire,
             data,
             parts_left,
-            arrived,
             error: 0,
             cancelled: false,
         });

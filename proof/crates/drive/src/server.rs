@@ -1,29 +1,22 @@
 //! Several drives of one model, from start to clean end.
 
-use crate::awake::Awake;
 use crate::control::Control;
 use crate::engine::{Engine, Setting};
 use crate::fault::Fault;
-use crate::files;
 use crate::handshake::Export;
 use crate::medium::Medium;
-use crate::options::{self, Options, ServeError};
-use crate::orders::{after, run_due, Handle, Log, Notice, ServerOrder};
+use crate::options::Options;
+use crate::orders::{after, run_due, Handle, Notice, ServerOrder};
 use crate::protocol::*;
-use crate::sockets::Leftovers;
 use crate::statistics::Summary;
-use crate::store::{Backing, Store};
-use crate::transport::Transport;
-use rustix::io::Errno;
+use crate::store::Backing;
 use seekwise_device::model::DriveKind;
 use seekwise_device::Model;
 use seekwise_units::SECTOR_BYTES;
 use serde::Serialize;
-use std::io::Write;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{channel, Receiver, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What the drives did, at the end.
@@ -70,129 +63,102 @@ fn export(model: &Model, bytes: u64) -> Export {
     }
 }
 
-/// Serves until `notify` says no. It is called with everything that happens, and at least every 50 ms.
-pub fn serve(
-    options: &Options,
-    mut notify: impl FnMut(&Notice) -> bool,
-) -> Result<Report, ServeError> {
-    let (model, faults) = options.check()?;
+/// Sockets to remove at the end.
+#[derive(Default)]
+struct Sockets(Vec<PathBuf>);
+
+impl Sockets {
+    /// Listens at `path` and does not block.
+    fn listen(&mut self, path: &Path) -> Result<UnixListener, String> {
+        let listener = UnixListener::bind(path).and_then(|listener| {
+            self.0.push(path.into());
+            listener.set_nonblocking(true).map(|()| listener)
+        });
+        listener.map_err(|error| format!("the socket {} cannot be made: {error}", path.display()))
+    }
+}
+
+impl Drop for Sockets {
+    fn drop(&mut self) {
+        for path in &self.0 {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Serves until `notify` says no. It is called with everything that happens, and at least every 50 ms. An error is one sentence.
+pub fn serve(options: &Options, mut notify: impl FnMut(&Notice) -> bool) -> Result<Report, String> {
+    let (model, sectors, faults) = options.check()?;
     let started = Instant::now();
-    let sectors = options::sectors(&model)?;
     let bytes = sectors * SECTOR_BYTES;
-    let store = match &options.store {
-        Some(folder) => Some(Store::open(folder, &model.id, sectors)?),
-        None => None,
-    };
-    let mut leftovers = Leftovers::default();
-    let paths = socket_paths(options, &mut leftovers)?;
-    let log = options.log.as_deref().map(open_log).transpose()?;
+    let mut sockets = Sockets::default();
     let (notices_to, notices) = channel();
-    // A guest's clock is exact, and its processor is the load's: nobody is kept awake there.
-    let awake = (options.awake_us > 0.0).then(Awake::new);
-    let transport = transport(options, &model, awake.as_ref());
-    let common = Common {
-        options,
-        model: &model,
-        bytes,
-        store: store.as_ref(),
-        notices: notices_to,
-        log: log.clone(),
-        awake: awake.as_ref(),
-        transport,
-    };
     let mut handles = vec![];
     // On an error, what has been started ends here: the drives stop when their orders are closed.
-    for (index, path) in paths.iter().enumerate() {
-        handles.push(common.start(index, path, &mut leftovers)?);
+    for (index, path) in options.sockets.iter().enumerate() {
+        let listener = sockets.listen(path)?;
+        handles.push(start(
+            options,
+            &model,
+            bytes,
+            index,
+            listener,
+            notices_to.clone(),
+        )?);
     }
-    let control_path = control_path(options, &paths);
-    let mut control = Control::new(leftovers.listen(&control_path)?, sectors);
+    let mut control = Control::new(sockets.listen(&options.control)?, sectors);
     let goes_on = notify(&Notice::Ready {
         model: model.id.clone(),
         name: model.name.clone(),
         bytes,
-        sockets: paths,
-        control: Some(control_path),
-        store: options.store.clone(),
-        transport,
+        sockets: options.sockets.clone(),
+        control: options.control.clone(),
     });
     if goes_on {
         look_after(&handles, &mut control, faults, &notices, &mut notify);
     }
-    Ok(end(handles, &notices, &mut notify, &model, started, log))
+    Ok(end(handles, &notices, &mut notify, &model, started))
 }
 
-/// What the drives of one server have in common.
-struct Common<'a> {
-    options: &'a Options,
-    model: &'a Model,
-    /// Size of a drive.
+/// Starts a drive in a thread of its own, which clients reach at `listener`.
+fn start(
+    options: &Options,
+    model: &Model,
     bytes: u64,
-    store: Option<&'a Store>,
+    index: usize,
+    listener: UnixListener,
     notices: Sender<Notice>,
-    log: Option<Log>,
-    awake: Option<&'a Awake>,
-    transport: Transport,
-}
-
-impl Common<'_> {
-    /// Starts a drive in a thread of its own, which clients reach at `path`.
-    fn start(
-        &self,
-        index: usize,
-        path: &Path,
-        leftovers: &mut Leftovers,
-    ) -> Result<Handle, ServeError> {
-        let backing = self.backing(index)?;
-        let listener = leftovers.listen(path)?;
-        let (orders, orders_from) = channel();
-        let failed = |error: std::io::Error| {
-            ServeError::failed(format!("drive {index} cannot be started: {error}"))
-        };
-        let (wake, wake_from) = wake_up_sockets().map_err(failed)?;
-        let options = self.options;
-        let engine = Engine::new(Setting {
-            index,
-            model: self.model.clone(),
-            instance: (options.seed as u32).wrapping_add(index as u32),
-            medium: Medium::new(
-                backing,
-                cache_bytes(self.model),
-                options.seed ^ (index as u64) << 32,
-            ),
-            export: export(self.model, self.bytes),
-            listener,
-            orders: orders_from,
-            wake: wake_from,
-            notices: self.notices.clone(),
-            log: self.log.clone(),
-            overrun_ns: (options.overrun_us * 1e3) as u64,
-            awake_ns: (options.awake_us * 1e3) as u64,
-            transport: self.transport,
-            watch: self.awake.map(Awake::watch),
-            rotational: self.model.kind == DriveKind::Hdd,
-        })
-        .map_err(|error| ServeError::usage(error.0))?;
-        let thread = std::thread::Builder::new()
-            .name(format!("drive{index}"))
-            .spawn(move || engine.run())
-            .map_err(failed)?;
-        Ok(Handle {
-            orders,
-            wake,
-            thread: Some(thread),
-        })
-    }
-
-    /// Where a drive's content is kept: in the store, or in memory without one.
-    fn backing(&self, index: usize) -> Result<Backing, ServeError> {
-        match self.store {
-            Some(store) => store.drive(index, self.bytes),
-            None => Backing::memory(self.bytes).map_err(|error| {
-                ServeError::failed(format!("there is no memory for a drive: {error}"))
-            }),
-        }
-    }
+) -> Result<Handle, String> {
+    let failed = |error: std::io::Error| format!("drive {index} cannot be started: {error}");
+    let backing = Backing::new(bytes).map_err(|error| failed(error.into()))?;
+    let (orders, orders_from) = channel();
+    let (wake, wake_from) = wake_up_sockets().map_err(failed)?;
+    let engine = Engine::new(Setting {
+        index,
+        model: model.clone(),
+        instance: (options.seed as u32).wrapping_add(index as u32),
+        medium: Medium::new(
+            backing,
+            cache_bytes(model),
+            options.seed ^ (index as u64) << 32,
+        ),
+        export: export(model, bytes),
+        listener,
+        orders: orders_from,
+        wake: wake_from,
+        notices,
+        overrun_ns: (options.overrun_us * 1e3) as u64,
+    })
+    .map_err(|error| error.0)?;
+    let thread = std::thread::Builder::new()
+        .name(format!("drive{index}"))
+        .spawn(move || engine.run())
+        .map_err(failed)?;
+    Ok(Handle {
+        orders,
+        wake,
+        thread: Some(thread),
+    })
 }
 
 /// The server's end, at which it says that there are orders, and the drive's; neither blocks.
@@ -228,24 +194,12 @@ fn look_after(
     }
 }
 
-/// Given, measured, or none where the clock counts instructions and nothing else takes time.
-fn transport(options: &Options, model: &Model, awake: Option<&Awake>) -> Transport {
-    match options.transport_us {
-        Some(us) => Transport::halves((us * 1e3) as u64),
-        None if options.awake_us > 0.0 => {
-            Transport::measured(awake.map(Awake::watch), model.kind == DriveKind::Hdd)
-        }
-        None => Transport::default(),
-    }
-}
-
 fn end(
     mut handles: Vec<Handle>,
     notices: &Receiver<Notice>,
     notify: &mut impl FnMut(&Notice) -> bool,
     model: &Model,
     started: Instant,
-    log: Option<Log>,
 ) -> Report {
     let drives: Vec<Summary> = handles
         .iter()
@@ -263,15 +217,6 @@ fn end(
             });
         }
     }
-    if let Some(log) = log {
-        let flushed = log.lock().unwrap_or_else(PoisonError::into_inner).flush();
-        if let Err(error) = flushed {
-            notify(&Notice::Event {
-                drive: 0,
-                sentence: format!("the log is not complete: {error}"),
-            });
-        }
-    }
     while let Ok(notice) = notices.try_recv() {
         notify(&notice);
     }
@@ -284,49 +229,6 @@ fn end(
         drives,
         overruns,
     }
-}
-
-fn socket_paths(options: &Options, leftovers: &mut Leftovers) -> Result<Vec<PathBuf>, ServeError> {
-    if !options.sockets.is_empty() {
-        return Ok(options.sockets.clone());
-    }
-    let folder = match &options.store {
-        Some(store) => store.clone(),
-        None => leftovers.run_folder()?,
-    };
-    Ok((0..options.count)
-        .map(|index| folder.join(format!("drive{index}.sock")))
-        .collect())
-}
-
-fn control_path(options: &Options, sockets: &[PathBuf]) -> PathBuf {
-    options.control.clone().unwrap_or_else(|| {
-        let beside = sockets[0].parent().unwrap_or(std::path::Path::new("."));
-        match options.sockets.first() {
-            Some(first) => first.with_extension("control"),
-            None => beside.join("control.sock"),
-        }
-    })
-}
-
-fn open_log(path: &std::path::Path) -> Result<Log, ServeError> {
-    let failed = |error: Errno| {
-        ServeError::failed(format!(
-            "the log {} cannot be written: {}",
-            path.display(),
-            files::said(error)
-        ))
-    };
-    let file = files::FolderEntry::new(path)
-        .and_then(|place| place.fresh())
-        .map_err(failed)?;
-    let mut log = std::io::BufWriter::new(file);
-    writeln!(
-        log,
-        "drive,cookie,command,flags,offset_bytes,length_bytes,arrived_ns,due_ns,answered_ns,error"
-    )
-    .map_err(|error| failed(files::errno(&error)))?;
-    Ok(Arc::new(Mutex::new(log)))
 }
 
 fn next_in(pending: &[(Instant, Fault)]) -> Duration {

@@ -149,7 +149,7 @@ fn a_small_cache_destages_and_still_reads_what_was_written() {
 
 #[test]
 fn many_outstanding_requests_are_each_answered_once_with_their_own_data() {
-    let server = Server::start("exact", 2, |_| {});
+    let server = Server::start("wd2500ys", 2, |_| {});
     for drive in 0..2 {
         let mut client = server.client(drive);
         let places: Vec<u64> = (0..100u64).map(|n| n * 7919 % 400 * 4096).collect();

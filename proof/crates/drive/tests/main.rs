@@ -4,4 +4,3 @@ mod common;
 mod faults;
 mod handshake;
 mod integrity;
-mod planted;

@@ -44,7 +44,6 @@ pub const CASES: &[&str] = &[
     "ssd-mq-deadline",
     "nvme-none",
     "null-none",
-    "trace-million",
     "cores-none",
     "cores-mq-deadline",
     "raid5-read",
@@ -148,9 +147,7 @@ pub fn spec(name: &str, ios: u64, seed: u64) -> Result<Value, String> {
         "ssd-mq-deadline" => ("samsung_850_evo", "mq-deadline", "6.1"),
         "nvme-none" => ("samsung_990_pro_2tb", "none", "6.1"),
         "null-none" => ("null", "none", "6.1"),
-        "trace-million" | "raid5-read" | "raid5-write" | "raid5-mixed" => {
-            ("generic_1tb_sata", "deadline", "4.4")
-        }
+        "raid5-read" | "raid5-write" | "raid5-mixed" => ("generic_1tb_sata", "deadline", "4.4"),
         other => {
             return Err(format!(
                 "there is no case \"{other}\" (known: {})",
@@ -158,13 +155,9 @@ pub fn spec(name: &str, ios: u64, seed: u64) -> Result<Value, String> {
             ))
         }
     };
-    let phase = if name == "trace-million" {
-        json!({"operation": "mixed", "list": trace(ios, seed)})
-    } else {
-        json!({"operation": operation, "jobs": [
-            {"threads": threads, "pattern": "random", "block_bytes": 4096, "ios": ios.div_ceil(threads),
-             "read_percent": 100 - write_percent}]})
-    };
+    let phase = json!({"operation": operation, "jobs": [
+        {"threads": threads, "pattern": "random", "block_bytes": 4096, "ios": ios.div_ceil(threads),
+         "read_percent": 100 - write_percent}]});
     Ok(json!({
         "name": name,
         "seed": seed,
@@ -194,21 +187,6 @@ pub fn alone(name: &str, ios: u64, seed: u64) -> Result<Value, String> {
     trial["phases"][0]["operation"] = json!("mixed");
     trial["device"]["array"] = Value::Null;
     Ok(trial)
-}
-
-/// A list of random reads and writes of 4 KiB by eight processes, somewhat slower than the drive can serve.
-fn trace(ios: u64, seed: u64) -> String {
-    use std::fmt::Write;
-    let mut random = seekwise_host::random::Random::new(seed, u64::MAX);
-    let mut text = String::with_capacity(ios as usize * 32);
-    let mut time_us = 0;
-    for _ in 0..ios {
-        time_us += random.below(20_000);
-        let op = if random.below(10) < 7 { "R" } else { "W" };
-        let sector = random.below(240_000_000) * 8;
-        let _ = writeln!(text, "{time_us},{},{op},{sector},8", random.below(8));
-    }
-    text
 }
 
 /// Ten cores, 256 processes that keep one 4 KiB read outstanding each: drive and locks are both at their limits.

@@ -1,6 +1,6 @@
 //! The recorded machines: a row's conditions, and drives, queues and md as they say.
 
-use seekwise_device::{Drive, Model};
+use crate::exact::{Exact, ExactParameters};
 use seekwise_host::block::legacy::LegacyQueue;
 use seekwise_host::block::Unobserved;
 use seekwise_raid::{Geometry, Level, ParityLayout};
@@ -71,15 +71,19 @@ pub fn recorded_queue(scheduler: &str, kernel: &str) -> QueueSpec {
 
 /// The drives of a recorded machine with their queues, and what md makes of them.
 pub(crate) struct RecordedStorage {
-    pub machine: FileEngine<LegacyQueue<AnyScheduler>, Drive>,
+    pub machine: FileEngine<LegacyQueue<AnyScheduler>, Exact>,
     /// What its readers read ahead, in pages, unless they are told.
     pub window: u64,
     pub kernel: Kernel,
 }
 
 impl RecordedStorage {
-    /// `model`: of each drive.
-    pub fn of(conditions: &Conditions, model: &Model, costs: StepCosts) -> Result<Self, String> {
+    /// `disk`: of each drive.
+    pub fn of(
+        conditions: &Conditions,
+        disk: ExactParameters,
+        costs: StepCosts,
+    ) -> Result<Self, String> {
         let array = conditions.array.as_str();
         let (count, level) = match array {
             "single" => (1, None),
@@ -106,10 +110,12 @@ impl RecordedStorage {
         let kernel = queues.kernel();
         let mut members = Vec::new();
         for _ in 0..count {
-            let drive = model.build(0).map_err(|error| error.to_string())?;
-            members.push((queues.legacy()?, AttachedDrive::new(drive, depth)));
+            members.push((
+                queues.legacy()?,
+                AttachedDrive::new(Exact::new(disk), depth),
+            ));
         }
-        let capacity = Sectors(model.get("capacity_sectors") as u64);
+        let capacity = disk.capacity;
         let geometry =
             |level| Geometry::new(level, count, CHUNK, capacity).map_err(|error| error.0);
         let geometry = level.map(geometry).transpose()?;

@@ -2,9 +2,9 @@
 //!
 //! Format and loads: `tests/vectors/machine/README.md`. Modelled here: `raw device` on `single`, `raid1`, `raid5xN`.
 
+use crate::exact::{ExactParameters, ServiceOrder};
 use crate::machine::{Conditions, RecordedStorage, RECORDED_HZ};
 use crate::recorded;
-use seekwise_device::Model;
 use seekwise_host::cache::read_ahead::{ReadAhead, ReadAheadGeneration};
 use seekwise_host::file::{FileSystem, Raw};
 use seekwise_raid::md::volume::Volume;
@@ -13,7 +13,7 @@ use seekwise_sched::Kernel;
 use seekwise_sim::cost::StepCosts;
 use seekwise_sim::files::{FilesPlan, JobPlan, PhasePlan, Start, BIO_PAGES};
 use seekwise_sim::parallel;
-use seekwise_units::{Nanos, PAGE_BYTES, PAGE_SECTORS};
+use seekwise_units::{Depth, Nanos, PAGE_BYTES, PAGE_SECTORS};
 use std::collections::{BTreeMap, HashMap};
 
 /// Processes begin at whole MiB.
@@ -126,24 +126,28 @@ impl Readers {
 }
 
 /// The recordings' drive of that name, and the read-ahead in KiB that goes with it: of a drive alone, of md.
-fn drive_of(name: &str, queue_depth: u32) -> Result<(Model, Option<u64>, Option<u64>), String> {
-    let (satf, cache, ra_disk_kb, ra_md_kb) = match name {
-        "satf" => (1.0, 1.0, None, None),
-        "fifodrive" => (0.0, 1.0, None, None),
-        "nocache" => (1.0, 0.0, None, None),
-        "ra512" => (1.0, 1.0, Some(512), None),
-        "ra4096" => (1.0, 1.0, None, Some(4096)),
-        other => return Err(format!("drive {other} is not modelled")),
+fn drive_of(
+    name: &str,
+    queue_depth: u32,
+) -> Result<(ExactParameters, Option<u64>, Option<u64>), String> {
+    let satf = ExactParameters {
+        depth: Depth(queue_depth),
+        ..ExactParameters::RAW_DEVICE
     };
-    let mut model = Model::shipped("exact").map_err(|error| error.to_string())?;
-    for (key, value) in [
-        ("queue_depth", f64::from(queue_depth)),
-        ("earliest_end_first", satf),
-        ("read_ahead", cache),
-    ] {
-        model.set(key, value).map_err(|error| error.to_string())?;
-    }
-    Ok((model, ra_disk_kb, ra_md_kb))
+    Ok(match name {
+        "satf" => (satf, None, None),
+        "fifodrive" => {
+            let order = ServiceOrder::Arrival;
+            (ExactParameters { order, ..satf }, None, None)
+        }
+        "nocache" => {
+            let read_ahead = false;
+            (ExactParameters { read_ahead, ..satf }, None, None)
+        }
+        "ra512" => (satf, Some(512), None),
+        "ra4096" => (satf, None, Some(4096)),
+        other => return Err(format!("drive {other} is not modelled")),
+    })
 }
 
 /// MB/s with 1, 2, 4 … processes up to those of `conditions`, one run after the other over the same drives, queues and md: RAID 1 sends
@@ -160,12 +164,12 @@ pub fn series(conditions: &Conditions, unknowns: &Unknowns, seed: u64) -> Result
     if target != "raw device" {
         return Err(format!("{target} is not modelled"));
     }
-    let (model, ra_disk_kb, ra_md_kb) = drive_of(drive, *queue_depth)?;
+    let (disk, ra_disk_kb, ra_md_kb) = drive_of(drive, *queue_depth)?;
     let RecordedStorage {
         mut machine,
         window,
         kernel: of,
-    } = RecordedStorage::of(conditions, &model, unknowns.costs)?;
+    } = RecordedStorage::of(conditions, disk, unknowns.costs)?;
     let own_window = match machine.storage.volume() {
         Volume::Single { .. } => ra_disk_kb,
         _ => ra_md_kb,

@@ -3,14 +3,14 @@
 //! Conditions: `tests/vectors/machine/README.md`. The same for every row: ext3 with a journal of 16 MB made by a recent mke2fs, 165 MB of
 //! memory for files, 600 MB over N files, 800 random calls in all, fsync in the writing phases, caches dropped before each.
 
+use crate::exact::{ExactParameters, ServiceOrder};
 use crate::machine::{Conditions, RecordedStorage};
-use seekwise_device::Model;
 use seekwise_host::cache::read_ahead::{ReadAhead, ReadAheadGeneration};
 use seekwise_host::file::ext3::JournalPlace;
 use seekwise_host::file::{Ext3, FileSystem};
 use seekwise_sim::cost::StepCosts;
 use seekwise_sim::files::{FilesPlan, JobPlan, PhasePlan};
-use seekwise_units::{Nanos, PAGE_BYTES, PAGE_SECTORS};
+use seekwise_units::{Depth, Nanos, PAGE_BYTES, PAGE_SECTORS};
 
 /// In the order in which they run.
 pub const PHASES: [&str; 4] = ["seqwrite", "rndwrite", "seqread", "rndread"];
@@ -33,19 +33,20 @@ pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<[f64; 
             conditions.drive
         ));
     }
-    let mut model = Model::shipped("exact_files").map_err(|error| error.to_string())?;
-    let satf = if conditions.drive == "satf" { 1.0 } else { 0.0 };
-    for (key, value) in [
-        ("queue_depth", f64::from(conditions.queue_depth)),
-        ("earliest_end_first", satf),
-    ] {
-        model.set(key, value).map_err(|error| error.to_string())?;
-    }
+    let disk = ExactParameters {
+        depth: Depth(conditions.queue_depth),
+        order: if conditions.drive == "satf" {
+            ServiceOrder::EarliestEnd
+        } else {
+            ServiceOrder::Arrival
+        },
+        ..ExactParameters::UNDER_EXT3
+    };
     let RecordedStorage {
         mut machine,
         window,
         kernel,
-    } = RecordedStorage::of(conditions, &model, StepCosts::default())?;
+    } = RecordedStorage::of(conditions, disk, StepCosts::default())?;
     let read_ahead = ReadAhead::new(ReadAheadGeneration::of(kernel.version), window);
     let blocks = machine.storage.volume().capacity().0 / PAGE_SECTORS;
     let system = FileSystem::Ext3(Ext3::new(

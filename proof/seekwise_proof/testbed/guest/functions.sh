@@ -12,7 +12,7 @@ modules() { # NAME…: loads kernel modules; /lab/modules/NAME.order lists what 
 # `-t 30`: a drive that vanishes owes answers, and without a limit the nbd driver waits for them for ever.
 serve() { # GROUP COUNT FIRST: serves drives by /cell/GROUP.json as nbdFIRST…; ahead of the load, as a drive has a processor of its own
 	local number=0
-	chrt -f 50 seekwise-drive --json < "/cell/$1.json" > "/run/$1.report" 2> "/run/$1.said" &
+	chrt -f 50 seekwise-drive < "/cell/$1.json" > "/run/$1.report" 2> "/run/$1.said" &
 	eval "SERVER_$1=$!"
 	until [ -s "/run/$1.report" ]; do
 		kill -0 $! 2>/dev/null || { cat "/run/$1.said"; return 1; }

@@ -10,7 +10,7 @@ if ! [ -e "$folder/vmlinuz" ]; then
     rm -rf "$folder/root"
     mmdebstrap --variant=minbase --mode=root \
         --include=systemd/$new,systemd-sysv/$new,libpam-systemd/$new,udev/$new,libsystemd-shared/$new,libudev1/$new,libsystemd0/$new \
-        --include=linux-image-amd64,python3,kmod,tuned,sysfsutils,dbus,mdadm,procps \
+        --include=linux-image-amd64,python3,kmod,tuned,sysfsutils,dbus,mdadm,nbd-client,procps \
         bookworm "$folder/root" "deb $mirror bookworm main" "deb $mirror $new main"
     cp "$folder"/root/boot/vmlinuz-* "$folder/vmlinuz"
 fi

@@ -2,11 +2,11 @@
 . /common.sh
 systemctl stop tuned
 modprobe nbd
-seekwise drive "$MODEL" --attach --control /out/control > /out/drive 2>&1 &
+nbd=nbd0
+printf '{"model": "%s", "sockets": ["/run/drive"], "control": "/run/control"}' "$MODEL" | /opt/seekwise/seekwise-drive > /out/drive 2>&1 &
 served=$!
-for wait in $(seq 300); do
-    nbd=$(grep -o 'nbd[0-9]*' /out/drive | head -1); [ -n "$nbd" ] && [ "$(cat "/sys/block/$nbd/size")" != 0 ] && break; sleep 0.1
-done
+for wait in $(seq 300); do [ -s /out/drive ] && break; sleep 0.1; done
+nbd-client -unix /run/drive "/dev/$nbd" -b 512
 fio --name=load --filename="/dev/$nbd" --rw=randread --bs=4k --numjobs=2 --direct=1 --ioengine=psync --time_based --runtime=1h --size=1g \
     --eta=never --output=/dev/null &
 load=$!
@@ -17,7 +17,7 @@ guarded() {
     guard=$!
     if [ "$1" = slow ]; then
         until grep -qs 'watching after' /var/lib/seekwise/guard/*.json || ! kill -0 $guard; do sleep 0.1; done
-        python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.connect("/out/control"); s.sendall(b"0:slow=60\n"); print(s.recv(99))'
+        python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.connect("/run/control"); s.sendall(b"0:slow=60\n"); print(s.recv(99))'
     fi
     wait $guard
     say "guard_$1_status" $?

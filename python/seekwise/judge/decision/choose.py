@@ -1,7 +1,8 @@
 """What to set: the setting from which most is to be expected, and what one loses by it or by staying, for each purpose.
 
 The *utility* of a setting is the mean of its ln gain over the setting in force, over the parts of a purpose. A part is a use and a purpose, its figures
-averaged; no figure weighs more than a factor of ten. What the other purpose loses by it on average is subtracted. All of it is computed draw by draw (`posterior.py`), so sums know how sure they are.
+averaged; no figure weighs more than a factor of ten. What the other purpose, or the background of a use that was asked for, loses by it on average is
+subtracted. All of it is computed draw by draw (`posterior.py`), so sums know how sure they are.
 
     regret    of a setting: how much more the best one would bring, expected, and its 95 % bound
     harm      it brings less than nothing, or loses more in one use of the purpose than it gains in any, or halves something of the other purpose
@@ -124,20 +125,19 @@ class Utility:
     harms: NDArray[np.bool_]
 
 
-def utility(judged: Sequence[Judged], setting: str, in_force: str, purpose: Purpose | None) -> Utility | None:
-    """None where nothing tells of the two. `purpose`: None is all of them, each use counting once for each."""
-    parts = parts_of(judged, setting, in_force)
-    own = [draws for (_, name), draws in parts.items() if purpose in (None, name)]
-    other = [draws for (_, name), draws in parts.items() if purpose not in (None, name)]
-    if not own:
+def utility(own: Sequence[Judged], setting: str, in_force: str, others: Sequence[Judged] = ()) -> Utility | None:
+    """Over the figures that were asked for. None where nothing tells of the two. `others`: what else was measured, which is the price."""
+    gains = list(parts_of(own, setting, in_force).values())
+    prices = list(parts_of(others, setting, in_force).values())
+    if not gains:
         return None
-    gain = np.mean(own, axis=0)
-    if other:
-        gain = gain + PRICE_WEIGHT * np.minimum(np.mean(other, axis=0), 0.0)
-    most = np.max(own, axis=0)
-    harms = (gain < -0.01) | (-np.min(own, axis=0) > np.maximum(most, HARM_LOG))
-    if other:
-        harms |= -np.min(other, axis=0) > np.maximum(most, HALVED_LOG)
+    gain = np.mean(gains, axis=0)
+    if prices:
+        gain = gain + PRICE_WEIGHT * np.minimum(np.mean(prices, axis=0), 0.0)
+    most = np.max(gains, axis=0)
+    harms = (gain < -0.01) | (-np.min(gains, axis=0) > np.maximum(most, HARM_LOG))
+    if prices:
+        harms |= -np.min(prices, axis=0) > np.maximum(most, HALVED_LOG)
     return Utility(gain, harms)
 
 
@@ -145,19 +145,18 @@ def choose(
     judged: Sequence[Judged],
     in_force: str,
     candidates: Sequence[str],
-    purpose: Purpose | None = None,
     *,
-    everything: Sequence[Judged] = (),
+    others: Sequence[Judged] = (),
     is_vetoed: bool = False,
 ) -> Choice | None:
     """The choice over these figures; None when nothing was judged, or nothing is known of what is in force.
 
-    `everything`: all that was judged, where `judged` is a part of it: it gives the costs.
+    `others`: what else was judged, of another purpose or in the background: what it loses is the price.
     """
-    mine = deciding(judged)
+    mine, price = deciding(judged), deciding(others)
     if not mine:
         return Choice(in_force, False, 0.0, 0.0, 0.0, 0.0, 0.0) if judged else None
-    known = {name: found for name in candidates if (found := utility(mine, name, in_force, purpose)) is not None}
+    known = {name: found for name in candidates if (found := utility(mine, name, in_force, price)) is not None}
     if in_force not in known:
         return None
     best = np.max([each.gain for each in known.values()], axis=0)
@@ -181,8 +180,8 @@ def choose(
         math.expm1(float(regret.mean())),
         math.expm1(float(np.quantile(regret, 1 - REGRET_TAIL))),
         float(known[pick].harms.mean()) if pick != in_force else 0.0,
-        changes_of([each for each in mine if purpose in (None, each.purpose)], shown, in_force, better=True),
-        changes_of(everything or judged, shown, in_force, better=False),
+        changes_of(mine, shown, in_force, better=True),
+        changes_of([*judged, *others], shown, in_force, better=False),
         alternative,
         is_vetoed,
     )
@@ -195,8 +194,10 @@ def by_purpose(
     found: dict[Purpose, Choice] = {}
     purposes: tuple[Purpose, ...] = ("responsive", "throughput")
     for purpose in purposes:
-        if any(each.purpose == purpose for each in deciding(judged)):
-            choice = choose(judged, in_force, candidates, purpose, is_vetoed=is_vetoed)
+        own = [each for each in judged if each.purpose == purpose]
+        if deciding(own):
+            others = [each for each in judged if each.purpose != purpose]
+            choice = choose(own, in_force, candidates, others=others, is_vetoed=is_vetoed)
             if choice is not None:
                 found[purpose] = choice
     return found

@@ -36,6 +36,8 @@ ENTRY_DF = 8.0
 """What the entry's variance counts for, in degrees of freedom, when a setting's own is estimated."""
 VARIANCE_LEAST = 1e-8
 """Equal numbers (rounded, or an exact model) are not known better than 0.01 %."""
+VARIANCE_UNKNOWN = 0.1**2
+"""Of a value that was measured once: a tenth, known with one degree of freedom, so that nothing narrow is said of it."""
 ROUND_SHRINK_MIN_ROUNDS = 6
 PRIOR_DF_MOST = 60.0
 CARRY_LEAST = 3
@@ -227,7 +229,7 @@ def _variances(
         raw = np.where(n > 1, squares / np.maximum(n - 1, 1), np.nan)
     per_round = used.sum() / max(1, len(np.unique(data.round[used])))
     if m < 2 or per_round <= 1.0 or not np.isfinite(raw).any():
-        known = float(np.nanmean(raw)) if np.isfinite(raw).any() else VARIANCE_LEAST
+        known = float(np.nanmean(raw)) if np.isfinite(raw).any() else VARIANCE_UNKNOWN
         return np.where(np.isfinite(raw), raw, known), np.maximum(n - 1.0, 0.5), known, max(1.0, float(used.sum() - m))
     # A residual is e minus its round's mean: what is left of each setting's own variance, solved for it.
     mean = float(np.nanmean(raw)) / (1 - 1 / per_round)

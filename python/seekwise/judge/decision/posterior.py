@@ -43,8 +43,8 @@ DRAWS = 2000
 SEED = 20261127
 COMPONENTS = len(SCALES_LOG) + len(GENERAL_SCALES_LOG)
 STALL_CURVE_POINTS = 101
-STALL_PRIOR_PERIODS = 20.0
-"""What the stalls of all settings together count for, in periods, when the rate of one is estimated."""
+P_COMMON_STALLS = 0.7
+"""Beforehand, that stalls come from outside and strike every setting alike."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +168,7 @@ class _Places:
         component = self.likelihood * w[None, :, :, None] * NOISE_SHARES
         cumulated = np.cumsum(component.reshape(len(self.levels), k, -1), axis=2)
         cumulated /= np.maximum(cumulated[:, :, -1:], 1e-300)
+        is_common = random.random(count) < _common_stalls(effects.stalls, effects.periods)
         for j, at in enumerate(self.index):
             # One luck for each setting by its name, so that figures with other settings beside it share it too.
             own = np.random.default_rng([SEED, zlib.crc32(f"{self.figure.luck}/{self.settings[j]}".encode())])
@@ -181,24 +182,29 @@ class _Places:
             start = self.levels[level] + self.centre[j, which]
             middle = start + gain * (effects.mean[at] - start)
             found[:, at] = middle + np.sqrt(gain * v) * z
-            found[:, at] += self._stall(at, u_stall)
+            found[:, at] += self._stall(at, u_stall, is_common)
         return found
 
-    def _stall(self, at: int, u: Array) -> Array:
-        """ln of what stalls leave of a setting's goodness on average."""
+    def _stall(self, at: int, u: Array, is_common: NDArray[np.bool_]) -> Array:
+        """ln of what stalls leave of a setting's goodness on average; nothing apart where they strike every setting alike."""
         effects = self.figure.effects
-        total, periods = int(effects.stalls.sum()), int(effects.periods.sum())
-        if total == 0:
+        if not effects.stalls.any():
             return np.zeros(len(u))
-        usual = (total + 0.5) / (periods + 1)
-        a = STALL_PRIOR_PERIODS * usual + effects.stalls[at]
-        b = STALL_PRIOR_PERIODS * (1 - usual) + effects.periods[at] - effects.stalls[at]
         # The inverse at each draw would take most of a run's judging: its curve is smooth.
         at_shares = np.linspace(0.0, 1.0, STALL_CURVE_POINTS)
-        rate = np.interp(u, at_shares, special.betaincinv(a, b, at_shares))
+        stalls, periods = effects.stalls[at] + 0.5, effects.periods[at] - effects.stalls[at] + 0.5
+        rate = np.interp(u, at_shares, special.betaincinv(stalls, periods, at_shares))
         known = effects.stalls > 0
         depth = float(effects.stall_depth[at] if effects.stalls[at] else effects.stall_depth[known].mean())
-        return np.log1p(-rate * (1 - depth))
+        return np.where(is_common, 0.0, np.log1p(-rate * (1 - depth)))
+
+
+def _common_stalls(stalls: NDArray[np.intp], periods: NDArray[np.intp]) -> float:
+    """Probability that stalls strike all settings at one rate, as a neighbour on the host does: of two models with Jeffreys' prior for each rate."""
+    s, n = stalls[periods > 0], periods[periods > 0]
+    alike = special.betaln(0.5 + s.sum(), 0.5 + (n - s).sum()) - special.betaln(0.5, 0.5)
+    apart = float((special.betaln(0.5 + s, 0.5 + n - s) - special.betaln(0.5, 0.5)).sum())
+    return float(special.expit(special.logit(P_COMMON_STALLS) + alike - apart))
 
 
 def _weights(places: Sequence[_Places], prior: Prior) -> dict[str, Array]:

@@ -165,7 +165,8 @@ def made(
 
     def chosen(group: str | None = None) -> Choice | None:
         mine = [each for each in known if each.role == "foreground" and group in (None, each.group)]
-        return choices.choose(mine, in_force, candidates, everything=known, is_vetoed=vetoed)
+        others = [each for each in known if not any(each is one for one in mine)]
+        return choices.choose(mine, in_force, candidates, others=others, is_vetoed=vetoed)
 
     groups = {group: choice for group in dict.fromkeys(each.group for each in known) if (choice := chosen(group))}
     return Decided(

@@ -94,7 +94,7 @@ def _kept_schedulers(session: LiveSession) -> tuple[list[str], list[Pruned]]:
     judged = choose.deciding(decided(session.records, session.plan).judged)
     labels = [each.label for each in session.plan.candidates]
     in_force = session.plan.in_force.label
-    known = {label: choose.utility(judged, label, in_force, None) for label in labels}
+    known = {label: choose.utility(judged, label, in_force) for label in labels}
     gains = {label: float(each.gain.mean()) if each is not None else -math.inf for label, each in known.items()}
     ranked = sorted(labels, key=lambda label: -gains[label])
     kept = ranked[:1] if ranked[0] == in_force else [ranked[0], in_force]

@@ -11,7 +11,7 @@ TEXT = (
     "CPU time of each step of a request, on one of {processors} processors. CPU time of a scheduler is charged to the context that "
     "dispatches the request."
 )
-SEE = ("cpu", "exact", "confidence")
+SEE = ("cpu", "confidence")
 
 
 def explained(word: str) -> Explanation | None:

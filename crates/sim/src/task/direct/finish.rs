@@ -1,9 +1,8 @@
 //! Operations that are done: the flush that may follow, when the call returns, and what its thread does then.
 
-use super::{AwaitsFlush, DirectThreads, InFlight, WaitsFor, ENTER, READY, RETRY};
+use super::{AwaitsFlush, DirectThreads, InFlight, ENTER, READY, RETRY};
 use crate::engine::Engine;
 use crate::storage::Stack;
-use crate::task::ThreadLoad;
 use seekwise_host::block::Observer;
 use seekwise_host::job::Pace;
 use seekwise_sched::Direction;
@@ -99,11 +98,10 @@ impl DirectThreads {
             ..
         } = self.in_flight.remove(token as usize);
         self.threads[index as usize].in_flight -= 1;
-        let returned = self.thread_goes_on(engine, index, token);
+        let returned = self.thread_goes_on(engine, index);
         let latency = returned - started - flushed;
         let thread = &self.threads[index as usize];
-        let scripted = matches!(thread.plan.load, ThreadLoad::Scripted(_));
-        let may_end = scripted || thread.left == 0 || returned >= thread.plan.deadline;
+        let may_end = thread.left == 0 || returned >= thread.plan.deadline;
         engine.jobs[thread.plan.job as usize].record(direction, Sectors(sectors), latency);
         engine.windows.record(now, sectors, latency);
         engine.last_return = engine.last_return.max(returned);
@@ -118,55 +116,28 @@ impl DirectThreads {
         &mut self,
         engine: &mut Engine<S, O>,
         index: u32,
-        token: u32,
     ) -> Nanos {
         let now = engine.now;
-        let thread = &mut self.threads[index as usize];
+        let thread = &self.threads[index as usize];
         let processor = thread.plan.processor;
         let cost = thread.plan.cost;
-        match &mut thread.plan.load {
-            ThreadLoad::Generated {
-                pace: Pace::Closed { think, .. },
-                stream,
-                ..
-            } => {
-                let goes_on = thread.left > 0 && now < thread.plan.deadline;
-                if goes_on && *think == seekwise_host::job::Gap::ZERO {
-                    let to_submit = cost.to_submit();
-                    let enters =
-                        engine
-                            .processors
-                            .book(processor, now, cost.to_return() + to_submit);
-                    engine.agenda.push(enters, index << 2 | ENTER);
-                    enters - to_submit
-                } else {
-                    let returned = engine.processors.book(processor, now, cost.to_return());
-                    if goes_on {
-                        let at = returned + think.draw(&mut stream.random);
-                        engine.agenda.push(at, index << 2 | READY);
-                    }
-                    returned
-                }
-            }
-            ThreadLoad::Generated {
-                pace: Pace::Open { .. },
-                ..
-            } => engine.processors.book(processor, now, cost.to_return()),
-            ThreadLoad::Scripted(_) => {
-                // The interrupt delays the thread that runs; waking up is paid when the thread that waited gets the processor.
-                let returned = engine.processors.book(processor, now, cost.interrupt);
-                let notified = match thread.waits_for {
-                    WaitsFor::Operation(waited) => waited == token,
-                    WaitsFor::All => thread.in_flight == 0,
-                    WaitsFor::Nothing => false,
-                };
-                if notified {
-                    thread.waits_for = WaitsFor::Nothing;
-                    self.next_line(engine, index, returned);
-                }
-                returned
-            }
+        let Pace::Closed { think, .. } = thread.plan.pace else {
+            return engine.processors.book(processor, now, cost.to_return());
+        };
+        let goes_on = thread.left > 0 && now < thread.plan.deadline;
+        if goes_on && think == Nanos::ZERO {
+            let to_submit = cost.to_submit();
+            let enters = engine
+                .processors
+                .book(processor, now, cost.to_return() + to_submit);
+            engine.agenda.push(enters, index << 2 | ENTER);
+            return enters - to_submit;
         }
+        let returned = engine.processors.book(processor, now, cost.to_return());
+        if goes_on {
+            engine.agenda.push(returned + think, index << 2 | READY);
+        }
+        returned
     }
 
     /// Ends a thread that has nothing more to issue and nothing outstanding.
@@ -181,15 +152,8 @@ impl DirectThreads {
         if thread.in_flight > 0 || thread.pending.is_some() || thread.ended.is_some() {
             return;
         }
-        let is_done = match &thread.plan.load {
-            ThreadLoad::Generated { .. } => {
-                thread.left == 0 || engine.now >= thread.plan.deadline || at >= thread.plan.deadline
-            }
-            ThreadLoad::Scripted(script) => {
-                script.next >= script.operations.len() && thread.waits_for == WaitsFor::Nothing
-            }
-        };
-        if is_done {
+        let deadline = thread.plan.deadline;
+        if thread.left == 0 || engine.now >= deadline || at >= deadline {
             self.end(engine, at, index);
         }
     }

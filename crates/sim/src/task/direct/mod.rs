@@ -1,18 +1,17 @@
-//! Programs that go past the page cache: closed loops, open loops and lists of requests.
+//! Programs that go past the page cache: closed loops and open loops.
 //!
 //! A closed-loop operation costs two events: its completion, and the arrival of the thread's next bio, whose time follows from the
 //! processor's at once.
 
 mod finish;
-mod script;
 
 use crate::engine::{Engine, Tasks, Threads};
 use crate::result::ThreadEnd;
 use crate::storage::{Stack, FLUSHED};
 use crate::task::flushes::Flushes;
-use crate::task::{ThreadLoad, ThreadPlan};
+use crate::task::ThreadPlan;
 use seekwise_host::block::{Bio, Done, Observer};
-use seekwise_host::job::{Operation, Pace, Wait};
+use seekwise_host::job::{Operation, Pace};
 use seekwise_sched::Direction;
 use seekwise_units::{Lba, Nanos, Sectors};
 use slab::Slab;
@@ -34,27 +33,15 @@ struct DirectThread {
     /// Arrivals that came while the thread slept for a request.
     backlog: u32,
     due: Nanos,
-    waits_for: WaitsFor,
     /// Writes since it asked for a flush.
     writes: u32,
-    /// Processor time of a scripted thread.
-    used: Nanos,
     ended: Option<Nanos>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum WaitsFor {
-    Nothing,
-    Operation(u32),
-    All,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct InFlight {
     thread: u32,
     direction: Direction,
-    sync: bool,
-    no_idle: bool,
     /// Bios not done yet, and sectors not submitted yet.
     bios: u32,
     unsubmitted: u64,
@@ -74,8 +61,6 @@ struct AwaitsFlush {
 const READY: u32 = 0;
 const ENTER: u32 = 1;
 const RETRY: u32 = 2;
-/// The processor takes the next scripted thread.
-const PICK: u32 = 3;
 
 /// The threads of a phase whose calls are all direct.
 #[derive(Debug, Default)]
@@ -84,59 +69,24 @@ pub struct DirectThreads {
     thread_of_process: Vec<u32>,
     in_flight: Slab<InFlight>,
     finished: Vec<u32>,
-    /// Scripted threads run on one processor without preemption: who runs until it sleeps, and who waits for that.
-    on_processor: Option<u32>,
-    /// Agenda entries of threads that want to run; the one that has used least processor time is next (CFS).
-    run_queue: Vec<u32>,
-    /// The thread on the processor has just got it.
-    picked: bool,
     /// Some thread asks for flushes, and operations that wait for one.
     syncs: bool,
     flushes: Flushes<AwaitsFlush>,
 }
 
 impl DirectThread {
-    /// What the thread asks for next, since when, and whether it waits for it and no idling follows; None: it has asked for all.
+    /// What the thread asks for next, and since when; None: it has asked for all.
     #[inline(always)]
-    fn next_operation(
-        &mut self,
-        now: Nanos,
-        to_submit: Nanos,
-    ) -> Option<(Operation, Nanos, bool, bool)> {
-        Some(match &mut self.plan.load {
-            ThreadLoad::Generated { stream, pace, sync } => {
-                if self.left == 0 {
-                    return None;
-                }
-                self.left -= 1;
-                let started = match pace {
-                    Pace::Closed { .. } => now.saturating_sub(to_submit),
-                    Pace::Open { .. } => self.due,
-                };
-                let operation = stream.draw();
-                (
-                    operation,
-                    started,
-                    *sync || operation.direction == Direction::Read,
-                    false,
-                )
-            }
-            ThreadLoad::Scripted(script) => {
-                let line = script.operations[script.next];
-                script.next += 1;
-                let operation = Operation {
-                    direction: line.direction,
-                    start: line.lba,
-                    sectors: line.sectors,
-                };
-                (
-                    operation,
-                    now.saturating_sub(to_submit),
-                    line.sync,
-                    line.no_idle,
-                )
-            }
-        })
+    fn next_operation(&mut self, now: Nanos, to_submit: Nanos) -> Option<(Operation, Nanos)> {
+        if self.left == 0 {
+            return None;
+        }
+        self.left -= 1;
+        let started = match self.plan.pace {
+            Pace::Closed { .. } => now.saturating_sub(to_submit),
+            Pace::Open { .. } => self.due,
+        };
+        Some((self.plan.stream.draw(), started))
     }
 }
 
@@ -144,12 +94,9 @@ impl DirectThreads {
     /// Begins a phase: puts the threads' first operations into the agenda. Deadlines count from now.
     pub fn new<S: Stack, O: Observer>(engine: &mut Engine<S, O>, plans: Vec<ThreadPlan>) -> Self {
         let start = engine.now;
-        let lanes = |plan: &ThreadPlan| match &plan.load {
-            ThreadLoad::Generated {
-                pace: Pace::Closed { depth, .. },
-                ..
-            } => *depth,
-            _ => 1,
+        let lanes = |plan: &ThreadPlan| match plan.pace {
+            Pace::Closed { depth, .. } => depth,
+            Pace::Open { .. } => 1,
         };
         let entries = plans.iter().map(|plan| lanes(plan) as usize + 2).sum();
         engine.begin_phase(entries, plans.len());
@@ -179,9 +126,7 @@ impl DirectThreads {
                 pending: None,
                 backlog: 0,
                 due: starts,
-                waits_for: WaitsFor::Nothing,
                 writes: 0,
-                used: Nanos::ZERO,
                 ended: None,
             });
         }
@@ -199,43 +144,13 @@ impl DirectThreads {
         if thread.ended.is_some() {
             return;
         }
-        let mut woken = Nanos::ZERO;
-        if let ThreadLoad::Scripted(script) = &mut thread.plan.load {
-            if self.on_processor != Some(index) {
-                self.run_queue.push(index << 2 | READY);
-                self.pick(engine);
-                return;
-            }
-            if self.picked {
-                self.picked = false;
-                woken = thread.plan.cost.wake;
-            }
-            match script.operations.get(script.next) {
-                None => {
-                    self.end_if_done(engine, now, index);
-                    self.leave_processor(engine, index);
-                    return;
-                }
-                Some(line) if line.wait == Wait::All => {
-                    script.next += 1;
-                    if thread.in_flight == 0 {
-                        self.next_line(engine, index, now);
-                    } else {
-                        thread.waits_for = WaitsFor::All;
-                        self.leave_processor(engine, index);
-                    }
-                    return;
-                }
-                Some(line) => woken += line.processor,
-            }
-        } else if now >= thread.plan.deadline {
+        if now >= thread.plan.deadline {
             self.end_if_done(engine, now, index);
             return;
         }
         let processor = thread.plan.processor;
         let to_submit = thread.plan.cost.to_submit();
-        thread.used += woken + to_submit;
-        let at = engine.processors.book(processor, now, woken + to_submit);
+        let at = engine.processors.book(processor, now, to_submit);
         if at == now {
             self.enter(engine, index);
         } else {
@@ -254,16 +169,13 @@ impl DirectThreads {
         }
         let to_submit = thread.plan.cost.to_submit();
         let (processor, behind) = (thread.plan.processor, thread.plan.cost.behind);
-        let Some((operation, started, sync, no_idle)) = thread.next_operation(now, to_submit)
-        else {
+        let Some((operation, started)) = thread.next_operation(now, to_submit) else {
             return;
         };
         thread.in_flight += 1;
         let record = InFlight {
             thread: index,
             direction: operation.direction,
-            sync,
-            no_idle,
             bios: 0,
             unsubmitted: operation.sectors.0,
             sectors: operation.sectors.0,
@@ -300,10 +212,9 @@ impl DirectThreads {
         let plan = &self.threads[index as usize].plan;
         let operation = &self.in_flight[token as usize];
         Bio {
-            sync: operation.sync,
-            no_idle: operation.no_idle,
+            sync: true,
             priority: plan.priority,
-            unplug: operation.sync,
+            unplug: true,
             ..Bio::new(token, operation.direction, start, sectors, plan.process)
         }
     }
@@ -332,62 +243,34 @@ impl DirectThreads {
                 at,
                 left,
             });
-            self.leave_processor(engine, index);
         }
         if several {
             engine.storage.end_plug(engine.now, &mut engine.observer);
         }
         if left.0 == 0 {
-            self.submitted(engine, index, token);
+            self.submitted(engine, index);
         }
     }
 
-    /// The call that submitted an operation is through: an asynchronous thread goes on, a synchronous one sleeps.
+    /// The call that submitted an operation is through: a thread with a timetable has its next arrival.
     #[inline(always)]
-    fn submitted<S: Stack, O: Observer>(
-        &mut self,
-        engine: &mut Engine<S, O>,
-        index: u32,
-        token: u32,
-    ) {
+    fn submitted<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>, index: u32) {
         let now = engine.now;
         let thread = &mut self.threads[index as usize];
-        match &mut thread.plan.load {
-            ThreadLoad::Generated {
-                pace: Pace::Closed { .. },
-                ..
-            } => {}
-            ThreadLoad::Generated {
-                pace: Pace::Open { gap, think },
-                stream,
-                ..
-            } => {
-                thread.due += gap.draw(&mut stream.random);
-                if thread.left > 0 && thread.due < thread.plan.deadline {
-                    let at = thread.due.max(now + think.draw(&mut stream.random));
-                    engine.agenda.push(at, index << 2 | READY);
-                } else {
-                    thread.left = 0;
-                }
+        if let Pace::Open { gap, think } = thread.plan.pace {
+            thread.due += gap.draw(&mut thread.plan.stream.random);
+            if thread.left > 0 && thread.due < thread.plan.deadline {
+                let at = thread.due.max(now + think);
+                engine.agenda.push(at, index << 2 | READY);
+            } else {
+                thread.left = 0;
             }
-            ThreadLoad::Scripted(script) => match script.operations[script.next - 1].wait {
-                Wait::Own => {
-                    thread.waits_for = WaitsFor::Operation(token);
-                    self.leave_processor(engine, index);
-                }
-                Wait::No | Wait::All => self.next_line(engine, index, now),
-            },
         }
     }
 
     /// A thread that slept for a request tries again.
     fn retry<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>, index: u32) {
         let thread = &mut self.threads[index as usize];
-        if matches!(thread.plan.load, ThreadLoad::Scripted(_)) && self.on_processor != Some(index) {
-            self.run_queue.push(index << 2 | RETRY);
-            self.pick(engine);
-            return;
-        }
         let Some(Pending {
             operation,
             at,
@@ -465,8 +348,7 @@ impl<S: Stack, O: Observer> Tasks<S, O> for DirectThreads {
         match entry & 3 {
             ENTER => self.enter(engine, index),
             READY => self.ready(engine, index),
-            RETRY => self.retry(engine, index),
-            _ => self.pick(engine),
+            _ => self.retry(engine, index),
         }
     }
 }

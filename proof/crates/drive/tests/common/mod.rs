@@ -1,14 +1,16 @@
 //! A server in this process, on sockets of its own.
 #![allow(dead_code, reason = "every test file uses its part")]
 
-use seekwise_drive::client::Client;
-use seekwise_drive::options::Why;
+pub mod client;
+
+use client::Client;
 use seekwise_drive::server::{serve, Report};
 use seekwise_drive::Notice;
-use seekwise_drive::{Options, ServeError};
+use seekwise_drive::Options;
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
@@ -20,19 +22,13 @@ pub struct Server {
     pub events: Arc<Mutex<Vec<String>>>,
     control: PathBuf,
     ended: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Result<Report, ServeError>>>,
+    thread: Option<JoinHandle<Result<Report, String>>>,
 }
 
 impl Server {
     pub fn start(model: &str, count: usize, change: impl FnOnce(&mut Options)) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let mut options = Options::new(model, count);
-        options.sockets = (0..count)
-            .map(|index| folder.path().join(format!("{index}.sock")))
-            .collect();
-        options.control = Some(folder.path().join("control"));
-        // Answers leave when the model says, unless a test asks for more.
-        options.transport_us = Some(0.0);
+        let mut options = options(folder.path(), model, count);
         change(&mut options);
         let ended = Arc::new(AtomicBool::new(false));
         let events = Arc::new(Mutex::new(vec![]));
@@ -42,9 +38,7 @@ impl Server {
             move || {
                 serve(&options, |notice| {
                     match notice {
-                        Notice::Ready {
-                            sockets, control, ..
-                        } => ready_to.send((sockets.clone(), control.clone())).unwrap(),
+                        Notice::Ready { sockets, .. } => ready_to.send(sockets.clone()).unwrap(),
                         Notice::Event { sentence, .. } => {
                             events.lock().unwrap().push(sentence.clone())
                         }
@@ -54,12 +48,12 @@ impl Server {
                 })
             }
         });
-        let (sockets, control) = ready.recv().expect("the server starts");
+        let sockets = ready.recv().expect("the server starts");
         Self {
+            control: folder.path().join("control"),
             folder,
             sockets,
             events,
-            control: control.unwrap(),
             ended,
             thread: Some(thread),
         }
@@ -100,9 +94,23 @@ impl Drop for Server {
     }
 }
 
-pub fn refused(options: &Options) -> (Why, String) {
-    let error = serve(options, |_| false).expect_err("this must be refused");
-    (error.why, error.sentence)
+/// Drives whose sockets lie in `folder`, with all else at its default.
+pub fn options(folder: &Path, model: &str, count: usize) -> Options {
+    Options {
+        model: model.into(),
+        sockets: (0..count)
+            .map(|index| folder.join(format!("{index}.sock")))
+            .collect(),
+        control: folder.join("control"),
+        parameters: BTreeMap::new(),
+        faults: vec![],
+        overrun_us: 100.0,
+        seed: 0,
+    }
+}
+
+pub fn refused(options: &Options) -> String {
+    serve(options, |_| false).expect_err("this must be refused")
 }
 
 /// Bytes that name their place, so that a sector found elsewhere shows.

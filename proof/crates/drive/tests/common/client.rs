@@ -1,6 +1,6 @@
-//! A plain client of the protocol: for tests, for measuring the server, and for programs that want a virtual drive without a kernel.
+//! A plain client of the protocol.
 
-use crate::protocol::*;
+use seekwise_drive::protocol::*;
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;

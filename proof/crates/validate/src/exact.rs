@@ -14,7 +14,7 @@
 //!
 //! Where the text leaves room: reading on resumes after a hit by positioning for the sector at which it had stopped.
 
-use crate::device::{Command, CommandKind, Device, Tag};
+use seekwise_device::{Command, CommandKind, Device, Tag};
 use seekwise_units::{Depth, Nanos, Sectors};
 
 const TURN_NS: u64 = 8_333_333;
@@ -43,6 +43,23 @@ pub struct ExactParameters {
     pub depth: Depth,
     pub order: ServiceOrder,
     pub read_ahead: bool,
+}
+
+impl ExactParameters {
+    /// Geometry of the recordings on the raw device (their description).
+    pub const RAW_DEVICE: Self = Self {
+        capacity: Sectors(1_953_525_168),
+        sectors_per_track: 2048,
+        depth: Depth(31),
+        order: ServiceOrder::EarliestEnd,
+        read_ahead: true,
+    };
+    /// Geometry of the recordings under ext3 (their description).
+    pub const UNDER_EXT3: Self = Self {
+        capacity: Sectors(488_397_168),
+        sectors_per_track: 1280,
+        ..Self::RAW_DEVICE
+    };
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +100,6 @@ pub struct Exact {
     open: Option<Open>,
     head: u64,
     segment: Option<Segment>,
-    busy: Nanos,
 }
 
 /// A choice that commands of the same instant may still change.
@@ -94,7 +110,6 @@ struct Open {
     slot: usize,
     head: u64,
     segment: Option<Segment>,
-    busy: Nanos,
 }
 
 impl Exact {
@@ -108,18 +123,7 @@ impl Exact {
             open: None,
             head: 0,
             segment: None,
-            busy: Nanos::ZERO,
         }
-    }
-
-    /// Sector after the last one served.
-    pub fn head(&self) -> u64 {
-        self.head
-    }
-
-    /// Time spent serving commands so far.
-    pub fn busy(&self) -> Nanos {
-        self.busy
     }
 
     fn transfer(&self, sectors: u64) -> Nanos {
@@ -278,10 +282,8 @@ impl Exact {
             slot,
             head: self.head,
             segment: self.segment,
-            busy: self.busy,
         });
         let service = self.serve(&waiting, free);
-        self.busy += service.end - free;
         self.head = service.head;
         self.segment = service.segment;
         self.serving = Some((waiting.tag, service.end));
@@ -312,7 +314,7 @@ impl Device for Exact {
             None if self.serving.is_none() => self.begin(now),
             None => {}
             Some(open) => {
-                (self.head, self.segment, self.busy) = (open.head, open.segment, open.busy);
+                (self.head, self.segment) = (open.head, open.segment);
                 self.waiting.insert(open.slot, open.chosen);
                 self.begin(open.instant);
             }
@@ -342,11 +344,8 @@ mod tests {
 
     fn disk(order: ServiceOrder) -> Exact {
         Exact::new(ExactParameters {
-            capacity: Sectors(1_953_525_168),
-            sectors_per_track: 2048,
-            depth: Depth(31),
             order,
-            read_ahead: true,
+            ..ExactParameters::RAW_DEVICE
         })
     }
 
