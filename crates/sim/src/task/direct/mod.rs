@@ -191,7 +191,6 @@ impl DirectThreads {
         if work > Nanos::ZERO {
             // The last piece leaves when all are cut. That the members are at work on the first by then is left out: published times add up.
             let thread = &mut self.threads[index as usize];
-            thread.used += work;
             thread.pending = Some(Pending {
                 operation: token,
                 at: start,
