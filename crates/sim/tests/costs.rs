@@ -140,8 +140,14 @@ fn a_host_known_step_by_step_costs_a_trial_the_same_steps() {
         .costs("none")
         .unwrap();
     let cost = host.request(true, 1.0);
-    assert_eq!(cost.to_submit(), steps.user + steps.call + steps.bio);
-    assert_eq!(cost.to_return(), steps.interrupt + steps.switch);
+    assert_eq!(
+        cost.to_submit(),
+        steps.user + steps.call + steps.page_pin + steps.bio
+    );
+    assert_eq!(
+        cost.to_return(),
+        steps.page_end + steps.interrupt + steps.switch
+    );
     assert_eq!(host.cache().read_page, steps.page_copy.0);
 }
 
