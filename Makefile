@@ -23,7 +23,7 @@ install: $(STAMP) ## build and install into .venv (system packages through apt w
 $(STAMP): $(SOURCES)
 	@PYTHON=$(PYTHON) sh tools/bootstrap.sh
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check 'maturin>=1.7,<2'
+	$(BIN)/pip install --quiet --disable-pip-version-check 'maturin>=1.7,<2' 'setuptools>=70.1'
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[test]' --editable proof --editable papers
 	@touch $@
 

@@ -46,7 +46,7 @@ OLD: dict[str, str | None] = {
     r"decides? nothing": None,
     r"A/A control": None,
     r"further blocks?|blocks? would": None,
-    r"\d blocks|\{\} blocks?\b(?! (of|from))|over blocks|block \{\} of": r"unpacks|blocks from \{\}",
+    r"\d blocks|\{\} blocks?\b(?! (of|from|devices))|over blocks|block \{\} of": r"unpacks|blocks from \{\}",
     r"carr(y|ies|ied) out": None,
 }
 CODE = re.compile(r"`[^`]*`|/sys/\S+|/proc/\S+")

@@ -155,7 +155,7 @@ def _rotational_latency_ms(name: str, options: dict[str, str | float]) -> float:
 
 @cache
 def _measured(request_json: str) -> dict[str, Any]:
-    outcome = json.loads(core.measure_drives(f"[{request_json}]"))[0]
+    outcome: dict[str, Any] = json.loads(core.measure_drives(f"[{request_json}]"))[0]
     if "error" in outcome:
         raise NotModelled(str(outcome["error"]))
     return outcome

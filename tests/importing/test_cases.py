@@ -60,7 +60,7 @@ def test_of_documents_of_one_run_the_last_is_the_run():
     notes, (record,) = read("04-several-documents/status.json")
     assert mb_s(record.phases[0]) == pytest.approx(0.4096)
     assert record.phases[0].latency_mean_ns == 9.9e6
-    assert any("the last one is the whole run" in note for note in notes)
+    assert any("the last one holds the run" in note for note in notes)
 
 
 def test_appended_runs_are_each_counted():

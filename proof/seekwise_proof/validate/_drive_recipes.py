@@ -23,7 +23,7 @@ class Recipe:
     """How a figure is measured: requests to the core, and how their answers become one number."""
 
     requests: Sequence[dict[str, Any]]
-    value: Callable[[Sequence[Mapping[str, float]]], float]
+    value: Callable[[Sequence[Mapping[str, Any]]], float]
     low: float | None = None
     high: float | None = None
 

@@ -79,7 +79,7 @@ def _print(found: Status) -> None:
     if not found.devices:
         click.echo("no device here has settings")
         return
-    _wrapped(f"Where nobody is named, none of the places that were read sets it: {found.read}.", width, "")
+    _wrapped(f"Where no setter is named, none of the places that were read sets it: {found.read}.", width, "")
     for line in found.not_evaluated:
         _wrapped(f"not evaluated: {line}", width, "")
     if found.drift:

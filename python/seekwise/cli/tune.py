@@ -37,9 +37,7 @@ MODEL = "model:"
 @click.option("--conclude", metavar="CMD", help="With -- COMMAND: shell command to run after each run, not timed.")
 @click.option("--cold", is_flag=True, help="With -- COMMAND: before each run, drop the files below PATH from memory.")
 @click.option("--guard", metavar="3x", help="With --live: end a period whose latency exceeds this factor.")
-@click.option(
-    "--no-prior", is_flag=True, help="Judge by this run alone, without what is known of schedulers in general."
-)
+@click.option("--no-prior", is_flag=True, help="Use this run alone, without what is known of schedulers in general.")
 @_options.name
 @click.option("--threshold", metavar="SHARE", type=_options.Share(), help="Losses up to this count as equal (5%).")
 @click.option(

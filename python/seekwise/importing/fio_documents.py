@@ -64,7 +64,7 @@ def runs(text: str, source: str) -> tuple[list[FioDocument], list[str]]:
         notes.append(f"left out of {source}: {error.message.removeprefix(source).strip()}")
     if many := sum(run.beginnings for run in found):
         notes.append(
-            f"{source}: {many} earlier documents of the same run left out (`--status-interval`): the last one is the whole run"
+            f"{source}: {many} earlier documents of the same run left out (`--status-interval`): the last one holds the run"
         )
     if len(found) > 1:
         notes.append(f"{source} holds {len(found)} runs, each counted on its own")

@@ -52,7 +52,7 @@ def instead_of_evidence(device: BlockDevice) -> str | None:
             + (
                 f"; {one}: mq-deadline for one program, bfq where several share it"
                 if one
-                else "; judge it by the drive that is inside"
+                else "; the drive inside it decides"
             )
         )
     return None

@@ -34,7 +34,7 @@ class FoundLoad:
     def text(self) -> str | None:
         """Why nothing can be judged by it; None where it can."""
         if self.state is LoadState.NONE:
-            return "No load to judge by: the device was nearly idle"
+            return "There was no load: the device was nearly idle"
         if self.state is LoadState.UNEVEN:
             percent = round(100 * self.scatter)
             return (

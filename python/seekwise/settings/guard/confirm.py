@@ -45,7 +45,7 @@ def work(document: dict, journal: Journal, root: Path) -> None:
         left_s = end_s - time.clock_gettime(time.CLOCK_BOOTTIME)
         if left_s <= 0:
             roll_back(document, journal)
-            note(document, "rolled back", "nobody confirmed it in time")
+            note(document, "rolled back", "it was not confirmed in time")
             return
         time.sleep(min(LOOK_S, left_s))
     files = [persist.file_for(way, document["wanted"], machine) for way in document["ways"]]
