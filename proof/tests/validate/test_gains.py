@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from seekwise import document
+from seekwise.simulate.simulated import SimulatedBackend
+from seekwise.workload.study import parse, plan
 from seekwise_proof.validate import gains
 from seekwise_proof.validate._basis import Count
 
@@ -18,7 +20,7 @@ name = "depth"
 backend = "simulated"
 [[system]]
 name = "disk"
-drive = "exact"
+drive = "wd2500ys"
 kernel = "6.1"
 [settings]
 scheduler = ["none"]
@@ -116,3 +118,9 @@ def test_the_published_numbers_meet_their_own_orderings() -> None:
     given.__dict__["answers"] = {name: number.value for name, number in numbers.items() if number.ask}
     found, broken = gains._orderings(DATA / "orderings.csv", given)
     assert found == Count(14, 14), broken
+
+
+@pytest.mark.parametrize("path", sorted((DATA / "ask").glob("*.toml")), ids=lambda path: path.stem)
+def test_what_the_published_rows_ask_for_is_a_study_that_can_be_planned(path: Path) -> None:
+    study = parse.load(path)
+    assert plan.make(study, SimulatedBackend().describe(study), seed=1).trials
