@@ -198,12 +198,8 @@ def parse(text: str) -> dict[str, PublishedNumber]:
     for row in (reader := csv.DictReader(io.StringIO(text))):
         try:
             select = json.loads(row["select"] or "{}")
-            number = PublishedNumber(
-                *(row[name] for name in ("id", "group", "metric", "unit")),
-                float(row["value"]),
-                *(row[name] for name in ("base", "ask")),
-                select,
-            )
+            words = {name: row[name] for name in ("id", "group", "metric", "unit", "base", "ask")}
+            number = PublishedNumber(**words, value=float(row["value"]), select=select)
             if not (isinstance(select, dict) and math.isfinite(number.value)) or number.id in found:
                 raise ValueError
         except (KeyError, TypeError, ValueError):
@@ -220,23 +216,25 @@ def _table(path: Path) -> FileReport:
         table = AnsweredTable(parse(read_text(path)), AskedStudies(path.parent / "ask"))
     except (OSError, UnicodeDecodeError, ValueError) as error:
         return unreadable(path, str(error))
-    outcomes, misses, groups = [], [], {}
+    outcomes: list[tuple[str, bool]] = []
+    misses: list[str] = []
+    groups: dict[str, Count] = {}
     farther = levels = Count()
     for number in table.numbers.values():
         # A gain over a row that cannot be asked is none.
         if not number.ask or (number.base and not table.numbers[number.base].ask):
             continue
         try:
-            error, reads = table.error(number)
+            off, reads = table.error(number)
         except ValueError as reason:
-            error, reads = math.inf, str(reason)
+            off, reads = math.inf, str(reason)
         if not number.base:
-            levels += Count(int(error <= FAR), 1)
+            levels += Count(int(off <= FAR), 1)
             continue
-        outcomes.append((number.id, error <= NEAR))
-        groups[number.group] = groups.get(number.group, Count()) + Count(int(error <= NEAR), 1)
-        farther += Count(int(error <= FAR), 1)
-        if error > NEAR:
+        outcomes.append((number.id, off <= NEAR))
+        groups[number.group] = groups.get(number.group, Count()) + Count(int(off <= NEAR), 1)
+        farther += Count(int(off <= FAR), 1)
+        if off > NEAR:
             misses.append(f"{number.id}: gain {reads}")
     orderings, broken = _orderings(path.with_name(ORDERINGS), table)
     return GainTable(
