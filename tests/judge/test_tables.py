@@ -85,7 +85,7 @@ def test_too_few_repetitions_print_a_question_mark() -> None:
     (table,) = winner_tables(
         judge(observations(run(np.random.default_rng(1), {"deadline": 0.2, "cfq": 0.0}, repetitions=2)))
     )
-    assert {cell.candidates.text for row in table for cell in row.cells.values()} == {"undecided"}
+    assert {cell.candidates.text for row in table for cell in row.cells.values()} == {"not measured long enough"}
 
 
 def test_invalid_trials_are_not_observed() -> None:

@@ -9,6 +9,7 @@ Where files set the values again at each start, the entry stays open with its fi
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +42,9 @@ def at_start(say: Callable[[str], None]) -> None:
     """
     try:
         temporary.remove_left_behind()
-        tracefs.remove_left_behind()
+        if os.geteuid() == 0:
+            # Only root mounts it.
+            tracefs.remove_left_behind()
         journal = Journal()
         if not journal.is_ours():
             return

@@ -271,7 +271,8 @@ def latency_of(side: dict) -> dict:
     The distribution is that of completions where only those have one (by default).
     """
     total, completion = side.get("lat_ns", {}), side.get("clat_ns", {})
-    timed = total if float(total.get("mean", 0)) > 0 else completion if float(completion.get("mean", 0)) > 0 else total
+    # What is no time is refused with its name, not passed over for the other figure.
+    timed = total if float(total.get("mean", 0)) != 0 else completion if float(completion.get("mean", 0)) > 0 else total
     if not timed:
         raise KeyError("lat_ns")
     if timed.get("bins") or not completion.get("bins"):

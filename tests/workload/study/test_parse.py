@@ -77,11 +77,11 @@ def test_a_text_that_is_not_toml_names_line_and_column():
     assert "line 2" in refused("name = 1\nname 2\n").message
 
 
-def test_a_file_that_is_not_there_is_answered_with_the_studies_that_are(tmp_path):
+def test_a_file_that_is_not_there_is_answered_with_what_lists_the_studies(tmp_path):
     with pytest.raises(UsageError) as caught:
         parse.load(tmp_path / "none.toml")
     assert str(tmp_path / "none.toml") in caught.value.message
-    assert "schedulers" in caught.value.hint
+    assert "seekwise run" in caught.value.hint
 
 
 def test_a_job_file_is_looked_for_beside_the_study(tmp_path):
