@@ -133,3 +133,15 @@ def test_read_ahead_is_a_setting_of_a_buffered_load() -> None:
     given = Study.model_validate({**given.model_dump(exclude_unset=True, by_alias=True), "workload": [load]})
     narrow, wide = sorted(records(given), key=lambda record: record.factors["read_ahead_kb"])
     assert 1.5 * narrow.phases[0].rate_bytes_per_s < wide.phases[0].rate_bytes_per_s
+
+
+def test_a_study_of_an_array_that_only_resyncs_shows_it(tmp_path) -> None:
+    path = tmp_path / "resync.toml"
+    path.write_text(
+        'name = "resync"\nbackend = "simulated"\n[[system]]\nname = "a"\ndrive = "generic_1tb_sata"\ndrives = 3\nraid_level = "raid5"\n'
+        'options = { resync_kib_s = 20000 }\n[settings]\nscheduler = ["none"]\n[[workload]]\noperations = ["rand_read"]\nrandom_ios = 30\n'
+        "[design]\nblocks = 1\ncontrol = false\nsentinel = false\n"
+    )
+    done = CliRunner().invoke(command, [str(path), "--db", str(tmp_path / "run.db")])
+    assert done.exit_code == 0, done.output
+    assert "resyncing" in done.output

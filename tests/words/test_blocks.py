@@ -23,7 +23,7 @@ WHY_NOT = {
     r"^sudo ": "measures or sets as root: tests/live, tests/settings, tests/packaging",
     r"^seekwise (tune (?!model:)|record|apply (?!.*--print)|revert)": "measures or sets: tests/live, tests/settings",
     r"^seekwise lab|LAB-RUN|verify vectors recorded": "boots guests of the VM testbed: proof/tests/testbed",
-    r"^seekwise verify (claims|verdicts|vectors|ladder|rates|whatif|judgement)": "minutes: proof/tests/validate, `make figures`",
+    r"^seekwise verify (claims|verdicts|vectors|ladder|rates|whatif|gains|judgement)": "minutes: proof/tests/validate, `make figures`",
     r"^seekwise bench": "its figures are this machine's: tests/sim",
     r"MD-RUN": "names two measured runs: tests/insights",
     r"^seekwise tune model:(?!.*--for database$)|^seekwise tune model:generic": "minutes: tests/simulate; a shorter line is run",

@@ -172,6 +172,9 @@ const HDD_RULES: &[Rule] = &[
     rule("ncq_depth", "commands", 1.0, 32.0),
     optional("ncq_efficiency", "fraction of ideal gain", 0.0, 1.0, 1.0),
     optional("ncq_age_limit_ms", "ms", 0.0, 1e7, 0.0),
+    // A drive that sorts late: while fewer commands wait it orders a part of the oldest by itself. 0: it sorts freely from two on.
+    optional("ncq_sets_below", "commands; 0 = never", 0.0, 32.0, 0.0),
+    optional("ncq_set_share", "fraction of what waits", 0.0, 1.0, 1.0),
     optional("cache_segments", "segments", 0.0, 32.0, 16.0),
     optional("cache_segment_kib", "KiB", 1.0, 32_768.0, 1024.0),
     optional("read_ahead_kib", "KiB", 0.0, 32_768.0, 512.0),
@@ -182,6 +185,13 @@ const HDD_RULES: &[Rule] = &[
     optional("write_cache_commands", "commands", 1.0, 128.0, 64.0),
     optional("write_cache_kib", "KiB", 4.0, 1_048_576.0, 8192.0),
     optional("destage_delay_ms", "ms", 0.0, 100_000.0, 8.0),
+    optional(
+        "logged_writes_per_turn",
+        "writes; 0 = none are logged",
+        0.0,
+        64.0,
+        0.0,
+    ),
 ];
 
 const SSD_RULES: &[Rule] = &[

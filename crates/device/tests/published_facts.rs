@@ -36,7 +36,11 @@ fn random_reads(id: &str, changes: &[(&str, f64)], depth: u32, commands: u64) ->
     run(&mut drive, Nanos::ZERO, &load)
 }
 
-const IDEAL: [(&str, f64); 2] = [("ncq_efficiency", 1.0), ("ncq_age_limit_ms", 0.0)];
+const IDEAL: [(&str, f64); 3] = [
+    ("ncq_efficiency", 1.0),
+    ("ncq_age_limit_ms", 0.0),
+    ("ncq_sets_below", 0.0),
+];
 
 /// DiskSim's 7200 rpm drives gain 1.0, 1.3, 1.5, 1.65 and 1.85; the published averages of later drives leave a little more
 /// at the deep end.
@@ -221,7 +225,8 @@ fn a_read_queued_behind_the_same_read_is_served_from_the_buffer() {
     assert!(rate > 20.0, "{rate:.2} MB/s");
 }
 
-/// Several readers of their own places destroy the rate of a disk that does not wait for the next request of each.
+/// Several readers of their own places destroy the rate of a disk that does not wait for the next request of each. A read-ahead that goes on beside
+/// waiting commands holds more than one request of 128 KiB and less than two: at best every second seek is spared.
 #[test]
 fn interleaved_sequential_readers_collapse_without_a_scheduler() {
     let mut drive = Drive::new(&Model::shipped("generic_1tb_sata").unwrap(), 0).unwrap();
@@ -241,7 +246,7 @@ fn interleaved_sequential_readers_collapse_without_a_scheduler() {
         moved += 256 * 512;
     }
     let rate = moved as f64 / 1e6 / now.as_secs_f64();
-    assert!(rate < 15.0, "{rate} MB/s of 140");
+    assert!(rate < 20.0, "{rate} MB/s of 140");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The host's queues as a spec says, with the defaults of their kernel: numbers, policy, plug, write-back throttling.
 
-use crate::cost::{CacheCost, OperationCosts, Services};
+use crate::cost::{CacheCost, DirectPage, OperationCosts, Services};
 use crate::spec::check::{check, check_each};
 use crate::spec::kernel::is_modelled;
 use crate::spec::QueueSpec;
@@ -52,7 +52,11 @@ impl Frame {
         depth: u32,
     ) -> Self {
         Self {
-            costs: OperationCosts::Same(CpuCost::default(), CacheCost::default()),
+            costs: OperationCosts::Same(
+                CpuCost::default(),
+                DirectPage::default(),
+                CacheCost::default(),
+            ),
             processors: 1,
             numbers,
             kernel,

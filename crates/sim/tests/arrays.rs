@@ -528,3 +528,48 @@ fn who_is_told_after_his_phase_is_nobody() {
     let result = trial::run(&spec).unwrap();
     assert_eq!(result["phases"][1]["ios"], 4000);
 }
+
+/// A request that md cuts costs its task a bio for each piece: of small chunks on fast drives that is more than the drives take.
+#[test]
+fn chunks_of_4_kib_make_an_array_of_fast_drives_slower_than_one() {
+    let rate = |array: Value, read_percent: u32| {
+        let job = json!({"threads": 1, "pattern": "sequential", "block_bytes": 512 * 1024, "read_percent": read_percent, "ios": 200,
+            "region_bytes": 4096 * MIB});
+        let spec: TrialSpec = serde_json::from_value(json!({
+            "seed": 3,
+            "device": {"model": "samsung_980_pro_1tb", "array": array},
+            "queue": {"scheduler": "none", "kernel": "6.1"},
+            "phases": [{"operation": "test", "jobs": [job]}],
+        }))
+        .unwrap();
+        mb_per_s(&trial::run(&spec).unwrap())
+    };
+    for read_percent in [100, 0] {
+        let chunk = |kib: u64| {
+            let array = json!({"level": "raid0", "members": 4, "chunk_kib": kib});
+            rate(array, read_percent)
+        };
+        let one = rate(Value::Null, read_percent);
+        let (small, usual) = (chunk(4), chunk(64));
+        assert!(small < 0.6 * one, "{small} of {one} MB/s");
+        assert!(usual > 1.2 * one, "{usual} of {one} MB/s");
+    }
+}
+
+/// A page of the bitmap is on the platter before data go: from 4.4 on, with a flush before and behind it, it costs more than a cached write.
+#[test]
+fn pages_of_the_bitmap_are_forced_to_the_platter() {
+    let slower = |kernel: &'static str| {
+        let rate = |bitmap: &str| {
+            let mut job = random(4096, 0.0, 60);
+            job["threads"] = json!(1);
+            let case = Case::new("raid1", 2)
+                .on(kernel, "noop")
+                .with("bitmap", json!(bitmap));
+            mb_per_s(&case.run(job))
+        };
+        rate("none") / rate("internal")
+    };
+    let (old, new) = (slower("2.6.32"), slower("4.4"));
+    assert!(new > 1.3 * old, "{new} against {old}");
+}

@@ -26,6 +26,8 @@ from seekwise_proof.testbed.cpio import CpioEntry
 from seekwise_proof.testbed.debian import Package, Say, fetch, files
 
 DISKS = ("wd2500ys", "st3250620ns")
+DISKS_READ_ON_KIB = 64
+"""`read_ahead_min_kib` of the models when the tables were recorded: the real kernel met these very drives."""
 DRIVES = (*DISKS, "crucial_mx500_1tb", "samsung_970_evo_plus")
 ARRAYS = {
     "single": (None, 1, None),
@@ -154,9 +156,12 @@ class RecordedCombination:
     def system(self) -> System:
         """With ext4 where the use runs programs, on the bare array where fio makes the load."""
         level, drives, chunk = ARRAYS[self.array]
+        options: dict[str, Value] = {"filesystem": "ext4"} if self.use.program else {}
+        if self.drive in DISKS:
+            options["read_ahead_min_kib"] = DISKS_READ_ON_KIB
         return System(
             name=self.array, drive=self.drive, drives=drives, raid_level=level, chunk_kib=[chunk] if chunk else [],
-            kernel=KERNEL_DEFAULT, options={"filesystem": "ext4"} if self.use.program else {},
+            kernel=KERNEL_DEFAULT, options=options,
         )  # fmt: skip
 
 

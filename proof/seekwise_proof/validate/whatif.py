@@ -231,6 +231,10 @@ def predict(recording: Path, rows: Sequence[MeasuredRun]) -> list[Prediction]:
     if not wanted:
         return []
     settings = [whatif.asked(setting_of(row), {})[0] for row in wanted]
+    for row, setting in zip(wanted, settings, strict=True):
+        if row.storage.startswith(testbed.DISKS):
+            device: Any = setting.spec["device"]
+            device["parameters"]["read_ahead_min_kib"] = testbed.DISKS_READ_ON_KIB
     seeds, threads = whatif.seeds_of(SEED, REPEATS), max(1, os.cpu_count() or 1)
     with temporary.private("verify") as folder:
         notes, chunks = open_trace(recording)

@@ -111,11 +111,11 @@ class SimulatedBackend:
                 f"system {system.name} has the unknown controller `{system.controller}`",
                 hint="`seekwise explain models` lists those that are modelled",
             )
-        unknown = next((name for name in system.options if name not in storage_trials.KNOWN_OPTIONS), None)
-        if unknown is not None:
+        if (unknown := storage_trials.unknown_option(system)) is not None:
             raise UsageError(
                 f"system {system.name} has the unknown option `{unknown}`",
-                hint="known for arrays and file systems: " + ", ".join(storage_trials.KNOWN_OPTIONS),
+                hint="known for arrays and file systems: parameters of the drive model, "
+                + ", ".join(storage_trials.KNOWN_OPTIONS),
             )
         filesystem = system.options.get("filesystem", "raw")
         if filesystem not in storage_trials.FILESYSTEMS:

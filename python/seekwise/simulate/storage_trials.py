@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from seekwise import _core, controllers
 from seekwise.errors import UsageError
 from seekwise.simulate import arrays
+from seekwise.simulate.options import drive_parameters
 from seekwise.simulate.protocol import origin
 from seekwise.simulate.setups import trials
-from seekwise.simulate.setups.setup import GNOME_DISKS_SAMPLES, NotModelled, Setup, of_system
+from seekwise.simulate.setups.setup import GNOME_DISKS_SAMPLES, NotModelled, Setup, drive_model, of_system
 from seekwise.simulate.trial_spec import background_jobs, pace_of
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
@@ -49,6 +50,12 @@ def cached_by_trials(system: System) -> bool:
     except NotModelled as error:
         raise UsageError(f"system {system.name}: {error}", hint="for example 2.6.32 or 6.1") from None
     return system.controller is None and multi_queue
+
+
+def unknown_option(system: System) -> str | None:
+    """An option that is neither the storage's nor a parameter of its drive's model."""
+    known = {*KNOWN_OPTIONS, *drive_model(str(system.drive))}
+    return next((name for name in system.options if name not in known), None)
 
 
 OF_SETUP = ("level", "members", "chunk_kib")
@@ -91,6 +98,7 @@ def setup_of_combination(study: Study, system: System, load: Load, values: dict[
         runtime_s=next((phase.runtime_s for phase in load.phases), None),
         job=pace_of(load),
         background=tuple(background_jobs(load)),
+        drive_parameters=drive_parameters(system.name, system.options, KNOWN_OPTIONS),
         queue=_queue(values) | {name: bool(system.options[name]) for name in ("budget",) if name in system.options},
     )
     if "chunk_kib" in values:

@@ -56,6 +56,9 @@ pub(super) struct Blocked {
 
 pub(super) const BLOCKED_MAX: usize = 32;
 
+/// The longest write that a media cache takes; longer ones lie well where they belong.
+const LOGGED_MAX: Sectors = Sectors::from_kib(64);
+
 /// Two ways to the same sector are the same moment if they differ by less: durations are rounded down.
 const ROUNDING: Nanos = Nanos(1_000);
 
@@ -389,6 +392,13 @@ impl State {
     /// Writes the extent in a slot, so many ticks away.
     fn destage_that(&mut self, mechanics: &Mechanics, from: Nanos, (slot, ticks): (usize, u32)) {
         let extent = self.dirty.begin(slot);
+        if mechanics.logged_write > Nanos::ZERO && extent.sectors <= LOGGED_MAX {
+            // Whether the zone is near or far is not known: its way is part of the time for each write.
+            self.busy += mechanics.logged_write;
+            self.free_at = from + mechanics.logged_write;
+            self.work = ArmWork::Destage { end: self.free_at };
+            return;
+        }
         let end = from
             + mechanics.spindle.time_of(ticks)
             + extent.extent.transfer

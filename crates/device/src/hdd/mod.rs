@@ -11,7 +11,7 @@
 //! what the arm does for others. One event per command: what happens in between is computed when somebody looks.
 //!
 //! Modelled:      see the files of this folder; read-modify-write of 4 KiB physical sectors as one extra turn.
-//! Not modelled:  errors and retries, power states, media caches, reading before arrival.
+//! Not modelled:  errors and retries, power states, reading before arrival; that a media cache fills, and is emptied into place when idle.
 
 mod arm;
 pub mod cache;
@@ -34,7 +34,7 @@ use cache::{LinkQueue, Segments};
 use core::cell::RefCell;
 use geometry::{Geometry, Layout};
 use mechanics::Mechanics;
-use ncq::{Head, Ordering, Queue};
+use ncq::{Head, Ordering, Queue, Sets};
 use rotation::Spindle;
 use seek::{SeekCurve, SeekTimes};
 use seekwise_units::{Depth, Lba, Nanos, Sectors};
@@ -57,6 +57,8 @@ pub struct HddParameters {
     pub depth: Depth,
     pub ncq_efficiency: f64,
     pub age_limit: Nanos,
+    /// Whether it takes sets in order of arrival while few commands wait.
+    pub sets: Sets,
     pub segments: usize,
     pub segment: Sectors,
     /// How far the drive reads on after a read.
@@ -70,6 +72,8 @@ pub struct HddParameters {
     pub dirty_sectors: Sectors,
     /// How long the arm is idle before the drive destages of its own accord.
     pub destage_delay: Nanos,
+    /// Time for each small write that the drive gathers and puts side by side into a reserved zone; zero where it does not.
+    pub logged_write: Nanos,
     /// Sectors of 512 bytes in a physical sector.
     pub physical_sectors: u64,
     /// Angle of the spindle at time zero, as a fraction of a turn.
@@ -105,7 +109,11 @@ impl Hdd {
                 geometry: Arc::new(Geometry::new(&parameters.layout, &spindle)),
                 curve: SeekCurve::new(&parameters.seek, &spindle),
                 spindle,
-                ordering: Ordering::new(parameters.ncq_efficiency, parameters.age_limit),
+                ordering: Ordering::new(
+                    parameters.ncq_efficiency,
+                    parameters.age_limit,
+                    parameters.sets,
+                ),
                 command_overhead: parameters.command_overhead,
                 cached_overhead: parameters.cached_overhead,
                 link_ns_per_sector: (512e9 / parameters.link_bytes_per_second * 1024.0) as u64,
@@ -114,6 +122,7 @@ impl Hdd {
                 read_ahead_min: parameters.read_ahead_min,
                 stay: parameters.stay,
                 destage_delay: parameters.destage_delay,
+                logged_write: parameters.logged_write,
                 physical_sectors: parameters.physical_sectors,
                 depth: parameters.depth,
             },

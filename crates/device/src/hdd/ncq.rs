@@ -3,7 +3,8 @@
 //! The ideal is shortest access first: the command whose first sector can be reached soonest, seek and rotation
 //! together. Drives differ in how close they come, so the share of decisions made that way is a parameter; the others
 //! take the oldest command. Share one is the ideal, share zero is arrival order. A command older than the age limit is
-//! next whatever it costs; without a limit the ideal lets some wait seconds.
+//! next whatever it costs; without a limit the ideal lets some wait seconds. Some drives sort late: while few wait they take a set of the oldest,
+//! order it, serve all of it and take the next, so that nobody waits long and little is gained.
 //!
 //! Costs of the whole queue are computed side by side from plain arrays, so that the compiler can use vector
 //! instructions; nothing here allocates.
@@ -228,6 +229,22 @@ pub struct Ordering {
     /// Share of decisions by shortest access, for each number of waiting commands; one is 2^16.
     share: [u32; SLOTS + 1],
     pub age_limit: Nanos,
+    sets: Sets,
+}
+
+/// How a drive that sorts late takes what waits.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sets {
+    /// It takes sets while fewer commands wait; 0: it never does.
+    pub below: usize,
+    /// Part of what waits that makes a set, rounded up.
+    pub share: f64,
+}
+
+impl Sets {
+    fn size(&self, waiting: usize) -> usize {
+        (libm::ceil(self.share * waiting as f64) as usize).clamp(1, waiting)
+    }
 }
 
 impl Ordering {
@@ -235,14 +252,18 @@ impl Ordering {
     ///
     /// With a gain g the ideal access takes 1/g of the unordered one, so a share f of ideal decisions gives the rate
     /// 1 / (f/g + 1 - f); solved for f. The ideal gains by queue length are those of DiskSim's 7200 rpm drives.
-    pub fn new(efficiency: f64, age_limit: Nanos) -> Self {
+    pub fn new(efficiency: f64, age_limit: Nanos, sets: Sets) -> Self {
         let mut share = [1 << 16; SLOTS + 1];
         for (waiting, share) in share.iter_mut().enumerate() {
             let gain = ideal_gain(waiting);
             let part = efficiency * gain / (1.0 + efficiency * (gain - 1.0));
             *share = libm::round(part * 65536.0) as u32;
         }
-        Self { share, age_limit }
+        Self {
+            share,
+            age_limit,
+            sets,
+        }
     }
 
     /// Share of decisions by shortest access with `waiting` commands; 1 << 16 is all of them.
@@ -313,6 +334,8 @@ pub struct Queue {
     last_arrival: Nanos,
     /// Fraction of an ideal decision left over from the last ones.
     credit: u32,
+    /// The newest command of the set that is being served.
+    set_end: Option<u32>,
 }
 
 impl Queue {
@@ -327,6 +350,7 @@ impl Queue {
             oldest_arrival: Nanos::ZERO,
             last_arrival: Nanos::ZERO,
             credit: 0,
+            set_end: None,
         }
     }
 
@@ -511,6 +535,14 @@ impl Queue {
         if let Some(slot) = self.overdue(now, ordering.age_limit) {
             return costing(self, slot);
         }
+        if waiting < ordering.sets.below {
+            let nearest = self.nearest_of_set(&ordering.sets, head, angle, curve);
+            if self.commands[nearest.0].arrival + overhead <= now {
+                return nearest;
+            }
+        } else {
+            self.set_end = None;
+        }
         self.credit += ordering.share(waiting);
         if self.credit < 1 << 16 {
             return costing(self, self.oldest());
@@ -526,6 +558,43 @@ impl Queue {
             .map(|other| costing(self, other))
             .min_by_key(|&(_, cost)| cost);
         best.unwrap_or_else(|| costing(self, self.oldest()))
+    }
+}
+
+impl Queue {
+    /// Whether the command in `slot` came no later than the one numbered `end`.
+    fn came_by(&self, slot: usize, end: u32) -> bool {
+        // Serials wrap; those that wait together are close.
+        self.serial.wrapping_sub(self.serials[slot]) >= self.serial.wrapping_sub(end)
+    }
+
+    /// The nearest of the set under way; where all of it is served, of the next one.
+    fn nearest_of_set(
+        &mut self,
+        sets: &Sets,
+        head: Head,
+        angle: u32,
+        curve: &SeekCurve,
+    ) -> (usize, u32) {
+        let waiting = self.len();
+        let under_way = self
+            .set_end
+            .filter(|&end| (0..waiting).any(|slot| self.came_by(slot, end)));
+        let end = under_way.unwrap_or_else(|| {
+            let mut ages = [0; SLOTS];
+            for (age, serial) in ages.iter_mut().zip(&self.serials[..waiting]) {
+                *age = self.serial.wrapping_sub(*serial);
+            }
+            ages[..waiting].sort_unstable_by(|one, other| other.cmp(one));
+            self.serial.wrapping_sub(ages[sets.size(waiting) - 1])
+        });
+        self.set_end = Some(end);
+        let costs = (0..waiting)
+            .filter(|&slot| self.came_by(slot, end))
+            .map(|slot| (slot, self.accesses.cost(slot, head, angle, curve)));
+        costs
+            .min_by_key(|&(_, cost)| cost)
+            .expect("a set has a command")
     }
 }
 
@@ -559,8 +628,8 @@ mod tests {
 
     #[test]
     fn efficiency_one_always_takes_the_nearest_and_zero_never() {
-        let ideal = Ordering::new(1.0, Nanos::NEVER);
-        let arrival = Ordering::new(0.0, Nanos::NEVER);
+        let ideal = Ordering::new(1.0, Nanos::NEVER, Sets::default());
+        let arrival = Ordering::new(0.0, Nanos::NEVER, Sets::default());
         for waiting in 1..=SLOTS {
             assert_eq!(ideal.share(waiting), 1 << 16);
             assert_eq!(arrival.share(waiting), 0);
@@ -644,9 +713,58 @@ mod tests {
         }
     }
 
+    /// Eight wait and a set is three: nobody is overtaken by one who came three or more later, and the three are served nearest first.
+    #[test]
+    fn a_drive_that_sorts_late_serves_sets_of_the_oldest() {
+        let spindle = Spindle::new(7200.0, 0);
+        let curve = curve(&spindle);
+        let sets = Sets {
+            below: 9,
+            share: 0.3,
+        };
+        let ordering = Ordering::new(1.0, Nanos::NEVER, sets);
+        let mut random = Addresses::new(11);
+        let mut queue = Queue::new();
+        let mut came = 0;
+        let mut served = Vec::new();
+        for _ in 0..300 {
+            while queue.len() < 8 {
+                let first = TrackPlace {
+                    cylinder: random.below(86_000) as u32,
+                    track: came,
+                    angle: random.below(1 << 24) as u32,
+                };
+                let extent = Extent {
+                    first,
+                    ..Extent::default()
+                };
+                let waiting = QueuedCommand {
+                    tag: came,
+                    ..QueuedCommand::default()
+                };
+                queue.push(waiting, &extent, 0);
+                came += 1;
+            }
+            let (slot, _) = queue.choose(
+                Nanos(0),
+                Nanos::ZERO,
+                Head::default(),
+                &spindle,
+                &curve,
+                &ordering,
+            );
+            served.push(queue.take(slot).tag);
+        }
+        for set in served.chunks_exact(3) {
+            let first = set.iter().min().unwrap();
+            assert!(set.iter().all(|tag| tag - first < 3), "{set:?}");
+        }
+        assert!(served.windows(2).any(|pair| pair[1] < pair[0]));
+    }
+
     #[test]
     fn half_the_gain_needs_more_than_half_the_decisions() {
-        let ordering = Ordering::new(0.5, Nanos::NEVER);
+        let ordering = Ordering::new(0.5, Nanos::NEVER, Sets::default());
         let share = f64::from(ordering.share(31)) / 65536.0;
         // Gain 1.85: the share f with 1 / (f / 1.85 + 1 - f) = 1 + 0.5 * 0.85.
         assert!(

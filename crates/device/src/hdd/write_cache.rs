@@ -2,7 +2,7 @@
 //!
 //! Modelled:      up to [`DIRTY_MAX`] extents, adjacent writes joined, overwritten data absorbed; a limit in bytes;
 //!                flushes that wait for what was dirty when they came.
-//! Not modelled:  contents, media-based caches.
+//! Not modelled:  contents.
 
 use super::geometry::{Extent, Geometry};
 use super::ncq::{Accesses, Head, ACCESSES_MOST, LANES};

@@ -2,6 +2,7 @@
 
 use super::{Attachment, Model, GOLDEN};
 use crate::hdd::geometry::Layout;
+use crate::hdd::ncq::Sets;
 use crate::hdd::seek::SeekTimes;
 use crate::hdd::HddParameters;
 use crate::ssd::SsdParameters;
@@ -104,6 +105,10 @@ impl Model {
             } else {
                 age
             },
+            sets: Sets {
+                below: self.get("ncq_sets_below") as usize,
+                share: self.get("ncq_set_share"),
+            },
             segments: self.get("cache_segments") as usize,
             segment: kib("cache_segment_kib"),
             read_ahead: kib("read_ahead_kib"),
@@ -116,6 +121,10 @@ impl Model {
             },
             dirty_sectors: kib("write_cache_kib"),
             destage_delay: ms("destage_delay_ms"),
+            logged_write: match self.get("logged_writes_per_turn") {
+                0.0 => Nanos::ZERO,
+                writes => Nanos((60e9 / self.get("rpm") / writes) as u64),
+            },
             physical_sectors: per_physical as u64,
             start_angle: f64::from(instance) * GOLDEN,
         }

@@ -3,7 +3,8 @@
 //! A resync goes through the array in order: of mirrors it reads the first copy and writes the others, of stripes with parity it reads
 //! all members (the parity is right, so nothing is written). A rebuild reads what the new member lacks and writes it there.
 //! After each 128 KiB the speed since a mark of up to 30 s ago is compared: above the maximum it sleeps half a second; above the minimum,
-//! when others used the members meanwhile, it lets its own requests drain (before 4.2: sleeps half a second, too).
+//! when others used the members meanwhile, it lets its own requests drain (before 4.2: sleeps half a second, too). Others are noticed by sectors that a
+//! member has completed less those that the resync has *issued* there: what it has under way hides as much of theirs (up to 6.15).
 //! Source: Linux v6.1 and v2.6.23 drivers/md/md.c (md_do_sync, is_mddev_idle, SYNC_MARKS, SYNC_MARK_STEP).
 //! Not modelled: checkpoints, the barrier between a resync and writes to the region under way, check and repair runs.
 
@@ -19,8 +20,9 @@ const CHECK: Sectors = Sectors::from_kib(128);
 const MARKS: usize = 10;
 const MARK_STEP: Nanos = Nanos::from_secs(3);
 const PAUSE: Nanos = Nanos::from_millis(500);
-/// What others may have moved on a member for the array to be idle still.
-const IDLE_SECTORS: u64 = 64;
+/// What others may have moved on a member for the array to be idle still; up to 2.6.25 a margin for what the resync has under way.
+const IDLE_SECTORS: i64 = 64;
+const OLD_IDLE_SECTORS: i64 = 4096;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Speed {
@@ -52,7 +54,8 @@ pub struct Resync {
     steps_max: u32,
     checked: u64,
     marks: VecDeque<(Nanos, u64)>,
-    others: Vec<u64>,
+    others: Vec<i64>,
+    idle_sectors: i64,
     /// Sectors of each member that it has gone through.
     pub through: u64,
 }
@@ -79,12 +82,18 @@ impl Resync {
             checked: 0,
             marks: VecDeque::from([(Nanos::ZERO, 0)]),
             others: Vec::new(),
+            idle_sectors: if generation == MdGeneration::Linux2_6_23 {
+                OLD_IDLE_SECTORS
+            } else {
+                IDLE_SECTORS
+            },
             through: 0,
         }
     }
 
-    /// A step is to be taken now: where it begins and how long it is. None when it has to wait; then `due` says until when.
-    pub fn begin_step(&mut self, now: Nanos, others: impl Fn(&mut Vec<u64>)) -> Option<(u64, u64)> {
+    /// A step is to be taken now: where it begins and how long it is. None when it has to wait; then `due` says until when. `others` lists for each
+    /// member the sectors that it has completed less those that the resync has issued.
+    pub fn begin_step(&mut self, now: Nanos, others: impl Fn(&mut Vec<i64>)) -> Option<(u64, u64)> {
         if self.state == State::Sleeps {
             self.state = State::Runs;
             self.look(now, &others);
@@ -119,7 +128,7 @@ impl Resync {
     }
 
     /// md's look at its speed.
-    fn look(&mut self, now: Nanos, others: &impl Fn(&mut Vec<u64>)) {
+    fn look(&mut self, now: Nanos, others: &impl Fn(&mut Vec<i64>)) {
         let (last, _) = *self.marks.back().expect("a mark from the start on");
         if now >= last + MARK_STEP {
             if self.marks.len() == MARKS {
@@ -144,7 +153,7 @@ impl Resync {
         self.others.resize(moved.len(), 0);
         let mut idle = true;
         for (seen, &now) in self.others.iter_mut().zip(&moved) {
-            if now > *seen + IDLE_SECTORS || first {
+            if now > *seen + self.idle_sectors || first {
                 *seen = now;
                 idle = false;
             }
@@ -203,7 +212,7 @@ mod tests {
                 resync.end_step(now);
             } else if resync
                 .begin_step(now, |moved| {
-                    moved.push(others * now.0 / 1_000_000_000);
+                    moved.push((others * now.0 / 1_000_000_000) as i64);
                 })
                 .is_some()
             {
@@ -230,6 +239,42 @@ mod tests {
             let speed = speed_kib_s(LIMITS, Nanos::from_millis(20), 100_000, generation);
             assert!((1_900..7_000).contains(&speed), "{speed}");
         }
+    }
+
+    /// Sectors under way hide as many of others: with 1 MiB under way, 1,000 sectors in the meantime are not seen.
+    #[test]
+    fn what_it_has_under_way_hides_others() {
+        let drains = |others: i64| {
+            let mut resync = Resync::new(MdGeneration::Linux6_1, LIMITS, u64::MAX / 4, CHECK, 8);
+            let mut now = Nanos::ZERO;
+            let (mut issued, mut under_way, mut drains) = (0, 0, 0);
+            for step in 0..400 {
+                now += Nanos::from_millis(10);
+                if under_way == 8 {
+                    under_way -= 1;
+                    resync.end_step(now);
+                }
+                let seen = if step < 200 { 0 } else { others };
+                let hidden = under_way * CHECK.0 as i64;
+                if resync
+                    .begin_step(now, |list| list.push(seen - hidden))
+                    .is_some()
+                {
+                    issued += 1;
+                    under_way += 1;
+                } else {
+                    drains += 1;
+                    for _ in 0..under_way {
+                        resync.end_step(now);
+                    }
+                    under_way = 0;
+                }
+            }
+            assert!(issued > 300);
+            drains
+        };
+        assert_eq!(drains(1_000), drains(0));
+        assert!(drains(10_000) > drains(0));
     }
 
     #[test]

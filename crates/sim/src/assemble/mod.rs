@@ -11,7 +11,7 @@ mod threads;
 pub(crate) mod traced;
 
 use crate::cores;
-use crate::cost::{HostModel, OperationCosts};
+use crate::cost::{HostModel, MdCosts, OperationCosts};
 use crate::engine::{Engine, PhaseOutcome, Running, Stalled};
 use crate::queue::{
     either_queue, kernel_of, legacy_queue, mq_queue, of_single_queue, Below, Frame, MemberQueues,
@@ -295,7 +295,8 @@ fn host(
     let costs = OperationCosts::of(&spec.host, &queues.kernel(), scheduler, own)?;
     // Behind the page cache it is the machine there that sees what members are asked.
     let (costs, services) = if over_array && spec.cache.is_none() {
-        costs.over_members()
+        let md = MdCosts::of_kernel(queues.kernel().version);
+        costs.over_members(md.pass)
     } else {
         (costs, None)
     };

@@ -15,6 +15,6 @@ mod step;
 pub use cache::CacheCost;
 pub use md::MdCosts;
 pub use model::HostModel;
-pub use operation::OperationCosts;
+pub use operation::{DirectPage, OperationCosts};
 pub use service::{Service, Services};
 pub use step::{ByCommand, StepCosts};

@@ -172,8 +172,12 @@ impl Md {
             syndrome_bytes_per_s: rate(&self.syndrome_page),
             copy_bytes_per_s: rate(&self.copy_page),
             stripe: self.stripe.nanos(),
+            look: Nanos::ZERO,
             request: self.request.nanos(),
             switch: self.switch.nanos(),
+            // Part of `bio` and of the members' requests, which are paid for by themselves.
+            pass: Nanos::ZERO,
+            piece: Nanos::ZERO,
         }
     }
 }

@@ -20,11 +20,20 @@ pub struct Measurement {
     scheduler: String,
 }
 
+/// A page of a request past the page cache.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DirectPage {
+    /// Pinning the caller's.
+    pub pin: Nanos,
+    /// Its end with the request.
+    pub end: Nanos,
+}
+
 /// What each operation of a trial costs.
 #[derive(Clone, Debug)]
 pub enum OperationCosts {
-    /// The same for every request; and of the page cache.
-    Same(CpuCost, CacheCost),
+    /// The same for every request, and besides for each of its pages; and of the page cache.
+    Same(CpuCost, DirectPage, CacheCost),
     Measured(Box<Measurement>),
     /// The same over an array whose members cost their own requests.
     Array(Box<Measurement>),
@@ -39,7 +48,7 @@ impl OperationCosts {
         own: CpuCost,
     ) -> Result<Self, String> {
         let Some(model) = HostModel::named(spec)? else {
-            return Ok(Self::Same(own, CacheCost::default()));
+            return Ok(Self::Same(own, DirectPage::default(), CacheCost::default()));
         };
         let costs = [
             spec.user_ns,
@@ -63,19 +72,28 @@ impl OperationCosts {
             })),
             None => {
                 let steps = model.costs(scheduler)?;
-                Self::Same(steps.request(), steps.cache())
+                let page = DirectPage {
+                    pin: steps.page_pin,
+                    end: steps.page_end,
+                };
+                Self::Same(steps.request(), page, steps.cache())
             }
         })
     }
 
-    /// Over an array: what its members' requests cost, where that was measured, and what is left for the operation.
-    pub fn over_members(self) -> (Self, Option<Services>) {
+    /// Over an array: what its members' requests cost, where that was measured, and what is left for the operation; `pass` is md's part of it where
+    /// that was not measured with the rest.
+    pub fn over_members(self, pass: Nanos) -> (Self, Option<Services>) {
         match self {
             Self::Measured(host) => {
                 let services = host.services();
                 (Self::Array(host), Some(services))
             }
-            same => (same, None),
+            Self::Same(cost, page, cache) => {
+                let submit = cost.submit + pass;
+                (Self::Same(CpuCost { submit, ..cost }, page, cache), None)
+            }
+            array @ Self::Array(..) => (array, None),
         }
     }
 
@@ -95,7 +113,11 @@ impl OperationCosts {
     /// Of an operation that is a read with probability `reads` and has so many pages.
     pub fn operation(&self, reads: f64, pages: f64) -> CpuCost {
         match self {
-            Self::Same(cost, _) => *cost,
+            Self::Same(cost, page, _) => CpuCost {
+                submit: cost.submit + Nanos((page.pin.0 as f64 * pages) as u64),
+                interrupt: cost.interrupt + Nanos((page.end.0 as f64 * pages) as u64),
+                ..*cost
+            },
             Self::Measured(host) => host.kernel.operation(&host.scheduler, reads, pages),
             Self::Array(host) => host.call(),
         }
@@ -119,7 +141,7 @@ impl OperationCosts {
                 let cache = &host.kernel.cache;
                 cache.as_ref().map_or_else(CacheCost::default, Cache::cost)
             }
-            Self::Same(_, cache) => *cache,
+            Self::Same(_, _, cache) => *cache,
         }
     }
 

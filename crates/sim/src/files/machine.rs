@@ -321,7 +321,10 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
         };
         let member = &self.storage.md.members[index];
         if tag == member.drive.flush_tag() {
-            self.flush_done();
+            let md = &mut self.storage.md;
+            if md.member_flushed(self.now, index, &mut self.observer) {
+                self.flush_done();
+            }
             return true;
         }
         // The pages end before the queue is run: a drive without anything else to do has turned on by then.

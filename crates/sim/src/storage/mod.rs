@@ -8,7 +8,7 @@ pub mod unit;
 use crate::storage::attached::AttachedDrive;
 use seekwise_device::Device;
 use seekwise_host::block::{Bio, BlockQueue, Done, Observer, Submission};
-use seekwise_sched::ProcessId;
+use seekwise_sched::{Direction, ProcessId};
 use seekwise_units::{Nanos, Sectors};
 
 /// Token of a drive's flush that is done: no bio has it.
@@ -34,6 +34,12 @@ pub trait Storage {
 /// Storage as the threads above see it. A bio that is blocked is handed in again, unchanged, when its process is woken.
 pub trait Stack: Storage {
     fn submit<O: Observer>(&mut self, now: Nanos, bio: &Bio, observer: &mut O) -> Submission;
+
+    /// Processor time that a request costs its task beside the call, before all of it is on its way: what md cuts and copies.
+    #[inline(always)]
+    fn task_work(&self, _direction: Direction, _sectors: Sectors) -> Nanos {
+        Nanos::ZERO
+    }
 
     /// The task begins to submit several bios in a row.
     fn begin_plug(&mut self);

@@ -75,6 +75,8 @@ class Setup:
     """Pace and priority of the threads, by the compiled simulator's names."""
     background: tuple[Mapping[str, object], ...] = ()
     """Jobs that work for as long as each phase, as the compiled simulator takes them."""
+    drive_parameters: Mapping[str, float] = field(default_factory=dict)
+    """Of each drive, other than its model's own."""
     array: Mapping[str, object] = field(default_factory=dict)
     """Layout, missing members, resync, bitmap and stripe cache of an array, by the compiled simulator's names."""
 

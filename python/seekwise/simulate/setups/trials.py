@@ -161,6 +161,7 @@ def _device(setup: Setup) -> dict:
     """A drive alone, under md, or behind a controller."""
     device: dict[str, object] = {
         "model": setup.drive,
+        "parameters": dict(setup.drive_parameters),
         # Behind a controller NCQ is the controller's to switch; the host keeps as many commands on its unit either way.
         "depth": setup.queue_depth if setup.ncq or setup.controller else 1,
     }

@@ -189,7 +189,9 @@ def _check_factors(study: Study, source: str) -> None:
         (f"candidate[{i}]", {name: [value] for name, value in each.items()}) for i, each in enumerate(study.candidate)
     ]
     for i, system in enumerate(study.system):
-        of_array = {name: [value] for name, value in system.options.items() if name in factors.FACTORS}
+        # A drive's parameter may have the name of a setting of its queue: `write_cache`.
+        whole = {name for name, row in factors.FACTORS.items() if row.where != "leaf"}
+        of_array = {name: [value] for name, value in system.options.items() if name in whole}
         rows += [(f"system[{i}]", of_array)]
     for place, table in rows:
         for name, values in table.items():

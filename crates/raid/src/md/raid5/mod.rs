@@ -103,6 +103,8 @@ impl Outbox for Vec<Effect> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StripeWork {
     pub stripes: u64,
+    /// Members looked at, over all passes.
+    pub looks: u64,
     pub copied_pages: u64,
     /// Source pages of the exclusive-or, and of the second syndrome of RAID 6.
     pub xor_pages: u64,

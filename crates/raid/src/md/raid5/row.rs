@@ -45,6 +45,7 @@ impl Raid5 {
 
     pub(super) fn handle_stripe(&mut self, stripe: u32, effects: &mut impl Outbox) {
         self.work.stripes += 1;
+        self.work.looks += u64::from(self.map().members);
         let head = &self.stripes[stripe as usize];
         if head.io_left > 0 {
             return;

@@ -23,15 +23,18 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             return;
         };
         if tag == member.drive.flush_tag() {
-            self.ended.push(Done {
-                token: FLUSHED,
-                sectors: Sectors(0),
-            });
+            if self.member_flushed(now, index, observer) {
+                self.ended.push(Done {
+                    token: FLUSHED,
+                    sectors: Sectors(0),
+                });
+            }
             self.refresh(now, index);
             return;
         }
         member.done.commands += 1;
         let (finished, taken) = (&mut self.finished, &mut member.done.taken.0);
+        let completed = &mut member.completed.0;
         let (mut whole, mut first) = (0, None);
         member.queue.complete(
             now,
@@ -40,6 +43,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             &mut member_sink(index, observer),
             |part| {
                 *taken = taken.wrapping_add(now.0);
+                *completed += part.sectors.0;
                 // Reported in order, so at once only while no task is deferred. Nearly always there is one part.
                 if first.is_some() {
                     finished.push(part);
@@ -126,8 +130,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             }
             Owner::Stripe(_) => unreachable!("notified by its number"),
             Owner::Resync(step) => self.resync_part_done(now, step, observer),
-            Owner::Bitmap => self.bitmap_page_done(now),
-            Owner::BitmapLater => {}
+            Owner::Bitmap | Owner::BitmapLater => self.page_sent(now, &order),
         }
     }
 }

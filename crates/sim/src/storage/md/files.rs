@@ -133,11 +133,16 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     ) {
         let (member, finished) = (&mut self.members[index], &mut self.finished);
         let MdMember {
-            queue, drive, done, ..
+            queue,
+            drive,
+            done,
+            completed,
+            ..
         } = member;
         done.commands += 1;
         queue.complete(now, tag, drive, &mut member_sink(index, observer), |part| {
             done.taken.0 = done.taken.0.wrapping_add(now.0);
+            completed.0 += part.sectors.0;
             finished.push(part);
         });
         self.further_done(now, index, observer);

@@ -2,10 +2,9 @@
 //!
 //! The md thread writes the pages and sleeps until every member has them, then sends the data (`flush_pending_writes`, `raid5d`). A task whose plug
 //! would send mirrored writes itself leaves them to the thread when pages have to go first; their scheduler then sees the thread instead of the
-//! task. Each page is one request of 4 KiB to each member that is there.
+//! task. Each page is one request of 4 KiB to each member that is there; from 2.6.37 on it is forced to the platter (`forced`).
 //!
-//! Not modelled: the cache flush and the forced write with which md sends these pages from 2.6.37 on. Where a drive's write cache is on, a bitmap
-//! costs more than is shown here.
+//! Not modelled: the barriers of older kernels, the superblock that is written when the array becomes clean or dirty.
 
 use crate::storage::md::member_bio::{MemberBio, Owner};
 use crate::storage::md::{Md, MD_THREAD};
@@ -13,6 +12,7 @@ use seekwise_device::Device;
 use seekwise_host::block::{BlockQueue, Observer};
 use seekwise_raid::md::bitmap::Bitmap;
 use seekwise_raid::md::volume::Volume;
+use seekwise_raid::md::MdGeneration;
 use seekwise_units::{Lba, Nanos, Sectors, PAGE_SECTORS};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
@@ -129,7 +129,8 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         let intent = self.intent.as_mut().expect("just looked at");
         // Parity has no list of what is covered: it waits for all pages that are dirty by now.
         let fresh = !self.thread.is_covered() || self.parity.is_some();
-        if fresh && intent.left == 0 && intent.bitmap.holds_up() {
+        let fresh_pages = fresh && intent.left == 0 && intent.bitmap.holds_up();
+        if fresh_pages {
             let pages = intent.bitmap.take_dirty();
             let orders = intent.orders(&pages, &members, Owner::Bitmap);
             intent.left = orders.len() as u32;
@@ -139,6 +140,16 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             return false;
         }
         self.thread.sleep_for_bitmap();
+        if fresh_pages && self.forces_pages() {
+            let pages = self
+                .intent
+                .as_mut()
+                .map(|intent| core::mem::take(&mut intent.out));
+            for page in pages.unwrap_or_default() {
+                self.force_page(now, page);
+            }
+            return true;
+        }
         while let Some(order) = self
             .intent
             .as_mut()
@@ -179,9 +190,29 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         } else {
             now + DAEMON
         };
-        if !orders.is_empty() {
+        if self.forces_pages() {
+            for page in orders {
+                self.force_page(now, page);
+            }
+        } else if !orders.is_empty() {
             self.thread.out.extend(orders);
             self.thread.wake(now);
+        }
+    }
+
+    /// Pages go to the platter with a flush before and behind them.
+    pub(super) fn forces_pages(&self) -> bool {
+        self.generation >= MdGeneration::Linux4_4
+    }
+
+    /// A page whose member has no request free: the thread sends it when there is one.
+    pub(super) fn page_waits(&mut self, now: Nanos, page: MemberBio) {
+        match &mut self.intent {
+            Some(intent) if page.owner == Owner::Bitmap => intent.out.push_front(page),
+            _ => {
+                self.thread.out.push_back(page);
+                self.thread.wake(now);
+            }
         }
     }
 }

@@ -12,6 +12,7 @@
 
 mod done;
 pub mod files;
+mod forced;
 mod intent;
 pub(crate) mod member_bio;
 mod members;
@@ -23,6 +24,7 @@ pub(crate) mod thread;
 use crate::cost::MdCosts;
 use crate::storage::attached::AttachedDrive;
 use crate::storage::{MemberTotals, Storage};
+use forced::MemberFlushes;
 use intent::Intent;
 use member_bio::{MemberBio, Owner};
 use seekwise_device::Device;
@@ -60,10 +62,13 @@ pub struct MdMember<Q, D> {
     pub rebuilt: bool,
     /// But for the drive's busy time. What its requests took are their ends less their beginnings, which wraps while any is under way.
     pub done: MemberTotals,
-    /// Of what was read and written, what a resync moved.
+    /// Of what was read and written, what a resync has issued.
     pub resynced: Sectors,
+    /// Sectors of requests that are done.
+    pub completed: Sectors,
     /// Given something since the plugs were removed last.
     given: bool,
+    flushes: MemberFlushes,
 }
 
 /// A bio of the volume on its way, or a range of an operation with files that md has to know as one.
@@ -164,7 +169,9 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                     rebuilt: false,
                     done: MemberTotals::default(),
                     resynced: Sectors(0),
+                    completed: Sectors(0),
                     given: false,
+                    flushes: MemberFlushes::default(),
                 })
                 .collect(),
             volume,

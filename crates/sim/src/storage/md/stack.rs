@@ -88,6 +88,17 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
         submission
     }
 
+    #[inline]
+    fn task_work(&self, direction: Direction, sectors: Sectors) -> Nanos {
+        let write = direction == Direction::Write;
+        let by_thread = self.parity.is_some() || (self.mirrors_by_thread && self.volume.mirrored());
+        if write && by_thread {
+            return Nanos::ZERO;
+        }
+        let further = self.volume.pieces(sectors, write) - 1;
+        Nanos(self.thread.costs.piece.0 * further)
+    }
+
     fn begin_plug(&mut self) {
         self.plugging = true;
         for member in &mut self.members {
@@ -166,8 +177,7 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
             if self.members[index].missing {
                 continue;
             }
-            self.members[index].drive.flush(now);
-            self.refresh(now, index);
+            self.flush_for_task(now, index);
             asked += 1;
         }
         asked

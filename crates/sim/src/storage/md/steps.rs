@@ -148,12 +148,13 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         background.retry_at = Nanos::NEVER;
         self.send_backlog(now, &mut background, observer);
         if background.backlog.is_empty() && background.resync.due <= now {
-            let begun =
-                background.resync.begin_step(now, |moved| {
-                    moved.extend(self.members.iter().map(|member| {
-                        member.done.read.0 + member.done.written.0 - member.resynced.0
-                    }));
-                });
+            let begun = background.resync.begin_step(now, |moved| {
+                moved.extend(
+                    self.members
+                        .iter()
+                        .map(|member| member.completed.0 as i64 - member.resynced.0 as i64),
+                );
+            });
             if let Some((from, length)) = begun {
                 let (reads, _) = self.step_pieces(from);
                 let step = background.steps.insert(Step {
@@ -250,6 +251,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             let pages = sectors / 8 * u64::from(parity.members);
             let work = StripeWork {
                 stripes: sectors / 8,
+                looks: pages,
                 xor_pages: pages,
                 syndrome_pages: if parity.parities == 2 { pages } else { 0 },
                 ..StripeWork::default()

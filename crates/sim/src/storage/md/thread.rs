@@ -22,7 +22,7 @@ enum State {
 }
 
 pub(crate) struct MdThread {
-    costs: MdCosts,
+    pub(super) costs: MdCosts,
     /// The machine's, where there is but one for all.
     processor: Option<SharedProcessor>,
     state: State,

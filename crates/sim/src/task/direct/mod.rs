@@ -182,7 +182,25 @@ impl DirectThreads {
             started,
         };
         let token = self.in_flight.insert(record) as u32;
-        self.submit(engine, index, token, operation.start, operation.sectors);
+        let Operation {
+            direction,
+            start,
+            sectors,
+        } = operation;
+        let work = engine.storage.task_work(direction, sectors);
+        if work > Nanos::ZERO {
+            // The last piece leaves when all are cut. That the members are at work on the first by then is left out: published times add up.
+            let thread = &mut self.threads[index as usize];
+            thread.pending = Some(Pending {
+                operation: token,
+                at: start,
+                left: sectors,
+            });
+            let cut = engine.processors.book(processor, now, work);
+            engine.agenda.push(cut, index << 2 | RETRY);
+            return;
+        }
+        self.submit(engine, index, token, start, sectors);
         if behind > Nanos::ZERO {
             engine.processors.book(processor, now, behind);
         }
