@@ -32,7 +32,6 @@ ALLOWED = {
     "control/scratch.py: os.open": BY_DESCRIPTOR,
     "control/tracefs.py: mkdir": SYSFS,
     "control/tracefs.py: os.open": "a lock in a folder of /run that is made private first",
-    "measure/live/sizes.py: mkdir": "in a scratch folder reached by descriptor",
     "control/tracefs.py: write_text": SYSFS,
     "control/supervise.py: open": "the kernel's cgroup file, named by our own process",
     "control/persisted.py: os.mkdir": "folders of /etc that only root can change",

@@ -218,7 +218,7 @@ def test_a_good_enough_answer_ends_a_run_that_has_nothing_left_to_tell():
     (state,) = states_of(["desktop-copy"], "a", "b")
     sure = judge([entry_of({"a": 100, "b": 50}, noise=0.01, use="desktop-copy", rounds=20)], "a")
     assert progress.next_use([state], sure, "a", 60.0, is_enough=True) is None
-    unsure = judge([entry_of({"a": 100, "b": 97}, noise=0.3, use="desktop-copy")], "a")
+    unsure = judge([entry_of({"a": 100, "b": 97}, noise=1.0, use="desktop-copy")], "a")
     assert progress.next_use([state], unsure, "a", 60.0, is_enough=True) is not None
 
 
@@ -243,28 +243,6 @@ def test_a_setting_that_is_far_worse_in_everything_runs_no_more():
     judged = judge([entry_of({"a": 100, "b": 10, "c": 90}, noise=0.01, use="desktop-copy")], "a")
     progress.drop_hopeless(state, judged)
     assert [each.label for each in state.candidates] == ["a", "c"]
-
-
-def test_units_are_sized_by_what_a_small_one_takes_alone(tmp_path):
-    """The share is part of the plan, so that the record says how large the units were."""
-    from seekwise.measure.live import sizes
-    from seekwise.workload.programs.start import Start
-
-    class Slow(Start):
-        def before(self, place):
-            pass
-
-        def work(self, place):
-            import time
-
-            time.sleep(0.05 * self.share / sizes.PROBE_SHARE)
-            return 0
-
-    place = replace(PREPARED, programs=tmp_path, own=tmp_path)
-    assert sizes._share(Slow(), place) == pytest.approx(sizes.PROBE_SHARE * sizes.ALONE_S / 0.05, rel=0.4)
-    job = uses.chosen("desktop-copy")[0].foreground[0]
-    assert sizes.is_sizable(job)
-    assert not sizes.is_sizable(job.model_copy(update={"parameters": {"share": 0.5}}))
 
 
 def test_a_guard_ends_a_period_and_says_how_many_times_the_usual_wait_it_was(monkeypatch):

@@ -12,7 +12,7 @@ from seekwise.errors import UsageError
 from seekwise.judge.decision.records import Decided
 from seekwise.measure.kernel import environment, fio, memory, prepared_target
 from seekwise.measure.kernel.target import Target
-from seekwise.measure.live import prepare, progress, race, sizes, staged, traced
+from seekwise.measure.live import prepare, progress, race, staged, traced
 from seekwise.measure.live.session import LiveSession, RunListener
 from seekwise.store.database import Run, Store
 from seekwise.workload.live_plan import LivePlan
@@ -67,10 +67,6 @@ def carry_out(
         seen = environment.read(target, program.version if program else "")
         if place.data_set_bytes:
             seen["program_data_bytes"] = place.data_set_bytes
-        plan = sizes.sized(plan, place)
-        store.change_plan(run.run_id, plan.to_document())
-        if shares := sizes.described(plan.uses):
-            seen["program_shares"] = shares
         session = LiveSession(store, run, plan, target, watch, program, place, switch, home, seen, deadline_s)
         found = staged.measure(session) if plan.levels else _raced(session)
         traced.measure(session, found)

@@ -7,8 +7,6 @@ import shutil
 import sys
 from pathlib import Path
 
-from pydantic import Field
-
 from seekwise.workload import cold, data
 from seekwise.workload.program import Place, Program, call, durable, durable_together, synced
 
@@ -60,24 +58,17 @@ class Search(Program):
     title = "searches folders of small files with find and grep, their contents not in memory"
     unit = "search"
     long_units = True
-    share: float = Field(default=1.0, ge=0.05, le=1.0)
-    """Part of the usual eight folders."""
     expected_s = 0.3
     data_sets = ("small",)
     """Folders of small files."""
 
-    @property
-    def folders(self) -> int:
-        """Searched in one unit, of 50 files each."""
-        return max(1, round(self.share * FOLDERS_BACKED_UP))
-
     def before(self, place: Place) -> None:
         """Evicts the contents; names and inodes stay in memory."""
-        place.cached_share = cold.evict(data.files_in(data.next_small(place, self.folders)))
+        place.cached_share = cold.evict(data.files_in(data.next_small(place, FOLDERS_BACKED_UP)))
 
     def work(self, place: Place) -> int:
         """Bytes of the files searched. grep's status 1 (no match) is the expected one."""
-        folders = data.next_small(place, self.folders)
+        folders = data.next_small(place, FOLDERS_BACKED_UP)
         words = [
             "find",
             *map(str, folders),
@@ -91,7 +82,7 @@ class Search(Program):
             "+",
         ]
         call(words, fine=(0, 1))
-        place.turn += self.folders
+        place.turn += FOLDERS_BACKED_UP
         return _bytes(data.files_in(folders))
 
 
