@@ -61,7 +61,7 @@ def start(what: Asked, ways: tuple[str, ...], seconds: float, as_json: bool) -> 
 
 
 def check(seconds: float) -> None:
-    """UsageError for a time in which nobody could confirm."""
+    """UsageError for a time too short to confirm in."""
     if not SECONDS_MIN <= seconds <= SECONDS_MOST:
         raise UsageError("--confirm takes from 5 s to 24 h", "for example `--confirm 10m`")
 

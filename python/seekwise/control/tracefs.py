@@ -3,7 +3,7 @@
 An instance has its own buffers and events: what others trace is not touched, and removing it undoes everything. New events are
 dropped when its buffers are full, never old ones, and the kernel counts them. Source: Documentation/trace/ftrace.rst of Linux 6.1.
 
-Where nobody has mounted tracefs, it is mounted in a folder of our own for as long as an instance of ours lives. Users of that mount share a
+Where tracefs is not mounted, it is mounted in a folder of our own for as long as an instance of ours lives. Users of that mount share a
 lock, and who gets it alone takes it down: the last one, or the next command after a kill.
 """
 
@@ -63,7 +63,7 @@ def root() -> Path:
 
 @contextlib.contextmanager
 def mounted() -> Iterator[Path]:
-    """The tracefs of this machine, mounted for the time of the block where nobody has. Raises MissingError."""
+    """The tracefs of this machine, mounted for the time of the block where it is not mounted yet. Raises MissingError."""
     if os.geteuid() != 0 or any((path / "events").is_dir() for path in ROOTS):
         yield root()
         return

@@ -4,7 +4,7 @@
 //! together. Drives differ in how close they come, so the share of decisions made that way is a parameter; the others
 //! take the oldest command. Share one is the ideal, share zero is arrival order. A command older than the age limit is
 //! next whatever it costs; without a limit the ideal lets some wait seconds. Some drives sort late: while few wait they take a set of the oldest,
-//! order it, serve all of it and take the next, so that nobody waits long and little is gained.
+//! order it, serve all of it and take the next, so that no command waits long and little is gained.
 //!
 //! Costs of the whole queue are computed side by side from plain arrays, so that the compiler can use vector
 //! instructions; nothing here allocates.
@@ -713,7 +713,7 @@ mod tests {
         }
     }
 
-    /// Eight wait and a set is three: nobody is overtaken by one who came three or more later, and the three are served nearest first.
+    /// Eight wait and a set is three: no command is overtaken by one that came three or more later, and the three are served nearest first.
     #[test]
     fn a_drive_that_sorts_late_serves_sets_of_the_oldest() {
         let spindle = Spindle::new(7200.0, 0);

@@ -14,7 +14,7 @@ pub struct Backing {
 
 /// The machine's memory is looked at again after so many bytes were written.
 const MEMORY_CHECK_BYTES: u64 = 64 << 20;
-/// So much of it stays free.
+/// The part of it that stays free.
 const MEMORY_FREE_KIB: u64 = 256 << 10;
 
 /// Refuses writes before the machine runs out of memory, as a full file system would.

@@ -251,7 +251,7 @@ impl DirectThreads {
         }
     }
 
-    /// The call that submitted an operation is through: a thread with a timetable has its next arrival.
+    /// The call that submitted an operation has returned: a thread with a timetable has its next arrival.
     #[inline(always)]
     fn submitted<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>, index: u32) {
         let now = engine.now;
