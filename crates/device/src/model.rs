@@ -172,9 +172,8 @@ const HDD_RULES: &[Rule] = &[
     rule("ncq_depth", "commands", 1.0, 32.0),
     optional("ncq_efficiency", "fraction of ideal gain", 0.0, 1.0, 1.0),
     optional("ncq_age_limit_ms", "ms", 0.0, 1e7, 0.0),
-    // A drive that sorts late: while fewer commands wait it orders a part of the oldest by itself. 0: it sorts freely from two on.
-    optional("ncq_sets_below", "commands; 0 = never", 0.0, 32.0, 0.0),
-    optional("ncq_set_share", "fraction of what waits", 0.0, 1.0, 1.0),
+    // A drive that sorts late: while fewer commands wait the oldest is next, and others only on the way to it.
+    optional("ncq_sorts_from", "commands; 0 = always", 0.0, 32.0, 0.0),
     optional("cache_segments", "segments", 0.0, 32.0, 16.0),
     optional("cache_segment_kib", "KiB", 1.0, 32_768.0, 1024.0),
     optional("read_ahead_kib", "KiB", 0.0, 32_768.0, 512.0),
@@ -199,6 +198,8 @@ const SSD_RULES: &[Rule] = &[
     rule("queue_depth", "commands", 1.0, 65_536.0),
     rule("link_mb_s", "MB/s", 1.0, 100_000.0),
     optional("link_per_command_us", "us", 0.0, 10_000.0, 0.0),
+    // What the data of one read move at: 0 where one command fills the link, or nobody measured it.
+    optional("command_mb_s", "MB/s; 0 = that of the link", 0.0, 100_000.0, 0.0),
     optional("controller_read_us", "us", 0.0, 10_000.0, 0.0),
     optional("controller_write_us", "us", 0.0, 10_000.0, 0.0),
     rule("fw_read_us", "us", 0.0, 100_000.0),

@@ -8,7 +8,7 @@
 //! What the drives say about that time: all of it stands in front of the arm. If decoding overlapped with the arm's
 //! work, depth 2 would gain 4 to 10 % (it gains 0 to 4 %), and depth 32 would gain 2.2 (it gains 1.85).
 
-use seekwise_device::hdd::{geometry::Layout, ncq::Sets, seek::SeekTimes, Hdd, HddParameters};
+use seekwise_device::hdd::{geometry::Layout, seek::SeekTimes, Hdd, HddParameters};
 use seekwise_device::measure::{run, Load, Pattern};
 use seekwise_device::{CommandKind, Device};
 use seekwise_units::{Depth, Lba, Nanos, Sectors};
@@ -112,7 +112,7 @@ fn drive(known: &Known, arm_ms: f64, decode_ms: f64) -> Hdd {
         depth: Depth(32),
         ncq_efficiency: 1.0,
         age_limit: Nanos::NEVER,
-        sets: Sets::default(),
+        sorts_from: 0,
         logged_write: Nanos::ZERO,
         segments: 0,
         segment: Sectors(64),

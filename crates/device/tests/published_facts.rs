@@ -39,7 +39,7 @@ fn random_reads(id: &str, changes: &[(&str, f64)], depth: u32, commands: u64) ->
 const IDEAL: [(&str, f64); 3] = [
     ("ncq_efficiency", 1.0),
     ("ncq_age_limit_ms", 0.0),
-    ("ncq_sets_below", 0.0),
+    ("ncq_sorts_from", 0.0),
 ];
 
 /// DiskSim's 7200 rpm drives gain 1.0, 1.3, 1.5, 1.65 and 1.85; the published averages of later drives leave a little more

@@ -56,10 +56,13 @@ fn play_under(
 
 /// Lengths of the units in tenths of a ms; None of one that was not done.
 fn units(phase: &Value) -> Vec<Option<u64>> {
-    let rows = phase["jobs"][0]["units"].as_array().unwrap();
-    let length = |row: &Value| (row[2].as_u64().unwrap() + MS / 20) / (MS / 10);
-    rows.iter()
-        .map(|row| row[3].as_u64().map(|_| length(row)))
+    let packed = phase["jobs"][0]["units"].as_str().unwrap();
+    // Sixteen digits a number, lowest byte first.
+    let number = |at: usize| u64::from_str_radix(&packed[at..at + 16], 16).map(u64::swap_bytes);
+    let unit = |at| (number(at + 32).unwrap(), number(at + 48).unwrap());
+    let units = (0..packed.len()).step_by(64).map(unit);
+    units
+        .map(|(length, bytes)| (bytes != u64::MAX).then_some((length + MS / 20) / (MS / 10)))
         .collect()
 }
 

@@ -93,18 +93,24 @@ def _why_not(use: Use) -> str | None:
     return use_programs.why_not(use) if use.runs_programs else None
 
 
-def spec_of_use(model: Model, use: Use, values: Mapping[str, Value], seed: int) -> dict:
-    """The trial of a use."""
+def spec_of_use(
+    model: Model, use: Use, values: Mapping[str, Value], seed: int, phases: list[dict] | None = None
+) -> dict:
+    """The trial of a use. `phases`: what `phases_of_use` gave, which is the same for all values of settings."""
+    spec = trial_spec.spec_of_trial(model.system, values, seed=seed, phases=phases or phases_of_use(model, use, seed))
     if use.runs_programs:
-        return program_spec(model, use, values, model.capacity_bytes, seed)
-    before_s, counted_s = SECONDS[model.rotational]
-    jobs = jobs_of(use, model)
-    spec = trial_spec.spec_of_trial(
-        model.system, values, seed=seed, phases=[phase_of(jobs, before_s), phase_of(jobs, counted_s)]
-    )
-    if not all(job["direct"] for job in jobs):
+        return _with_host_of_programs(spec, use)
+    if not all(is_direct(job) for job in use.job):
         spec["cache"] = {"limit_bytes": MEMORY_BYTES[model.rotational]}
     return spec
+
+
+def phases_of_use(model: Model, use: Use, seed: int) -> list[dict]:
+    """What a trial of the use runs."""
+    if use.runs_programs:
+        return [use_programs.phase(use, model.capacity_bytes, model.rotational, seed)]
+    jobs = jobs_of(use, model)
+    return [phase_of(jobs, seconds) for seconds in SECONDS[model.rotational]]
 
 
 def program_spec(
@@ -112,7 +118,10 @@ def program_spec(
 ) -> dict:
     """The trial of a use whose jobs are programs. `share`: of the usual time."""
     phase = use_programs.phase(use, capacity_bytes, model.rotational, seed, share)
-    spec = trial_spec.spec_of_trial(model.system, values, seed=seed, phases=[phase])
+    return _with_host_of_programs(trial_spec.spec_of_trial(model.system, values, seed=seed, phases=[phase]), use)
+
+
+def _with_host_of_programs(spec: dict, use: Use) -> dict:
     spec["cache"] = {"limit_bytes": use_programs.MEMORY_BYTES}
     spec["host"].setdefault("processors", use_programs.processors(use))
     return spec

@@ -84,6 +84,8 @@ pub(super) struct State {
     pub(super) busy: Nanos,
     /// When the last command of the arm has been sent over the link.
     pub(super) sent_at: Nanos,
+    /// When the cache last took a write: nothing is destaged before it came.
+    pub(super) accepted_at: Nanos,
 }
 
 impl State {
@@ -133,10 +135,11 @@ impl State {
                     self.free_at = end;
                     self.decide(mechanics);
                 }
-                ArmWork::Idle
-                    if !self.dirty.is_empty() && self.free_at + mechanics.destage_delay <= now =>
-                {
-                    let from = self.free_at + mechanics.destage_delay;
+                ArmWork::Idle if !self.dirty.is_empty() => {
+                    let from = (self.free_at + mechanics.destage_delay).max(self.accepted_at);
+                    if from > now {
+                        return;
+                    }
                     self.destage(mechanics, from);
                 }
                 _ => return,

@@ -34,7 +34,7 @@ use cache::{LinkQueue, Segments};
 use core::cell::RefCell;
 use geometry::{Geometry, Layout};
 use mechanics::Mechanics;
-use ncq::{Head, Ordering, Queue, Sets};
+use ncq::{Head, Ordering, Queue};
 use rotation::Spindle;
 use seek::{SeekCurve, SeekTimes};
 use seekwise_units::{Depth, Lba, Nanos, Sectors};
@@ -57,8 +57,8 @@ pub struct HddParameters {
     pub depth: Depth,
     pub ncq_efficiency: f64,
     pub age_limit: Nanos,
-    /// Whether it takes sets in order of arrival while few commands wait.
-    pub sets: Sets,
+    /// While fewer commands wait the oldest is next, and others only on the way to it; 0: it always sorts freely.
+    pub sorts_from: usize,
     pub segments: usize,
     pub segment: Sectors,
     /// How far the drive reads on after a read.
@@ -112,7 +112,7 @@ impl Hdd {
                 ordering: Ordering::new(
                     parameters.ncq_efficiency,
                     parameters.age_limit,
-                    parameters.sets,
+                    parameters.sorts_from,
                 ),
                 command_overhead: parameters.command_overhead,
                 cached_overhead: parameters.cached_overhead,
@@ -142,6 +142,7 @@ impl Hdd {
                 blocked_count: 0,
                 busy: Nanos::ZERO,
                 sent_at: Nanos::ZERO,
+                accepted_at: Nanos::ZERO,
             }),
             next: Nanos::NEVER,
             ahead: RefCell::new(Ahead {

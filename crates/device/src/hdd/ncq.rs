@@ -3,8 +3,8 @@
 //! The ideal is shortest access first: the command whose first sector can be reached soonest, seek and rotation
 //! together. Drives differ in how close they come, so the share of decisions made that way is a parameter; the others
 //! take the oldest command. Share one is the ideal, share zero is arrival order. A command older than the age limit is
-//! next whatever it costs; without a limit the ideal lets some wait seconds. Some drives sort late: while few wait they take a set of the oldest,
-//! order it, serve all of it and take the next, so that no command waits long and little is gained.
+//! next whatever it costs; without a limit the ideal lets some wait seconds. Some drives sort late: while few wait
+//! the oldest is next, and others only where they cost it nothing. That gains little over long ways and much over short ones.
 //!
 //! Costs of the whole queue are computed side by side from plain arrays, so that the compiler can use vector
 //! instructions; nothing here allocates.
@@ -229,22 +229,8 @@ pub struct Ordering {
     /// Share of decisions by shortest access, for each number of waiting commands; one is 2^16.
     share: [u32; SLOTS + 1],
     pub age_limit: Nanos,
-    sets: Sets,
-}
-
-/// How a drive that sorts late takes what waits.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Sets {
-    /// It takes sets while fewer commands wait; 0: it never does.
-    pub below: usize,
-    /// Part of what waits that makes a set, rounded up.
-    pub share: f64,
-}
-
-impl Sets {
-    fn size(&self, waiting: usize) -> usize {
-        (libm::ceil(self.share * waiting as f64) as usize).clamp(1, waiting)
-    }
+    /// While fewer commands wait the oldest is next, and others only on the way to it; 0: never.
+    sorts_from: usize,
 }
 
 impl Ordering {
@@ -252,7 +238,7 @@ impl Ordering {
     ///
     /// With a gain g the ideal access takes 1/g of the unordered one, so a share f of ideal decisions gives the rate
     /// 1 / (f/g + 1 - f); solved for f. The ideal gains by queue length are those of DiskSim's 7200 rpm drives.
-    pub fn new(efficiency: f64, age_limit: Nanos, sets: Sets) -> Self {
+    pub fn new(efficiency: f64, age_limit: Nanos, sorts_from: usize) -> Self {
         let mut share = [1 << 16; SLOTS + 1];
         for (waiting, share) in share.iter_mut().enumerate() {
             let gain = ideal_gain(waiting);
@@ -262,7 +248,7 @@ impl Ordering {
         Self {
             share,
             age_limit,
-            sets,
+            sorts_from,
         }
     }
 
@@ -334,8 +320,6 @@ pub struct Queue {
     last_arrival: Nanos,
     /// Fraction of an ideal decision left over from the last ones.
     credit: u32,
-    /// The newest command of the set that is being served.
-    set_end: Option<u32>,
 }
 
 impl Queue {
@@ -350,7 +334,6 @@ impl Queue {
             oldest_arrival: Nanos::ZERO,
             last_arrival: Nanos::ZERO,
             credit: 0,
-            set_end: None,
         }
     }
 
@@ -535,13 +518,8 @@ impl Queue {
         if let Some(slot) = self.overdue(now, ordering.age_limit) {
             return costing(self, slot);
         }
-        if waiting < ordering.sets.below {
-            let nearest = self.nearest_of_set(&ordering.sets, head, angle, curve);
-            if self.commands[nearest.0].arrival + overhead <= now {
-                return nearest;
-            }
-        } else {
-            self.set_end = None;
+        if waiting < ordering.sorts_from {
+            return self.on_the_way_to_the_oldest(now, overhead, head, spindle, curve);
         }
         self.credit += ordering.share(waiting);
         if self.credit < 1 << 16 {
@@ -562,39 +540,33 @@ impl Queue {
 }
 
 impl Queue {
-    /// Whether the command in `slot` came no later than the one numbered `end`.
-    fn came_by(&self, slot: usize, end: u32) -> bool {
-        // Serials wrap; those that wait together are close.
-        self.serial.wrapping_sub(self.serials[slot]) >= self.serial.wrapping_sub(end)
-    }
-
-    /// The nearest of the set under way; where all of it is served, of the next one.
-    fn nearest_of_set(
-        &mut self,
-        sets: &Sets,
+    /// The nearest of those after which the arm still reaches the oldest in the same turn; else the oldest itself.
+    fn on_the_way_to_the_oldest(
+        &self,
+        now: Nanos,
+        overhead: Nanos,
         head: Head,
-        angle: u32,
+        spindle: &Spindle,
         curve: &SeekCurve,
     ) -> (usize, u32) {
-        let waiting = self.len();
-        let under_way = self
-            .set_end
-            .filter(|&end| (0..waiting).any(|slot| self.came_by(slot, end)));
-        let end = under_way.unwrap_or_else(|| {
-            let mut ages = [0; SLOTS];
-            for (age, serial) in ages.iter_mut().zip(&self.serials[..waiting]) {
-                *age = self.serial.wrapping_sub(*serial);
+        let angle = spindle.angle_at(now);
+        let oldest = self.oldest();
+        let straight = self.accesses.cost(oldest, head, angle, curve);
+        let mut best = (oldest, straight);
+        for slot in (0..self.len()).filter(|&slot| slot != oldest) {
+            let cost = self.accesses.cost(slot, head, angle, curve);
+            let command = &self.commands[slot];
+            if cost >= best.1 || command.arrival + overhead > now {
+                continue;
             }
-            ages[..waiting].sort_unstable_by(|one, other| other.cmp(one));
-            self.serial.wrapping_sub(ages[sets.size(waiting) - 1])
-        });
-        self.set_end = Some(end);
-        let costs = (0..waiting)
-            .filter(|&slot| self.came_by(slot, end))
-            .map(|slot| (slot, self.accesses.cost(slot, head, angle, curve)));
-        costs
-            .min_by_key(|&(_, cost)| cost)
-            .expect("a set has a command")
+            let passed = cost + spindle.ticks_of(command.transfer.0 as f64) as u32;
+            let then = angle.wrapping_add(passed) & ANGLE_MASK;
+            let rest = self.accesses.cost(oldest, command.last, then, curve);
+            if passed + rest <= straight + SLACK {
+                best = (slot, cost);
+            }
+        }
+        best
     }
 }
 
@@ -628,8 +600,8 @@ mod tests {
 
     #[test]
     fn efficiency_one_always_takes_the_nearest_and_zero_never() {
-        let ideal = Ordering::new(1.0, Nanos::NEVER, Sets::default());
-        let arrival = Ordering::new(0.0, Nanos::NEVER, Sets::default());
+        let ideal = Ordering::new(1.0, Nanos::NEVER, 0);
+        let arrival = Ordering::new(0.0, Nanos::NEVER, 0);
         for waiting in 1..=SLOTS {
             assert_eq!(ideal.share(waiting), 1 << 16);
             assert_eq!(arrival.share(waiting), 0);
@@ -713,24 +685,21 @@ mod tests {
         }
     }
 
-    /// Eight wait and a set is three: no command is overtaken by one that came three or more later, and the three are served nearest first.
+    /// Eight wait: whatever is served before the oldest, the oldest is reached in the turn in which it would have been.
     #[test]
-    fn a_drive_that_sorts_late_serves_sets_of_the_oldest() {
+    fn a_drive_that_sorts_late_never_holds_up_the_oldest() {
         let spindle = Spindle::new(7200.0, 0);
         let curve = curve(&spindle);
-        let sets = Sets {
-            below: 9,
-            share: 0.3,
-        };
-        let ordering = Ordering::new(1.0, Nanos::NEVER, sets);
+        let ordering = Ordering::new(1.0, Nanos::NEVER, 9);
         let mut random = Addresses::new(11);
         let mut queue = Queue::new();
-        let mut came = 0;
-        let mut served = Vec::new();
-        for _ in 0..300 {
+        let (mut came, mut overtakers) = (0, 0);
+        let (mut now, mut head) = (Nanos::ZERO, Head::default());
+        let mut due: Option<(u32, Nanos)> = None;
+        for _ in 0..600 {
             while queue.len() < 8 {
                 let first = TrackPlace {
-                    cylinder: random.below(86_000) as u32,
+                    cylinder: random.below(2_000) as u32,
                     track: came,
                     angle: random.below(1 << 24) as u32,
                 };
@@ -740,31 +709,39 @@ mod tests {
                 };
                 let waiting = QueuedCommand {
                     tag: came,
+                    last: Head {
+                        cylinder: first.cylinder,
+                        track: first.track,
+                    },
                     ..QueuedCommand::default()
                 };
                 queue.push(waiting, &extent, 0);
                 came += 1;
             }
-            let (slot, _) = queue.choose(
-                Nanos(0),
-                Nanos::ZERO,
-                Head::default(),
-                &spindle,
-                &curve,
-                &ordering,
-            );
-            served.push(queue.take(slot).tag);
+            let oldest = queue.oldest();
+            let tag = queue.command(oldest).tag;
+            if due.is_none_or(|(whose, _)| whose != tag) {
+                let cost = queue
+                    .accesses
+                    .cost(oldest, head, spindle.angle_at(now), &curve);
+                due = Some((tag, now + spindle.time_of(cost)));
+            }
+            let (slot, cost) = queue.choose(now, Nanos::ZERO, head, &spindle, &curve, &ordering);
+            let taken = queue.take(slot);
+            (now, head) = (now + spindle.time_of(cost), taken.last);
+            let (whose, by) = due.unwrap();
+            if taken.tag == whose {
+                assert!(now.0.abs_diff(by.0) < 1_000, "{now:?} for {by:?}");
+            } else {
+                overtakers += 1;
+            }
         }
-        for set in served.chunks_exact(3) {
-            let first = set.iter().min().unwrap();
-            assert!(set.iter().all(|tag| tag - first < 3), "{set:?}");
-        }
-        assert!(served.windows(2).any(|pair| pair[1] < pair[0]));
+        assert!(overtakers > 100, "{overtakers}");
     }
 
     #[test]
     fn half_the_gain_needs_more_than_half_the_decisions() {
-        let ordering = Ordering::new(0.5, Nanos::NEVER, Sets::default());
+        let ordering = Ordering::new(0.5, Nanos::NEVER, 0);
         let share = f64::from(ordering.share(31)) / 65536.0;
         // Gain 1.85: the share f with 1 / (f / 1.85 + 1 - f) = 1 + 0.5 * 0.85.
         assert!(

@@ -2,7 +2,6 @@
 
 use super::{Attachment, Model, GOLDEN};
 use crate::hdd::geometry::Layout;
-use crate::hdd::ncq::Sets;
 use crate::hdd::seek::SeekTimes;
 use crate::hdd::HddParameters;
 use crate::ssd::SsdParameters;
@@ -17,6 +16,10 @@ impl Model {
             capacity: Sectors(self.get("capacity_sectors") as u64),
             depth: Depth(self.get("queue_depth") as u32),
             link_bytes_per_second: self.get("link_mb_s") * 1e6,
+            command_bytes_per_second: match self.get("command_mb_s") {
+                0.0 => self.get("link_mb_s") * 1e6,
+                rate => rate * 1e6,
+            },
             half_duplex: self.attachment != Attachment::Nvme,
             link_overhead: us("link_per_command_us"),
             read_interval: us("controller_read_us"),
@@ -105,10 +108,7 @@ impl Model {
             } else {
                 age
             },
-            sets: Sets {
-                below: self.get("ncq_sets_below") as usize,
-                share: self.get("ncq_set_share"),
-            },
+            sorts_from: self.get("ncq_sorts_from") as usize,
             segments: self.get("cache_segments") as usize,
             segment: kib("cache_segment_kib"),
             read_ahead: kib("read_ahead_kib"),

@@ -33,6 +33,8 @@ pub struct SsdParameters {
     pub depth: Depth,
     /// Bytes per second in each direction.
     pub link_bytes_per_second: f64,
+    /// What the data of one read move at, where one command alone does not fill the link.
+    pub command_bytes_per_second: f64,
     /// One direction at a time, as SATA.
     pub half_duplex: bool,
     /// Time of the link that each command takes besides its data.
@@ -112,6 +114,7 @@ const DIES_LOOKED_AT: usize = 8;
 pub struct Ssd {
     parameters: SsdParameters,
     link_ps_per_byte: u64,
+    command_ps_per_byte: u64,
     channel_ns_per_page_unit: Nanos,
     dies: Vec<Die>,
     channels: Vec<Nanos>,
@@ -154,6 +157,7 @@ impl Ssd {
         let units = (parameters.buffer_bytes / parameters.program_bytes).max(1) as usize;
         Self {
             link_ps_per_byte: (1e12 / parameters.link_bytes_per_second) as u64,
+            command_ps_per_byte: (1e12 / parameters.command_bytes_per_second) as u64,
             channel_ns_per_page_unit: Nanos(
                 (parameters.channel_unit_bytes as f64 * 1e9 / parameters.channel_bytes_per_second)
                     as u64,
@@ -270,7 +274,7 @@ impl Ssd {
             let part = last.min((page + 1) * page_bytes) - first.max(page * page_bytes);
             let there = self.read_page(page, part, ready, large);
             let there = there.saturating_sub(lead);
-            moved = moved.max(there) + self.link_time(part);
+            moved = moved.max(there) + Nanos(part * self.command_ps_per_byte / 1000);
         }
         (moved + self.parameters.link_overhead).max(passed)
     }

@@ -130,7 +130,7 @@ impl OnFiles<'_> {
             pacing: (!self.single_queue).then(|| cache_plan::pacing(self.kernel.hz, memory_pages)),
             steps,
             written: self.on.written || !builds(&spec.phases[0]),
-            processors: super::processors(&spec.host)?,
+            processors: super::processors(&spec.host, 1)?,
             ..plan
         })
     }

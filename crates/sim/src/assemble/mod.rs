@@ -303,8 +303,14 @@ fn host(
     let frame = &mut queues.frame;
     frame.costs = costs.clone();
     frame.services = services;
-    frame.processors = processors(&spec.host)?.max(spec.host.cores.unwrap_or(1));
     frame.flusher = spec.cache.is_some() || spec.files.is_some();
+    let usual = match frame.kernel.at_least(2, 6, 39) {
+        // The checks of page cache and files were recorded on guests with one.
+        _ if frame.flusher => 1,
+        true => PROCESSORS,
+        false => PROCESSORS_BEFORE_2_6_39,
+    };
+    frame.processors = processors(&spec.host, usual)?.max(spec.host.cores.unwrap_or(1));
     if let (true, Some(tags)) = (frame.flusher, costs.tags()) {
         frame.throttled = tags;
     }
@@ -391,10 +397,14 @@ pub(crate) fn depth(device: &DeviceSpec, drive: &AnyDrive, kernel: &Kernel) -> R
     }
 }
 
-/// Processors of the host: as asked, its model's, or one.
-pub(crate) fn processors(host: &HostSpec) -> Result<u32, String> {
-    let of_model = HostModel::named(host)?.and_then(|model| model.processors);
-    let count = host.processors.or(of_model).unwrap_or(1);
+/// Processors of a host that nobody names, where programs go past the page cache: of a server of two cores, of a desktop since.
+const PROCESSORS_BEFORE_2_6_39: u32 = 2;
+const PROCESSORS: u32 = 8;
+
+/// Processors of the host: as asked, its model's, or `usual` for one that nobody names. A model that states none was measured with one.
+pub(crate) fn processors(host: &HostSpec, usual: u32) -> Result<u32, String> {
+    let of_model = HostModel::named(host)?.map(|model| model.processors.unwrap_or(1));
+    let count = host.processors.or(of_model).unwrap_or(usual);
     let processors = f64::from(count);
     check("host processors", processors, "processors", 1.0, 4096.0)?;
     Ok(count)

@@ -22,7 +22,7 @@ from seekwise.measure.live import logs, record
 from seekwise.measure.live.candidates import Candidates, product
 from seekwise.measure.live.record import OPERATIONS
 from seekwise.simulate import trial_spec, use_programs
-from seekwise.simulate.use_trials import Model, phase_of, spec_of_use
+from seekwise.simulate.use_trials import Model, phase_of, phases_of_use, spec_of_use
 from seekwise.store.database import Run, Store, now
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.workload.live_plan import Candidate, LivePlan
@@ -97,10 +97,20 @@ def _rounds(
     before = len(records)
     processors = os.cpu_count() or 1
     size = min(BATCH_MOST, BATCH_PER_PROCESSOR * processors)
+    # Candidates of a round stand side by side and run the same; placing recordings takes as long as some trials.
+    phases_for, phases, phases_text = None, None, ""
     for start in range(0, len(todo), size):
         batch = todo[start : start + size]
-        specs = [spec_of_use(model, use, candidate.values, plan.seed + number) for use, number, candidate in batch]
-        results = json.loads(_core.simulate_cells(json.dumps(specs), processors))
+        specs, texts = [], []
+        for use, number, candidate in batch:
+            seed = plan.seed + number
+            if phases_for != (use.name, number):
+                phases_for, phases = (use.name, number), phases_of_use(model, use, seed)
+                phases_text = json.dumps(phases)
+            specs.append(spec_of_use(model, use, candidate.values, seed, phases))
+            rest = json.dumps({name: part for name, part in specs[-1].items() if name != "phases"})
+            texts.append(f'{rest[:-1]}, "phases": {phases_text}}}')
+        results = json.loads(_core.simulate_cells(f"[{','.join(texts)}]", processors))
         for (use, number, candidate), spec, result in zip(batch, specs, results, strict=True):
             if "error" in result:
                 raise SeekwiseError(f"{use.name} cannot be simulated under {candidate.label}: {result['error']}")
@@ -184,16 +194,14 @@ def _operations(use: Use, result: dict[str, Any]) -> dict[str, logs.Operations]:
     return {job.name: _units(done["units"], end_s) for job, done in zip(use.job, result["jobs"], strict=True)}
 
 
-def _units(rows: list[list[int | None]], end_s: float) -> logs.Operations:
-    if not rows:
+def _units(packed: str, end_s: float) -> logs.Operations:
+    if not packed:
         return logs.EMPTY
-    ends = np.array([float(row[1] or 0) / 1e9 for row in rows])
-    lengths = np.array([float(row[2] or 0) for row in rows])
-    moved = np.array([float(row[3] or 0) for row in rows])
+    process, ended_ns, length_ns, moved = np.frombuffer(bytes.fromhex(packed), dtype="<i8").reshape(-1, 4).T
     # What was not done in time ends behind everything: it counts with its age.
-    late = np.array([row[3] is None for row in rows])
-    ends[late] = end_s + use_programs.OPEN_S
-    process = np.array([row[0] or 0 for row in rows], dtype=int)
-    process -= process.min()
+    late = moved < 0
+    ends = np.where(late, end_s + use_programs.OPEN_S, ended_ns / 1e9)
+    lengths, moved = length_ns.astype(float), np.where(late, 0.0, moved)
+    process = process - process.min()
     order = np.argsort(ends, kind="stable")
     return logs.Operations(ends[order], lengths[order], moved[order], process[order])

@@ -60,7 +60,7 @@ def programs(
     for name in sorted(shared):
         drive.of((name,), shared[name])
     ahead = any(job.role == "background" for job, _ in jobs)
-    recordings: list[list[list[int]]] = []
+    recordings: list[list[CallRow]] = []
     made: list[dict] = []
     for number, (job, recording) in enumerate(jobs):
         foreground = job.role == "foreground"
@@ -90,17 +90,17 @@ def programs(
     }
 
 
-def _repeated(calls: Sequence[CallRow], pause_s: float, rng: random.Random, start: int) -> list[list[int]]:
+def _repeated(calls: Sequence[CallRow], pause_s: float, rng: random.Random, start: int) -> list[CallRow]:
     """The calls from unit `start` on and round, with pauses behind units."""
     # What is evicted before a unit stands between the end of the one before and its begin.
     begins = [0, *(place + 1 for place, row in enumerate(calls) if row[0] == END)][:-1]
     first = begins[start % len(begins)]
     around = [*calls[first:], *calls[:first]]
     turns = TURNS if pause_s and len(begins) < TURNS else 1
-    made: list[list[int]] = []
+    made: list[CallRow] = []
     for _ in range(turns):
         for row in around:
-            made.append(list(row))
+            made.append(row)
             if row[0] == END and pause_s:
-                made.append([SLEEP, 0, 0, 0, round(rng.expovariate(1 / pause_s) * 1e9)])
+                made.append((SLEEP, 0, 0, 0, round(rng.expovariate(1 / pause_s) * 1e9)))
     return made

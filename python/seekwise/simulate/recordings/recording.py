@@ -10,7 +10,7 @@ import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 
 import zstandard
@@ -48,7 +48,7 @@ class Recording:
     processes: tuple[tuple[CallRow, ...], ...]
     provenance: Mapping[str, object]
 
-    @property
+    @cached_property
     def units(self) -> int:
         """Units of work that the program finished, over all processes."""
         return sum(row[0] == END for calls in self.processes for row in calls)
