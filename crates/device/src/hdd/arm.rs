@@ -84,8 +84,6 @@ pub(super) struct State {
     pub(super) busy: Nanos,
     /// When the last command of the arm has been sent over the link.
     pub(super) sent_at: Nanos,
-    /// When the cache last took a write: nothing is destaged before it came.
-    pub(super) accepted_at: Nanos,
 }
 
 impl State {
@@ -135,11 +133,10 @@ impl State {
                     self.free_at = end;
                     self.decide(mechanics);
                 }
-                ArmWork::Idle if !self.dirty.is_empty() => {
-                    let from = (self.free_at + mechanics.destage_delay).max(self.accepted_at);
-                    if from > now {
-                        return;
-                    }
+                ArmWork::Idle
+                    if !self.dirty.is_empty() && self.free_at + mechanics.destage_delay <= now =>
+                {
+                    let from = self.free_at + mechanics.destage_delay;
                     self.destage(mechanics, from);
                 }
                 _ => return,

@@ -142,7 +142,6 @@ impl Hdd {
                 blocked_count: 0,
                 busy: Nanos::ZERO,
                 sent_at: Nanos::ZERO,
-                accepted_at: Nanos::ZERO,
             }),
             next: Nanos::NEVER,
             ahead: RefCell::new(Ahead {

@@ -23,7 +23,6 @@ impl State {
                 .dirty
                 .accept(&mechanics.geometry, settle, start, sectors);
         if taken {
-            self.accepted_at = now;
             let answered = now + mechanics.cached_overhead;
             let sending = mechanics.link_time(sectors);
             return self.link.push(tag.0, answered, sending);
