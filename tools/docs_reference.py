@@ -32,6 +32,8 @@ def pages() -> dict[str, str]:
         "security.md": of_the_root("SECURITY.md"),
         "changelog.md": of_the_root("CHANGELOG.md"),
     }
+    for path in (ROOT / "papers/docs").glob("*.md"):
+        found[f"published/{path.name}"] = path.read_text(encoding="utf-8").replace("](../../docs/", "](../")
     for name, command in top_commands().items():
         found[f"reference/commands/{name}.md"] = command_page(name, command)
     from seekwise.cli import schemas

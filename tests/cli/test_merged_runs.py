@@ -35,11 +35,6 @@ runtime = "0.3s"
 blocks = 3
 control = false
 sentinel = false
-[[figure]]
-number = 1
-metric = "rate"
-operation = "rand_read"
-systems = ["first", "second"]
 """
 
 

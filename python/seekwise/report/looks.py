@@ -6,13 +6,19 @@ a palette in turn. Colours are moved until they have a contrast of 3 : 1 against
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from seekwise.report.charts.style import SCHEDULER_STYLE
+from seekwise import schedulers
 
+Style = tuple[str, tuple[int, ...], str]
+"""Colour, dash pattern, marker."""
+SCHEDULER_STYLE: dict[str, Style] = {
+    row.name: (row.colour, row.dash, row.marker) for row in schedulers.known().values()
+}
 # Okabe and Ito (2008), then two of Tol's (2021): distinguishable with the common colour deficiencies.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#44AA99", "#6A3D9A", "#7F7F7F")
 ORDERED = ("#440154", "#3B528B", "#21918C", "#5EC962", "#C8A415")
@@ -50,6 +56,14 @@ class Look:
     def setting(self) -> str:
         """The label itself, as rows of a table call it."""
         return self.label
+
+
+def style_of(label: str) -> Style:
+    """Of the scheduler that a label names; else one of the palette, always the same."""
+    own = scheduler_of(label)
+    if own is not None:
+        return SCHEDULER_STYLE[own]
+    return PALETTE[zlib.crc32(label.encode(errors="replace")) % len(PALETTE)], (), "circle"
 
 
 def scheduler_of(label: str) -> str | None:

@@ -16,9 +16,8 @@ from markupsafe import Markup
 from seekwise.errors import UsageError
 from seekwise.judge.decision.verdicts import Judged
 from seekwise.judge.rule import THRESHOLD_SHARE, more_is_better
-from seekwise.judge.system_choices import OVERALL, competitions
+from seekwise.judge.system_choices import OVERALL, competitions, system_title
 from seekwise.judge.workloads import OperationMix, Weighed, WeighedSetting, weigh
-from seekwise.report.charts.figures import panel_title
 from seekwise.report.charts.live_svg import Distance, distances
 from seekwise.report.content import ReportContent
 from seekwise.report.looks import Look, Looks
@@ -175,7 +174,7 @@ def _block(
         tuple(rows),
         distances(ordered_rows, title),
         "; ".join(f"{row.look.label} {row.words}" for row in rows if row.chosen),
-        panel_title(system, content.systems),
+        system_title(system, content.systems),
     )
 
 

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from seekwise.judge import arrays, believable, printed, tables
+from seekwise.judge import arrays, believable, tables
 from seekwise.judge.control import judge_control
 from seekwise.judge.observation import Verdict
 from seekwise.judge.observe import observations
@@ -37,21 +37,18 @@ def rule_text() -> str:
     )
 
 
-def content_of(found: StudyOutcome, style: printed.Style | None = None) -> ReportContent:
-    """The outcome of a study in the shape that reports draw; `style` is how tables in a text's form sum up repeats."""
+def content_of(found: StudyOutcome) -> ReportContent:
+    """The outcome of a study in the shape that reports draw."""
     run, plan, records, study, compared = found.run, found.plan, found.records, found.study, found.compared
     facts = plan.systems[0]
     environment = dict(records[0].environment) if records else {}
     environment.pop("stack", None)
-    shown = printed.printed(
-        study.table if study else (), study.grid if study else (), compared, style or printed.Style()
-    )
     many = len(plan.systems) > 1
     labels = [setting.label for setting in plan.settings]
     apart = (
         whatif_answer.advice(compared, labels, cautions(plan))
         or array_advice.advice(compared, cautions(plan))
-        or systems_answer.advice(study, compared, (*((shown.summary,) if shown.summary else ()), *cautions(plan)))
+        or systems_answer.advice(study, compared, cautions(plan))
     )
     candidates = [setting for setting in plan.settings if not setting.control]
     said = remarks(records)
@@ -72,8 +69,6 @@ def content_of(found: StudyOutcome, style: printed.Style | None = None) -> Repor
         repeat_lines=repeat_lines(run),
         traces=traces(compared),
         arrays=arrays.with_states(compared),
-        printed=shown,
-        figures=tuple(study.figure) if study else (),
         systems=tuple(study.system) if study else (),
         findings=insights.find(compared, study.system if study else ()),
         plan=plan,

@@ -16,7 +16,6 @@ from seekwise.report.insights.means import NAMES
 from seekwise.store.record import Record
 from seekwise.workload.study import combination_key
 from seekwise.workload.study.quantity import counted
-from seekwise.workload.study.shown import Answer
 from seekwise.workload.study.study import Study
 
 
@@ -28,8 +27,7 @@ def advice(study: Study | None, records: Sequence[Record], cautions: tuple[str, 
     overall = [choice for choice in known if choice.use == OVERALL.name and not choice.threads]
     drives = {system.name for system in study.system if is_single_drive(system)}
     said = [each for each in (locks.summary(records), protects.summary(records)) if each]
-    published = _against_publication(known, study.answer) if study.answer else ()
-    return Advice(_headline(overall, drives), (*_reasons(known), *published, *said), caution=cautions, choices=known)
+    return Advice(_headline(overall, drives), (*_reasons(known), *said), caution=cautions, choices=known)
 
 
 def _headline(overall: Sequence[SystemChoice], drives: Collection[str]) -> str:
@@ -106,24 +104,6 @@ def _loss(choice: SystemChoice, name: str) -> str:
     if choice.is_simulated and ratio != 1 and abs(ratio - 1) <= model_error("rate"):
         return WITHIN_MODEL
     return _percent(ratio)
-
-
-def _against_publication(choices: Sequence[SystemChoice], wanted: Answer) -> Iterator[str]:
-    same, other = [], []
-    for row in wanted.published:
-        for choice in choices:
-            if choice.system != row.system or choice.use != row.use or choice.threads:
-                continue
-            what = f"{choice.system}{'' if row.use == OVERALL.name else ' for ' + row.use.replace('-', ' ')}"
-            published = either(_word(name) for name in row.settings)
-            if choice.named and set(choice.named) <= set(row.settings):
-                same.append(f"{what}: {published}")
-            else:
-                other.append(f"{what}: published {published}, here {choice.text}")
-    if same:
-        yield f"As published: {'; '.join(same)}"
-    if other:
-        yield f"Differs from the publication: {'; '.join(other)}"
 
 
 def _word(setting: str) -> str:

@@ -14,16 +14,12 @@ from seekwise.errors import UsageError
 from seekwise.files import read_regular
 from seekwise.workload.study import factors, profiles
 from seekwise.workload.study.quantity import NotAllowed
-from seekwise.workload.study.shown import Figure, Grid, Table
 from seekwise.workload.study.study import Design, Study, System, Workload
 
 TABLES: dict[str, type[BaseModel]] = {
     "system": System,
     "workload": Workload,
     "design": Design,
-    "figure": Figure,
-    "table": Table,
-    "grid": Grid,
 }
 
 

@@ -11,13 +11,16 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from seekwise.store.operations import PureOperation
-from seekwise.workload.study import shown
 from seekwise.workload.study.quantity import parse_bytes, parse_seconds
-from seekwise.workload.study.shown import as_list
 
 Bytes = Annotated[int, BeforeValidator(parse_bytes), Field(ge=1)]
 Seconds = Annotated[float, BeforeValidator(parse_seconds), Field(ge=0)]
 BackendName = Literal["kernel", "simulated", "lab"]
+
+
+def as_list(value: object) -> object:
+    """One value stands for a list of one."""
+    return value if isinstance(value, list | tuple) else [value]
 
 
 class Part(BaseModel):
@@ -227,6 +230,13 @@ class Design(Part):
     """How often an invalid trial is tried in all."""
 
 
+class Answer(Part):
+    """How a study ends: beside the choice for each system, which uses it advises for, and whether by number of threads."""
+
+    uses: Annotated[list[str], BeforeValidator(as_list)] = []
+    by_threads: bool = False
+
+
 Settings = dict[str, list[str | int | float | bool]]
 
 
@@ -240,13 +250,7 @@ class Study(Part):
     """Settings written out one by one, instead of the product of `settings`."""
     workload: list[Workload] = Field(min_length=1)
     design: Design = Design()
-    figure: list[shown.Figure] = []
-    """Graphs and diagrams of the text that the study repeats."""
-    table: list[shown.Table] = []
-    """Winner tables in that text's form, with what it prints."""
-    grid: list[shown.Grid] = []
-    """Tables of rates over request sizes."""
-    answer: shown.Answer | None = None
+    answer: Answer | None = None
     """How the study ends in words."""
 
     @field_validator("settings", mode="before")
@@ -263,16 +267,12 @@ class Study(Part):
 
     @model_validator(mode="after")
     def names_are_unique(self) -> Study:
-        """ValueError for a name used twice, a figure or table of what the study lacks, or both `[settings]` and `[[candidate]]`."""
+        """ValueError for a name used twice, or both `[settings]` and `[[candidate]]`."""
         for what, given in (("system", [s.name for s in self.system]), ("workload", [w.name for w in self.workload])):
             named = [name for name in given if name is not None]
             double = next((name for name in named if named.count(name) > 1), None)
             if double is not None:
                 raise ValueError(f"two of `[[{what}]]` have the name {double!r}")
-        loads = [workload.name for workload in self.workload if workload.name]
-        wrong = shown.problem(self.figure, self.table, self.grid, [system.name for system in self.system], loads)
-        if wrong is not None:
-            raise ValueError(wrong)
         if self.settings and self.candidate:
             raise ValueError("has `[settings]` and `[[candidate]]`; write one of them")
         return self
