@@ -84,16 +84,20 @@ class Looks:
     def of(self, labels: Sequence[str], *, ordered: bool = False, kind: str = "setting") -> dict[str, Look]:
         """{label: look} in this order."""
         made: dict[str, Look] = {}
+        schedulers_ = {SCHEDULER_STYLE[own][0] for own in map(scheduler_of, labels) if own is not None}
+        palette = [each for each in PALETTE if each not in schedulers_] or list(PALETTE)
         for number, label in enumerate(labels):
             look = self._known.get((kind, label))
             if look is None:
                 taken = {each.mark for (other, _), each in self._known.items() if other == kind}
-                look = self._made(label, number, len(labels), taken, ordered=ordered)
+                look = self._made(label, number, len(labels), taken, palette, ordered=ordered)
                 self._known[kind, label] = look
             made[label] = look
         return made
 
-    def _made(self, label: str, number: int, count: int, taken: set[str], *, ordered: bool) -> Look:
+    def _made(
+        self, label: str, number: int, count: int, taken: set[str], palette: Sequence[str], *, ordered: bool
+    ) -> Look:
         own = scheduler_of(label)
         # A scheduler keeps its mark, too, unless another configuration of it has it already.
         wanted = [SCHEDULER_STYLE[own][2]] if own is not None else []
@@ -106,7 +110,7 @@ class Looks:
             colour, pattern, _ = SCHEDULER_STYLE[own]
             dash = "" if pattern in ((), (1, 0)) else " ".join(map(str, pattern))
         else:
-            colour = PALETTE[number % len(PALETTE)]
+            colour = palette[number % len(palette)]
         return Look(
             label,
             f"s{len(self._known)}",
