@@ -41,8 +41,6 @@ class SystemChoice:
 
     SHOWN: ClassVar = ("text",)
     HIDDEN: ClassVar = ("is_simulated", "is_sure")
-    NAMES: ClassVar = {"loss_combination": "loss_cell"}
-
     system: str
     kind: str
     """`hardware RAID 1`, `software RAID 5, NCQ off`: systems of one kind are named together."""

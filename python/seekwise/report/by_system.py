@@ -102,7 +102,7 @@ def _row(system: str, words: str, operation: str, records: Sequence[Record], set
         for row in rows:
             value = row[column]
             if row["setting"] == setting and isinstance(value, float):
-                found.setdefault(row["cell"], []).append(value)
+                found.setdefault(row["combination"], []).append(value)
         if found:
             values[setting] = max(fmean(each) for each in found.values())
     return SystemRow(system, words, figure, values)

@@ -68,8 +68,6 @@ class Results:
     """`results RUN --json`, `run --json`, `demo --json`, `lab --json`, `import --json`: verdicts and records of a study's run."""
 
     SCHEMA: ClassVar = "seekwise.results/1"
-    NAMES: ClassVar = {"provenance": "badge"}
-
     run_id: str
     study: str
     backend: str

@@ -60,7 +60,7 @@ def _cannot(load: Load) -> str | None:
         return "has no direct I/O"
     if load.iodepth > 1:
         return "keeps one request of each thread in flight"
-    if load.background or load.think_s or load.rate_limit_bytes or load.start_stagger_s or load.io_class:
+    if load.beside or load.think_s or load.rate_limit_bytes or load.start_stagger_s or load.io_class:
         return "knows no pace, priority or job beside it"
     return None
 

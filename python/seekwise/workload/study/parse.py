@@ -215,7 +215,7 @@ def _check_trials(study: Study, source: str) -> None:
         len(each.threads) * len(each.block_bytes) * len(each.iodepth) * max(1, len(each.memory_limit))
         for each in study.workload
     )
-    trials = settings * combinations * len(study.system) * study.design.repetitions
+    trials = settings * combinations * len(study.system) * study.design.blocks
     if trials > TRIALS_MAX:
         raise UsageError(
             f"{source}: {trials:.3g} trials are more than {TRIALS_MAX:,}", hint="fewer values, or several studies"

@@ -148,20 +148,20 @@ class Workload(Part):
     """I/O scheduling class of the threads, as ionice sets it."""
     io_priority: IoPriority | None = None
     """Level within the class: 0 is served first."""
-    background: Annotated[list[BackgroundLoad], BeforeValidator(as_list)] = Field(default=[], alias="beside")
+    beside: Annotated[list[BackgroundLoad], BeforeValidator(as_list)] = []
 
     @model_validator(mode="after")
     def others_can_work_in_the_background(self) -> Workload:
         """ValueError for background jobs without `runtime`, buffered ones without a buffered workload, or an operation named twice."""
-        if self.background and self.runtime is None:
+        if self.beside and self.runtime is None:
             raise ValueError("`beside` needs a `runtime`, for which all of them work")
-        if any(not each.direct for each in self.background) and self.direct:
+        if any(not each.direct for each in self.beside) and self.direct:
             raise ValueError(
                 "`beside` jobs with `direct = false` need a buffered workload, whose `memory_limit` they share"
             )
-        named = [*self.operations, *(each.operation for each in self.background)]
+        named = [*self.operations, *(each.operation for each in self.beside)]
         double = next((name for name in named if named.count(name) > 1), None)
-        if self.background and double is not None:
+        if self.beside and double is not None:
             raise ValueError(f"`{double}` is named twice; results tell jobs apart by their operation")
         return self
 
@@ -179,7 +179,7 @@ class Workload(Part):
     def pace_is_possible(self) -> Workload:
         """ValueError where pace and start delays of threads do not fit the run time."""
         _check_pace(self, max(self.threads), self.runtime)
-        for each in self.background:
+        for each in self.beside:
             _check_pace(each, each.threads, self.runtime, each.start_delay)
         return self
 
@@ -210,7 +210,8 @@ class Workload(Part):
 class Design(Part):
     """How trials are laid out in time."""
 
-    repetitions: int = Field(default=5, ge=1, le=1000, alias="blocks")
+    blocks: int = Field(default=5, ge=1, le=1000)
+    """Repetitions: in each, every setting runs in every combination."""
     seed: int = Field(default=1, ge=0, lt=2**63)
     control: bool = True
     """A/A control: the reference setting runs under a second label."""
