@@ -13,7 +13,7 @@ from seekwise.judge.observe import observations
 from seekwise.judge.records import exact_note, invalid_note, remarks
 from seekwise.judge.rule import ROUNDS_MIN, RULE_VERSION, THRESHOLD_SHARE, more_is_better
 from seekwise.judge.study_outcome import StudyOutcome, condition_text, lines, otherwise, pooled_threads, reference
-from seekwise.number_text import listed
+from seekwise.number_text import TIMES_FROM, listed
 from seekwise.report import answered, array_advice, insights, systems_answer, whatif_answer
 from seekwise.report.answered import Question
 from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
@@ -311,10 +311,6 @@ def times(low: float, high: float, *, more_is_better: bool) -> str:
     if high <= 1:
         return f"{_span(100 * (1 - high), 100 * (1 - low))} % {down}"
     return f"{100 * (1 - low):.3g} % {down} to {100 * (high - 1):.3g} % {up}"
-
-
-TIMES_FROM = 2.0
-"""Ratios from here on are told as times, smaller ones in per cent."""
 
 
 def _span(low: float, high: float) -> str:

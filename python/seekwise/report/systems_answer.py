@@ -8,7 +8,7 @@ from seekwise.judge.candidates import NOT_LONG_ENOUGH
 from seekwise.judge.model_error import model_error
 from seekwise.judge.rule import THRESHOLD_SHARE
 from seekwise.judge.system_choices import LITTLE_KNOWN, OVERALL, SystemChoice, choices, is_single_drive
-from seekwise.number_text import either, listed
+from seekwise.number_text import change, either, listed
 from seekwise.report.answered import WITHIN_MODEL
 from seekwise.report.content import Advice
 from seekwise.report.insights import locks, protects
@@ -103,17 +103,11 @@ def _loss(choice: SystemChoice, name: str) -> str:
     ratio = choice.rates[name]
     if choice.is_simulated and ratio != 1 and abs(ratio - 1) <= model_error("rate"):
         return WITHIN_MODEL
-    return _percent(ratio)
+    return "level" if round(100 * (ratio - 1)) == 0 else change(ratio)
 
 
 def _word(setting: str) -> str:
     return setting.removeprefix("scheduler=")
-
-
-def _percent(ratio: float) -> str:
-    """`-12 %`: how much less than the choice."""
-    change = round(100 * (ratio - 1))
-    return "level" if change == 0 else f"{change:+d} %".replace("-", "\N{MINUS SIGN}")
 
 
 def _counts(threads: tuple[int, ...]) -> str:
