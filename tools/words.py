@@ -12,6 +12,8 @@ from pathlib import Path
 
 from visible import strings
 
+from seekwise import core
+from seekwise.judge.rule import RULE_VERSION
 from seekwise.report.explain import program
 
 ROOT = Path(__file__).parents[1]
@@ -88,6 +90,28 @@ def lengths() -> Iterator[str]:
             yield f"CHANGELOG.md:{number}: {len(line)} characters"
 
 
+def versions() -> Iterator[str]:
+    """Versions of physics and of verdicts without their line in the changelog, or their row and section in `docs/history/`."""
+    log = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    models, rules = (
+        (ROOT / "docs/history" / name).read_text(encoding="utf-8")
+        for name in ("model-versions.md", "decision-rules.md")
+    )
+    for each in range(1, core.model_version() + 1):
+        found = (
+            re.search(rf"^- \[?{each}\]?[:(]", log, re.MULTILINE),
+            re.search(rf"^\| {each} \|", models, re.MULTILINE),
+        )
+        if not all(found) or not re.search(rf"^(## Version {each}\b|- \*\*{each}\.\*\* )", models, re.MULTILINE):
+            yield f"model_version {each}: line in CHANGELOG.md, row and section in docs/history/model-versions.md"
+    if not (
+        f"- Verdicts, {RULE_VERSION}: " in log
+        and f"| all runs | {RULE_VERSION} |" in rules
+        and f"## Version {RULE_VERSION}\n" in rules
+    ):
+        yield f"rule_version {RULE_VERSION}: line in CHANGELOG.md, row and section in docs/history/decision-rules.md"
+
+
 def helps() -> Iterator[str]:
     """Summaries that do not fit their line, and help that is no sentence."""
     for name, command in program.commands().items():
@@ -101,7 +125,7 @@ def helps() -> Iterator[str]:
 
 
 def main() -> int:
-    found = [*old_words(), *lengths(), *helps()]
+    found = [*old_words(), *lengths(), *versions(), *helps()]
     print("\n".join(found) if found else "words and lengths are right")
     return 1 if found else 0
 
