@@ -386,7 +386,10 @@ BLOCKS: dict[str, Callable[[dict[str, Figure]], str]] = {
 
 
 def pages() -> list[Path]:
-    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "papers/docs").glob("*.md"))]
+    return [
+        ROOT / "README.md",
+        *sorted(page for folder in ("docs", "proof/docs", "papers/docs") for page in (ROOT / folder).rglob("*.md")),
+    ]
 
 
 def rendered(text: str, stored: dict[str, Figure]) -> str:

@@ -17,7 +17,12 @@ from seekwise.judge.rule import RULE_VERSION
 from seekwise.report.explain import program
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "papers/docs").rglob("*.md")])
+PAGES = sorted(
+    [
+        ROOT / "README.md",
+        *(page for folder in ("docs", "proof/docs", "papers/docs") for page in (ROOT / folder).rglob("*.md")),
+    ]
+)
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```|((?:^ {4}\S.*\n)+)", re.MULTILINE | re.DOTALL)
 FIGURES = re.compile(r"<!-- figures: .*?<!-- end of figures -->", re.DOTALL)
 LINES_MOST = {"README.md": 130}
@@ -91,11 +96,10 @@ def lengths() -> Iterator[str]:
 
 
 def versions() -> Iterator[str]:
-    """Versions of physics and of verdicts without their line in the changelog, or their row and section in `docs/history/`."""
+    """Versions of physics and of verdicts without their line in the changelog, or their row and section in `proof/docs/`."""
     log = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     models, rules = (
-        (ROOT / "docs/history" / name).read_text(encoding="utf-8")
-        for name in ("model-versions.md", "decision-rules.md")
+        (ROOT / "proof/docs" / name).read_text(encoding="utf-8") for name in ("model-versions.md", "decision-rules.md")
     )
     for each in range(1, core.model_version() + 1):
         found = (
@@ -103,13 +107,13 @@ def versions() -> Iterator[str]:
             re.search(rf"^\| {each} \|", models, re.MULTILINE),
         )
         if not all(found) or not re.search(rf"^(## Version {each}\b|- \*\*{each}\.\*\* )", models, re.MULTILINE):
-            yield f"model_version {each}: line in CHANGELOG.md, row and section in docs/history/model-versions.md"
+            yield f"model_version {each}: line in CHANGELOG.md, row and section in proof/docs/model-versions.md"
     if not (
         f"- Verdicts, {RULE_VERSION}: " in log
         and f"| all runs | {RULE_VERSION} |" in rules
         and f"## Version {RULE_VERSION}\n" in rules
     ):
-        yield f"rule_version {RULE_VERSION}: line in CHANGELOG.md, row and section in docs/history/decision-rules.md"
+        yield f"rule_version {RULE_VERSION}: line in CHANGELOG.md, row and section in proof/docs/decision-rules.md"
 
 
 def helps() -> Iterator[str]:

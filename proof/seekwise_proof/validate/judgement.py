@@ -45,7 +45,7 @@ FALSE_WINNERS_SHARE_MAX = 0.05
 FALSE_TIES_SHARE_MAX = 0.07
 BAR = "a winner in at most 8 % of the null tables, at most 5 % of the winners and 7 % of the ties false"
 CALIBRATED = Basis.CHOSEN
-"""The rules' constants were picked on this suite (docs/history/decision-rules.md), which has a fixed seed."""
+"""The rules' constants were picked on this suite (proof/docs/decision-rules.md), which has a fixed seed."""
 
 Place = tuple[str, str, str]
 """table, combination, metric"""

@@ -59,7 +59,7 @@ def test_every_block_stands_on_a_page():
 )
 @pytest.mark.timeout(900)
 def test_a_score_is_what_its_page_says(name):
-    """Lower or higher: the page is made again, with the reason in docs/history."""
+    """Lower or higher: the page is made again, with the reason in proof/docs."""
     assert figures.measure(name) == figures.load()[name], f"`python tools/figures.py {name}`"
 
 
