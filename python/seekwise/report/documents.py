@@ -83,7 +83,7 @@ class Results:
     """What was planned, schema seekwise.plan/1."""
     winners: Sequence[WinnerRow]
     arrays: Sequence[ArrayRow]
-    """Tables in the form of the publication that the study repeats."""
+    """Of a study of arrays."""
     findings: Sequence[Finding]
     """Insights, strongest first."""
     advice: Advice

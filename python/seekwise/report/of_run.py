@@ -205,7 +205,7 @@ class StudyReport(Report):
         return of_study(self.content)
 
     def pictures(self) -> list[tuple[str, str]]:
-        """(name, SVG) of each chart; figures of a repeated publication first."""
+        """(name, SVG) of each chart."""
         from seekwise.report import page
 
         return page.pictures(self.content)

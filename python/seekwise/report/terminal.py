@@ -21,7 +21,7 @@ from seekwise.workload.study.quantity import size_word
 
 
 def print_winners(content: ReportContent, console: Console) -> None:
-    """The winner table in the articles' shape: operation by rate, access time, CPU efficiency."""
+    """The winner table: operation by rate, access time, CPU efficiency."""
     metrics = [name for name in METRIC_TITLES if any(name in row.cells for row in content.winners)]
     heads = ["Operation", *(METRIC_TITLES[metric] for metric in metrics)]
     body = []
