@@ -10,8 +10,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from seekwise.judge.decision.periods import AGAIN, dense, quantile_ns
-from seekwise.judge.decision.priors import FLAT, USUAL
-from seekwise.judge.decision.records import job_of, period_of, without_control
+from seekwise.judge.decision.records import job_of, period_of, prior_of, without_control
 from seekwise.judge.decision.verdicts import CandidateVerdict, Judged
 from seekwise.judge.outcome import LiveOutcome, notes
 from seekwise.number_text import percent
@@ -81,7 +80,7 @@ def html(found: LiveOutcome) -> str:
         distribution=panels.distribution,
         percent=percent,
         time_text=time_text,
-        prior=(FLAT if found.plan.extra.get("no_prior") else USUAL).source,
+        prior=prior_of(found.plan).source,
         invalid=invalid,
         terms=words,
         term_anchors=terms.anchors(words, known),
