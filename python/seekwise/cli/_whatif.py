@@ -207,7 +207,7 @@ def document(
         trace=str(trace),
         requests=load.requests,
         device=load.device,
-        repeats=played.run.plan["blocks"],
+        repeats=played.run.plan["repetitions"],
         best=[row.setting for row in as_good(order)],
         answer=sentence(order, tail),
         recorded={"p50_ms": half and half / 1e6, "p99_ms": tail and tail / 1e6},

@@ -6,18 +6,18 @@ import math
 import re
 from collections.abc import Sequence
 
-from seekwise.judge import arrays, believable, printed, tables
+from seekwise.judge import arrays, believable, tables
 from seekwise.judge.control import judge_control
 from seekwise.judge.observation import Verdict
 from seekwise.judge.observe import observations
 from seekwise.judge.records import exact_note, invalid_note, remarks
 from seekwise.judge.rule import ROUNDS_MIN, RULE_VERSION, THRESHOLD_SHARE, more_is_better
 from seekwise.judge.study_outcome import StudyOutcome, condition_text, lines, otherwise, pooled_threads, reference
-from seekwise.number_text import listed
+from seekwise.number_text import TIMES_FROM, listed
 from seekwise.report import answered, array_advice, insights, systems_answer, whatif_answer
 from seekwise.report.answered import Question
 from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
-from seekwise.report.rows import apart
+from seekwise.report.rows import varied_dimensions
 from seekwise.store import operations
 from seekwise.store.database import IMPORTED, Run
 from seekwise.store.record import Record
@@ -37,21 +37,18 @@ def rule_text() -> str:
     )
 
 
-def content_of(found: StudyOutcome, style: printed.Style | None = None) -> ReportContent:
-    """The outcome of a study in the shape that reports draw; `style` is how tables in a text's form sum up repeats."""
+def content_of(found: StudyOutcome) -> ReportContent:
+    """The outcome of a study in the shape that reports draw."""
     run, plan, records, study, compared = found.run, found.plan, found.records, found.study, found.compared
     facts = plan.systems[0]
     environment = dict(records[0].environment) if records else {}
     environment.pop("stack", None)
-    shown = printed.printed(
-        study.table if study else (), study.grid if study else (), compared, style or printed.Style()
-    )
     many = len(plan.systems) > 1
     labels = [setting.label for setting in plan.settings]
-    apart = (
+    of_its_kind = (
         whatif_answer.advice(compared, labels, cautions(plan))
         or array_advice.advice(compared, cautions(plan))
-        or systems_answer.advice(study, compared, (*((shown.summary,) if shown.summary else ()), *cautions(plan)))
+        or systems_answer.advice(study, compared, cautions(plan))
     )
     candidates = [setting for setting in plan.settings if not setting.control]
     said = remarks(records)
@@ -60,8 +57,8 @@ def content_of(found: StudyOutcome, style: printed.Style | None = None) -> Repor
         title=plan.study,
         subject=", ".join(each.name for each in plan.systems) if many else _subject(facts),
         provenance=found.provenance,
-        advice=apart or advice(found),
-        question=question(found) if apart is None and len(candidates) > 1 else None,
+        advice=of_its_kind or advice(found),
+        question=question(found) if of_its_kind is None and len(candidates) > 1 else None,
         remarks=frozenset(said),
         winners=winner_rows(found.verdicts, plan),
         records=compared,
@@ -72,8 +69,6 @@ def content_of(found: StudyOutcome, style: printed.Style | None = None) -> Repor
         repeat_lines=repeat_lines(run),
         traces=traces(compared),
         arrays=arrays.with_states(compared),
-        printed=shown,
-        figures=tuple(study.figure) if study else (),
         systems=tuple(study.system) if study else (),
         findings=insights.find(compared, study.system if study else ()),
         plan=plan,
@@ -174,7 +169,7 @@ def advice(found: StudyOutcome) -> Advice:
     if not any(record.valid for record in records):
         return Advice("No valid trial, so nothing can be recommended.", reasons=(invalid_note(list(records)) or "",))
     if len(candidates) < 2:
-        varied = apart(records)
+        varied = varied_dimensions(records)
         below = f"; the figures compare {listed([VARIED.get(name, name) for name in varied])}" if varied else ""
         return Advice(
             f"Only {plan.reference} was tested, so there is nothing to choose from{below}.", reasons=plan.notes[:1]
@@ -316,10 +311,6 @@ def times(low: float, high: float, *, more_is_better: bool) -> str:
     if high <= 1:
         return f"{_span(100 * (1 - high), 100 * (1 - low))} % {down}"
     return f"{100 * (1 - low):.3g} % {down} to {100 * (high - 1):.3g} % {up}"
-
-
-TIMES_FROM = 2.0
-"""Ratios from here on are told as times, smaller ones in per cent."""
 
 
 def _span(low: float, high: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from seekwise.judge.predicted import WhatIfRow, as_good, ranked, rows
+from seekwise.number_text import factor_text
 from seekwise.report.content import Advice
 from seekwise.store.record import Record
 from seekwise.trace.load import RECORDED_P99
@@ -22,19 +23,15 @@ def sentence(order: Sequence[WhatIfRow], recorded_p99_ns: float | None) -> str:
     if len(ties) == len(order):
         return f"No setting stands out: all {len(order)} are within 5 % in p99 and rate."
     names = " or ".join(row.setting for row in ties[:3]) + (" …" if len(ties) > 3 else "")
-    return f"Best: {names}. p99 {time_word(best.p99_ns)}, {_factor(worst.p99_ns / max(best.p99_ns, 1))} times shorter than {worst.setting}."
-
-
-def _factor(value: float) -> str:
-    return f"{value:,.0f}" if value >= 99.5 else f"{value:.3g}"
+    return f"Best: {names}. p99 {time_word(best.p99_ns)}, {factor_text(worst.p99_ns / max(best.p99_ns, 1))} times shorter than {worst.setting}."
 
 
 def _times(old: float, new: float) -> str:
     ratio = new / max(old, 1)
     return (
-        f"{_factor(1 / ratio)} times shorter than"
+        f"{factor_text(1 / ratio)} times shorter than"
         if ratio < 0.97
-        else f"{_factor(ratio)} times"
+        else f"{factor_text(ratio)} times"
         if ratio > 1.03
         else "as long as"
     )
