@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from insights.test_insights import record
+from seekwise.judge.system_choices import choose
 from seekwise.judge.workloads import OperationMix
-from seekwise.report.insights.choices import answer, choose
+from seekwise.report.systems_answer import advice as answer
 from seekwise.workload.study import parse
 from seekwise.workload.study.shown import Answer
 from seekwise.workload.study.study import Study

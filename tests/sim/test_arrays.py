@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from seekwise.cli.run import command
 from seekwise.errors import UsageError
-from seekwise.report import arrays as shown
+from seekwise.judge import arrays as shown
 from seekwise.simulate import arrays
 from seekwise.simulate.simulated import SimulatedBackend
 from seekwise.workload.study import plan as plans

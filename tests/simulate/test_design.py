@@ -12,9 +12,9 @@ from tests import schemas as checking
 
 from seekwise.cli.main import cli
 from seekwise.errors import NotMetError, SeekwiseError, UsageError
+from seekwise.judge.array_choice import LEVEL
 from seekwise.judge.front import on_front
 from seekwise.report import array_answer
-from seekwise.report.array_choice import LEVEL
 from seekwise.simulate import use_trials
 from seekwise.simulate.design import search, trial
 from seekwise.simulate.design.space import Array, Point, arrays_of, parse_drives, space_of

@@ -19,8 +19,8 @@ from seekwise.judge.printed import Style, printed
 from seekwise.linux import kernel_log
 from seekwise.report import insights, outcome
 from seekwise.report.explain import explain
-from seekwise.report.insights.choices import answer
 from seekwise.report.rows import summary_rows, trial_rows
+from seekwise.report.systems_answer import advice as answer
 from seekwise.report.terminal import print_table
 from seekwise.simulate import setup_lines
 from seekwise.simulate.protocol import Options

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from seekwise.judge.predicted import WhatIfRow, as_good
 from seekwise.measure import whatif
 from seekwise.measure.whatif import CandidateStorage, members
-from seekwise.report.predicted import WhatIfRow, as_good, sentence, time_word
+from seekwise.report.whatif_answer import sentence, time_word
 from seekwise.store.percentiles import percentile_ns
 from seekwise.trace.load import FOREGROUND, Group, TracedLoad, recorded_percentile_ns
 

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from seekwise.errors import NotMetError
 from seekwise.judge.front import on_front
-from seekwise.report.insights.means import listed
+from seekwise.number_text import listed, three
 from seekwise.report.layout import wrapped
-from seekwise.report.number_text import three
 from seekwise.simulate.arrays import LEVEL
 from seekwise.simulate.design.search import CPU, P99, RATE, SEEDS, Sweep, equals
 from seekwise.simulate.design.space import Array, Point, failures_text

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from seekwise.number_text import three
 from seekwise.report.content import ReportContent
-from seekwise.report.number_text import three
 from seekwise.report.rows import trial_rows
 from seekwise.store import operations
 from seekwise.store.record import Record

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from seekwise.judge import compare as comparing
+from seekwise.judge.arrays import load_words
 from seekwise.judge.decision.runs import UseChange
 from seekwise.judge.rule import more_is_better
-from seekwise.report.arrays import load_words
 from seekwise.report.layout import wrapped
 from seekwise.report.losses import shown_setting
 from seekwise.report.metric_words import both_texts, factor_text, metric_name

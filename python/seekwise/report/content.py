@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from seekwise.judge.arrays import ArrayRow
 from seekwise.judge.printed import Printed
-from seekwise.report.arrays import ArrayRow
-from seekwise.report.insights.choices import SystemChoice
+from seekwise.judge.system_choices import SystemChoice
 from seekwise.report.insights.finding import Finding
 from seekwise.store.record import Record
 from seekwise.workload.study.shown import Figure

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
+from seekwise.judge.arrays import ArrayRow
 from seekwise.judge.decision import document as decision
 from seekwise.judge.decision import seen
 from seekwise.judge.decision.choose import Choice
@@ -15,7 +16,6 @@ from seekwise.judge.outcome import LiveOutcome, no_verdict, notes
 from seekwise.judge.rule import RULE_VERSION
 from seekwise.judge.study_outcome import StudyOutcome
 from seekwise.report import tune_answer
-from seekwise.report.arrays import ArrayRow
 from seekwise.report.content import Advice, ReportContent, WinnerRow
 from seekwise.report.insights.finding import Finding
 from seekwise.store.record import Record

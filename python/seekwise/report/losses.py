@@ -16,11 +16,11 @@ from markupsafe import Markup
 from seekwise.errors import UsageError
 from seekwise.judge.decision.verdicts import Judged
 from seekwise.judge.rule import THRESHOLD_SHARE, more_is_better
+from seekwise.judge.system_choices import OVERALL, competitions
 from seekwise.judge.workloads import OperationMix, Weighed, WeighedSetting, weigh
 from seekwise.report.charts.figures import panel_title
 from seekwise.report.charts.live_svg import Distance, distances
 from seekwise.report.content import ReportContent
-from seekwise.report.insights.choices import OVERALL, competitions
 from seekwise.report.looks import Look, Looks
 from seekwise.report.metric_words import NO_BOUND_FACTOR
 from seekwise.store import operations

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from seekwise.judge import arrays
 from seekwise.judge.outcome import LiveOutcome, notes
-from seekwise.report import arrays, losses, tested, tune_answer
+from seekwise.number_text import one_line, three
+from seekwise.report import losses, tested, tune_answer
 from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.looks import Looks
-from seekwise.report.number_text import one_line, three
 from seekwise.report.terminal import known, word
 from seekwise.store import operations
 

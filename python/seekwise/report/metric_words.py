@@ -6,7 +6,7 @@ import math
 
 from seekwise.judge.decision.choose import STARVED_FACTOR
 from seekwise.judge.decision.verdicts import CandidateVerdict, Judged
-from seekwise.report.number_text import three
+from seekwise.number_text import three
 
 FACTOR_FROM = 2.0
 """From this factor on a loss is said as "3 times longer" instead of "200 % longer"."""

@@ -6,25 +6,23 @@ import math
 import re
 from collections.abc import Sequence
 
-from seekwise.judge import believable, printed, tables
+from seekwise.judge import arrays, believable, printed, tables
 from seekwise.judge.control import judge_control
 from seekwise.judge.observation import Verdict
 from seekwise.judge.observe import observations
 from seekwise.judge.records import exact_note, invalid_note, remarks
 from seekwise.judge.rule import ROUNDS_MIN, RULE_VERSION, THRESHOLD_SHARE, more_is_better
 from seekwise.judge.study_outcome import StudyOutcome, condition_text, lines, otherwise, pooled_threads, reference
-from seekwise.report import answered, array_choice, arrays, insights, predicted
+from seekwise.number_text import listed
+from seekwise.report import answered, array_advice, insights, systems_answer, whatif_answer
 from seekwise.report.answered import Question
 from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
-from seekwise.report.insights import choices as answers
-from seekwise.report.insights.means import listed
 from seekwise.report.rows import apart
 from seekwise.store import operations
 from seekwise.store.database import IMPORTED, Run
 from seekwise.store.record import Record
 from seekwise.workload.study import combination_key
 from seekwise.workload.study.plan import Plan, SystemFacts
-from seekwise.workload.study.study import Study
 
 
 def rule_text() -> str:
@@ -51,9 +49,9 @@ def content_of(found: StudyOutcome, style: printed.Style | None = None) -> Repor
     many = len(plan.systems) > 1
     labels = [setting.label for setting in plan.settings]
     apart = (
-        predicted.advice(compared, labels, cautions(plan))
-        or array_choice.advice(compared, cautions(plan))
-        or _answer(study, compared, plan, shown)
+        whatif_answer.advice(compared, labels, cautions(plan))
+        or array_advice.advice(compared, cautions(plan))
+        or systems_answer.advice(study, compared, (*((shown.summary,) if shown.summary else ()), *cautions(plan)))
     )
     candidates = [setting for setting in plan.settings if not setting.control]
     said = remarks(records)
@@ -100,15 +98,6 @@ def _notes(plan: Plan, records: list[Record], said: Sequence[str]) -> list[str]:
 
 def _subject(facts: SystemFacts) -> str:
     return f"{facts.target} on {', '.join(facts.leaves)}" if facts.leaves else facts.target
-
-
-def _answer(study: Study | None, records: Sequence[Record], plan: Plan, shown: printed.Printed) -> Advice | None:
-    """The answer for each system; None where one system's settings compete and nothing else."""
-    found = answers.answer(study, records)
-    if found is None:
-        return None
-    agreement = (shown.summary,) if shown.summary else ()
-    return Advice(found.headline, found.reasons, caution=(*agreement, *cautions(plan)), choices=found.choices)
 
 
 def traces(records: Sequence[Record]) -> dict[str, list[dict[str, float]]]:

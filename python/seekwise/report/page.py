@@ -8,11 +8,11 @@ from pathlib import Path
 from altair.utils.schemapi import debug_mode
 from markupsafe import Markup
 
+from seekwise.judge import array_choice, arrays
 from seekwise.judge.printed import MEANS
+from seekwise.number_text import one_line, three
 from seekwise.report import (
     answered,
-    array_choice,
-    arrays,
     by_system,
     close_up,
     evidence,
@@ -20,6 +20,7 @@ from seekwise.report import (
     pareto,
     published_words,
     site,
+    systems_answer,
     terms,
     tested,
     why,
@@ -32,9 +33,7 @@ from seekwise.report.charts.figures import figure_rows
 from seekwise.report.charts.head_position import head_position
 from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.frame import Axes, Frame, axes, frame, shown
-from seekwise.report.insights import choices
 from seekwise.report.looks import Looks
-from seekwise.report.number_text import one_line, three
 from seekwise.report.terminal import known, word
 from seekwise.store import operations
 
@@ -166,7 +165,7 @@ def reasons(content: ReportContent, loss_blocks: Sequence[losses.LossBlock]) -> 
     found = [each for each in content.advice.reasons if each]
     if by_system.of(content):
         # The table above them has the values; what it cannot say comes first.
-        said = choices.shares(content.advice.choices)
+        said = systems_answer.shares(content.advice.choices)
         found = [*(each for each in found if each not in said), *said]
     if (
         content.question is None

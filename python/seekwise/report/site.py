@@ -16,7 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from seekwise.files import write_product
-from seekwise.report.number_text import one_line, plain_settings, three
+from seekwise.number_text import one_line, plain_settings, three
 
 
 @cache

@@ -10,14 +10,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from seekwise.judge import arrays
 from seekwise.judge.printed import MEANS, Cell, GridCell, PrintedGrid, PrintedTable
 from seekwise.judge.published_rule import RULE
-from seekwise.report import arrays, by_system, tune_answer
+from seekwise.number_text import plain_settings, three
+from seekwise.report import by_system, systems_answer, tune_answer
 from seekwise.report.by_system import SystemRow
 from seekwise.report.content import METRIC_TITLES, ReportContent
-from seekwise.report.insights import choices
 from seekwise.report.layout import WIDTH, plain_table, print_columns, print_lines, wrapped
-from seekwise.report.number_text import plain_settings, three
 from seekwise.report.rows import apart, summary_rows, trial_rows
 from seekwise.store import operations
 from seekwise.workload.study.quantity import size_word
@@ -212,7 +212,7 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
     if systems:
         rows = [""]
         print_systems(systems, by_system.settings_of(content), console, everything=everything)
-        said = choices.shares(advice.choices)
+        said = systems_answer.shares(advice.choices)
         shown = [each for each in shown if everything or each not in said]
     if content.arrays and (everything or len(content.arrays) >= len(content.systems)):
         print_arrays(content, console, everything=everything)

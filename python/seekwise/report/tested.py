@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 
 from seekwise.judge.outcome import LiveOutcome
+from seekwise.judge.system_choices import kind_of
+from seekwise.number_text import one_line
 from seekwise.report.content import ReportContent
-from seekwise.report.insights.choices import kind_of
-from seekwise.report.number_text import one_line
 from seekwise.store import operations
 from seekwise.store.record import Record, environment_of
 from seekwise.workload.study.plan import Load

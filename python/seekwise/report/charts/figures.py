@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import altair as alt
 
 from seekwise.judge.printed import mean_of, repeats
+from seekwise.judge.system_choices import kind_of
+from seekwise.number_text import natural, three
 from seekwise.report.charts import panels as multiples
 from seekwise.report.charts.style import configured, scales
-from seekwise.report.insights.choices import kind_of
 from seekwise.report.looks import Looks
-from seekwise.report.number_text import natural, three
 from seekwise.store import operations
 from seekwise.store.record import Record
 from seekwise.workload.study.shown import Figure

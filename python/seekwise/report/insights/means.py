@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from seekwise.judge.printed import PRINTED_MB, metric_error, repeats
-from seekwise.report.number_text import three
+from seekwise.number_text import three
 from seekwise.store.operations import OPERATIONS
 from seekwise.store.record import Record
 
@@ -82,12 +82,6 @@ class Means:
     def get(self, metric: str, system: str, setting: str, operation: str, threads: int, size: int) -> float | None:
         """In the unit of `UNITS`; None where nothing was measured. `size`: request size in bytes."""
         return self.values[metric].get((system, setting, operation, threads, size))
-
-
-def listed(names: Iterable[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    given = list(names)
-    return given[0] if len(given) == 1 else f"{', '.join(given[:-1])} and {given[-1]}"
 
 
 def span(values: Iterable[float], unit: str) -> str:

@@ -9,9 +9,9 @@ import math
 from collections.abc import Sequence
 from itertools import combinations
 
+from seekwise.number_text import listed, three
 from seekwise.report.insights.finding import Finding
-from seekwise.report.insights.means import NAMES, Means, listed
-from seekwise.report.number_text import three
+from seekwise.report.insights.means import NAMES, Means
 from seekwise.workload.study.quantity import size_word
 from seekwise.workload.study.study import System
 

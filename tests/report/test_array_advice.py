@@ -8,7 +8,8 @@ import pytest
 
 from report import pages
 from report.sample import sample_records
-from seekwise.report import array_choice, arrays, of_run, page, pareto
+from seekwise.judge import array_choice, arrays
+from seekwise.report import array_advice, of_run, page, pareto
 from seekwise.store.database import Store
 
 LEVELS = {
@@ -45,7 +46,7 @@ def records_of(*levels: str, throughputs: dict[str, float] | None = None, missin
 
 
 def test_the_fastest_array_that_survives_a_failure_is_named_with_what_it_survives_and_its_speed():
-    advice = array_choice.advice(records_of("raid0", "raid10", "raid5", "raid6"))
+    advice = array_advice.advice(records_of("raid0", "raid10", "raid5", "raid6"))
     assert advice.headline.startswith("RAID 10 of 4, chunk 64 KiB: survives 1 drive failure, 2.00 TB usable")
     assert "random write" in advice.headline and "MB/s" in advice.headline
     assert advice.recommended == ("raid_level=raid10",)
@@ -53,7 +54,7 @@ def test_the_fastest_array_that_survives_a_failure_is_named_with_what_it_survive
 
 @pytest.mark.parametrize("speed", [1.01, 10.0, 1000.0])
 def test_an_array_that_survives_nothing_is_never_recommended_however_fast(speed):
-    advice = array_choice.advice(records_of("raid0", "raid6", throughputs={"raid0": speed}))
+    advice = array_advice.advice(records_of("raid0", "raid6", throughputs={"raid0": speed}))
     assert "RAID 0" not in advice.headline and advice.recommended == ("raid_level=raid6",)
     refused = next(reason for reason in advice.reasons if reason.startswith("RAID 0"))
     assert "survives no drive failure" in refused and "one failed drive loses all data" in refused
@@ -66,7 +67,7 @@ def test_who_studies_nothing_else_is_told_that_nothing_is_survived():
                 load={"array": {**r.load["array"], "members": 6, "capacity_bytes": 6 * 10**12}})
         for r in records_of("raid0")
     ]  # fmt: skip
-    advice = array_choice.advice([*both, *other])
+    advice = array_advice.advice([*both, *other])
     assert (
         "no array here survives a drive failure" in advice.headline and "survives no drive failure" in advice.headline
     )
@@ -74,28 +75,28 @@ def test_who_studies_nothing_else_is_told_that_nothing_is_survived():
 
 
 def test_of_arrays_as_fast_the_safer_one_is_named():
-    advice = array_choice.advice(records_of("raid5", "raid6", throughputs={"raid5": 1.0, "raid6": 0.99}))
+    advice = array_advice.advice(records_of("raid5", "raid6", throughputs={"raid5": 1.0, "raid6": 0.99}))
     assert advice.headline.startswith("RAID 6")
 
 
 def test_rebuild_time_and_what_is_survived_meanwhile_are_told():
-    reasons = " ".join(array_choice.advice(records_of("raid10", "raid5")).reasons)
+    reasons = " ".join(array_advice.advice(records_of("raid10", "raid5")).reasons)
     assert "2 h 40 min" in reasons and "survives no further failure" in reasons
-    reasons = " ".join(array_choice.advice(records_of("raid6", "raid5", throughputs={"raid6": 3.0})).reasons)
+    reasons = " ".join(array_advice.advice(records_of("raid6", "raid5", throughputs={"raid6": 3.0})).reasons)
     assert "still survives 1 more" in reasons
 
 
 def test_a_degraded_array_is_a_state_and_no_candidate():
     found = [*records_of("raid10", "raid5"), *records_of("raid5", missing=1, throughputs={"raid5": 50.0})]
-    advice = array_choice.advice(found)
+    advice = array_advice.advice(found)
     assert advice.headline.startswith("RAID 10")
     assert "was not simulated" not in " ".join(advice.reasons)
 
 
 def test_arrays_that_differ_in_nothing_but_their_scheduler_are_no_choice_of_an_array():
     same = [replace(r, setting=name) for name in ("cfq", "noop") for r in records_of("raid5")]
-    assert array_choice.advice(same) is None
-    assert array_choice.advice(sample_records()) is None
+    assert array_advice.advice(same) is None
+    assert array_advice.advice(sample_records()) is None
 
 
 def test_the_picture_numbers_the_arrays_and_fills_those_on_the_front():

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from seekwise.report.number_text import natural
-from seekwise.report.rows import trial_row
+from seekwise.number_text import natural
 from seekwise.simulate import degraded
 from seekwise.store.operations import OPERATIONS, place
 from seekwise.store.record import Record
@@ -190,7 +189,7 @@ def _row(records: list[Record], many_systems: bool) -> ArrayRow:
     for record in records:
         for phase in record.phases:
             key = (record.setting, record.combination)
-            throughput = float(trial_row(record, phase)["rate_mb_s"])
+            throughput = phase.rate_bytes_per_s / 1e6
             throughputs.setdefault(phase.operation, {}).setdefault(key, []).append(throughput)
     best: dict[str, float] = {}
     where: dict[str, str] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from decimal import Decimal
 
 
@@ -38,3 +39,14 @@ def plain_settings(text: object) -> str:
     said = re.sub(r"\bscheduler=", "", said)
     said = re.sub(r"\bchunk_kib=(\d+)", r"chunk \1 KiB", said)
     return re.sub(r"\b([a-z]\w*)=(?=[\w.]+)", lambda found: found[1].replace("_", " ") + " ", said)
+
+
+def listed(names: Iterable[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    given = list(names)
+    return given[0] if len(given) == 1 else f"{', '.join(given[:-1])} and {given[-1]}"
+
+
+def either(names: Iterable[str]) -> str:
+    """`a`, `a or b`, `a, b or c`."""
+    return listed(names).replace(" and ", " or ")

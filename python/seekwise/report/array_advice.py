@@ -1,101 +1,45 @@
-"""Which array: capacity, failures survived and speed weighed in the order in which an administrator asks for them.
-
-An array that survives no failure is never recommended while the study has one that does. To have it recommended, study it alone.
-Among the others the fastest is named (geometric mean over operations and loads of its rate, each relative to the best there), and every array that
-is better at something stands beside it with what it gives up.
-"""
+"""Which array of a study to build, in words: what it survives, what each other one offers, what a failure costs."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
-from seekwise.report.arrays import ArrayRow, long_text, rows, with_states
+from seekwise.judge.array_choice import choose
+from seekwise.judge.arrays import ArrayRow, long_text, with_states
+from seekwise.number_text import three
 from seekwise.report.content import Advice
-from seekwise.report.number_text import natural, three
 from seekwise.simulate.arrays import LEVEL
 from seekwise.store import operations
 from seekwise.store.record import Record
 from seekwise.workload.study.quantity import time_text
 
-SAFETY_FACTORS = ("raid_level", "drives", "layout")
-
-
-def candidates(found: Sequence[ArrayRow]) -> list[ArrayRow]:
-    """Arrays in order; one with a drive missing, or being rebuilt, is a state of another one."""
-    return [row for row in found if not row.is_degraded]
-
-
-def varies_safety(records: Sequence[Record]) -> bool:
-    """Whether arrays of different capacity or safety compete."""
-    found = candidates(rows(records))
-    competing = {record.setting for record in records if record.valid}
-    named = any(len({record.factors.get(name) for record in records}) > 1 for name in SAFETY_FACTORS)
-    return len(competing) > 1 and named and len({(r.survives_failures, r.capacity_bytes) for r in found}) > 1
-
-
-def unsafe_settings(records: Sequence[Record]) -> set[str]:
-    """Settings whose arrays survive nothing, while others of the run survive a failure."""
-    survives: dict[str, int] = {}
-    for record in records:
-        if record.valid and "array" in record.load:
-            survives[record.setting] = int(record.load["array"]["survives_failures"])  # type: ignore[index, call-overload]
-    if max(survives.values(), default=0) == 0:
-        return set()
-    return {setting for setting, count in survives.items() if count == 0}
-
-
-def speeds(found: Sequence[ArrayRow]) -> dict[str, float]:
-    """{array: rate relative to the best, geometric mean over everything that all of them did}."""
-    common = set.intersection(*(set(row.combination_throughputs) for row in found)) if found else set()
-    best = {combination: max(row.combination_throughputs[combination] for row in found) for combination in common}
-    return {
-        row.name: math.exp(
-            sum(math.log(row.combination_throughputs[combination] / best[combination]) for combination in common)
-            / len(common)
-        )
-        if common
-        else 1.0
-        for row in found
-    }
-
 
 def advice(records: Sequence[Record], cautions: tuple[str, ...] = ()) -> Advice | None:
     """The array to build; None where arrays do not compete in capacity or safety."""
-    if not varies_safety(records):
+    found = choose(records)
+    if found is None:
         return None
-    found = candidates(rows(records))
-    unsafe = [row for row in found if row.survives_failures == 0]
-    safe = [row for row in found if row.survives_failures > 0] or found
-    speed = speeds(found)
-    chosen = max(safe, key=lambda row: (speed[row.name], row.capacity_bytes))
-    level = [
-        row
-        for row in safe
-        if row is not chosen
-        and speed[row.name] >= (1 - LEVEL) * speed[chosen.name]
-        and (row.survives_failures, row.capacity_bytes) > (chosen.survives_failures, chosen.capacity_bytes)
-    ]
-    if level:
-        chosen = max(level, key=lambda row: (row.survives_failures, row.capacity_bytes))
+    chosen = found.array
+    safe = [row for row in found.arrays if row.survives_failures > 0] or found.arrays
     why = (
         "the highest throughput here of those that survive a drive failure"
-        if unsafe and len(safe) > 1
+        if found.unsafe and len(safe) > 1
         else "the highest throughput of these"
     )
-    if unsafe and len(safe) == 1:
+    if found.unsafe and len(safe) == 1:
         why = "the only one here that survives a drive failure"
-    if all(row.survives_failures == 0 for row in found):
+    if all(row.survives_failures == 0 for row in found.arrays):
         why = "the highest throughput of these, but no array here survives a drive failure"
     headline = f"{chosen.name}: {_safety(chosen)}, {chosen.capacity_text} usable, {why} ({rates_text(chosen)})."
     states = with_states(records)
     chosen = next((row for row in states if row.name == chosen.name), chosen)
     reasons = [exposure(chosen)] if chosen.rebuild_s is not None else []
     reasons += _states(chosen, states)
-    reasons += [_compared_with(row, chosen) for row in found if row.name != chosen.name and row.survives_failures > 0]
-    reasons += [_refused(row, chosen) for row in unsafe if row.name != chosen.name]
-    settings = tuple(sorted({r.setting for r in records if r.valid and _is_of(r, chosen)}, key=natural))
-    return Advice(headline, tuple(reasons), caution=cautions, recommended=settings)
+    reasons += [
+        _compared_with(row, chosen) for row in found.arrays if row.name != chosen.name and row.survives_failures > 0
+    ]
+    reasons += [_refused(row, chosen) for row in found.unsafe if row.name != chosen.name]
+    return Advice(headline, tuple(reasons), caution=cautions, recommended=found.settings)
 
 
 def _states(chosen: ArrayRow, found: Sequence[ArrayRow]) -> list[str]:
@@ -122,10 +66,6 @@ def _states(chosen: ArrayRow, found: Sequence[ArrayRow]) -> list[str]:
     if said or any(row.is_degraded for row in found):
         return said
     return ["Speed with a failed drive was not simulated; `missing = [0, 1]` under [settings] adds it"]
-
-
-def _is_of(record: Record, row: ArrayRow) -> bool:
-    return any(each.name == row.name for each in rows([record]))
 
 
 def _safety(row: ArrayRow) -> str:

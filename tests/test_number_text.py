@@ -1,5 +1,5 @@
+from seekwise.number_text import natural, three
 from seekwise.report.layout import wrapped
-from seekwise.report.number_text import natural, three
 
 
 def test_three_digits_have_no_exponent():

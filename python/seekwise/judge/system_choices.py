@@ -1,4 +1,4 @@
-"""The answer of a study to its own question: which setting for each system, overall, by use and by number of threads.
+"""Which setting for each system of a study: overall, by use and by number of threads.
 
 Every choice is judged by the one rule of `seekwise.judge` (through `workloads.weigh`): the settings of one system compete by their rates,
 weighed over the operations. Of those that the best does not beat the fastest is named, unless it loses much more than another one in the combination where it is worst.
@@ -9,22 +9,18 @@ settings is the same family written differently: both end in the same choice.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from seekwise.errors import UsageError
 from seekwise.judge.candidates import NOT_LONG_ENOUGH
-from seekwise.judge.model_error import model_error
 from seekwise.judge.rule import ROUNDS_MIN, THRESHOLD_SHARE
 from seekwise.judge.workloads import OperationMix, Weighed, find, weigh
-from seekwise.report.answered import WITHIN_MODEL
-from seekwise.report.insights import locks, protects
-from seekwise.report.insights.means import NAMES, listed
+from seekwise.number_text import either
 from seekwise.store.operations import OPERATIONS
 from seekwise.store.record import Record
 from seekwise.workload.study import combination_key
-from seekwise.workload.study.quantity import counted
 from seekwise.workload.study.shown import Answer
 from seekwise.workload.study.study import Study, System
 
@@ -85,7 +81,7 @@ class SystemChoice:
         """Without saying how little is known."""
         if not self.named:
             return NOT_LONG_ENOUGH
-        return "no difference" if self.is_level else either(_word(name) for name in self.named)
+        return "no difference" if self.is_level else either(name.removeprefix("scheduler=") for name in self.named)
 
     @property
     def text(self) -> str:
@@ -93,35 +89,20 @@ class SystemChoice:
         return f"{self.short} {LITTLE_KNOWN}" if self.is_little_known else self.short
 
 
-@dataclass(frozen=True)
-class Answered:
-    """All choices of a run, and how they stand beside what the publication concludes."""
-
-    choices: tuple[SystemChoice, ...]
-    headline: str
-    reasons: tuple[str, ...]
-
-
-def answer(study: Study | None, records: Sequence[Record]) -> Answered | None:
-    """None where nothing competes, or where one system is all there is and the study asks for no answer of its own."""
+def choices(study: Study | None, records: Sequence[Record]) -> tuple[SystemChoice, ...]:
+    """Overall, then by use and load as the study asks; none where one system is all there is and the study asks for no answer of its own."""
     if study is None or (len(study.system) == 1 and study.answer is None and CHUNK not in study.factor_names()):
-        return None
-    wanted = study.answer or Answer()
+        return ()
+    asked = study.answer or Answer()
     grouped = list(competitions(study, records))
-    if not grouped:
-        return None
-    choices = [choose(system, kind, mine, OVERALL) for system, kind, mine in grouped]
-    for name in wanted.uses:
-        choices += [choose(system, kind, mine, find(name)) for system, kind, mine in grouped]
-    if wanted.by_threads:
-        choices += [each for system, kind, mine in grouped for each in by_threads(system, kind, mine)]
-    known = tuple(choice for choice in choices if choice is not None)
-    overall = [choice for choice in known if choice.use == OVERALL.name and not choice.threads]
-    if not overall:
-        return None
-    drives = {system.name for system in study.system if _is_single_drive(system)}
-    told = [each for each in (locks.summary(records), protects.summary(records)) if each]
-    return Answered(known, _headline(overall, drives), (*_reasons(known, wanted), *told))
+    found = [choose(system, kind, mine, OVERALL) for system, kind, mine in grouped]
+    if not any(found):
+        return ()
+    for name in asked.uses:
+        found += [choose(system, kind, mine, find(name)) for system, kind, mine in grouped]
+    if asked.by_threads:
+        found += [each for system, kind, mine in grouped for each in by_threads(system, kind, mine)]
+    return tuple(choice for choice in found if choice is not None)
 
 
 def competitions(study: Study, records: Sequence[Record]) -> Iterator[tuple[str, str, list[Record]]]:
@@ -175,14 +156,15 @@ def _as_chunks(systems: Mapping[str, System], records: Sequence[Record]) -> list
 def kind_of(system: System) -> str:
     """`hardware RAID 1`, `software RAID 5`, `single drive`."""
     if system.controller is None and system.raid_level is None:
-        kind = "single drive" if _is_single_drive(system) else f"{system.drives} drives"
+        kind = "single drive" if is_single_drive(system) else f"{system.drives} drives"
     else:
         level = (system.raid_level or "").removeprefix("raid")
         kind = f"{'hardware' if system.controller else 'software'} RAID {level}"
     return f"{kind} without NCQ" if system.options.get("ncq") == "off" else kind
 
 
-def _is_single_drive(system: System) -> bool:
+def is_single_drive(system: System) -> bool:
+    """No array and no controller."""
     return system.controller is None and system.raid_level is None and system.drives == 1
 
 
@@ -270,119 +252,3 @@ def by_threads(system: str, kind: str, records: Sequence[Record]) -> list[System
             choice = replace(choice, threads=(*found.pop().threads, count))
         found.append(choice)
     return found
-
-
-def _headline(overall: Sequence[SystemChoice], drives: Collection[str]) -> str:
-    """`Hardware RAID 1: deadline or noop. Software RAID 5: cfq.` `drives`: systems of one drive, which are named themselves."""
-    kinds: dict[str, list[SystemChoice]] = {}
-    for choice in overall:
-        kinds.setdefault(choice.kind, []).append(choice)
-    first = overall[0]
-    if len(overall) > 2 and all(choice.text == first.text for choice in overall) and first.named:
-        return f"Best on each of the {len(overall)} systems: {first.text}"
-    # Said once instead of after every name.
-    once = len(overall) > 1 and all(choice.is_little_known for choice in overall)
-    parts = []
-
-    def said(choice: SystemChoice) -> str:
-        return choice.short if once else choice.text
-
-    for kind, members in kinds.items():
-        title = kind[0].upper() + kind[1:]
-        is_drive = all(member.system in drives for member in members)
-        if len(members) == 1 or is_drive:
-            parts += [f"{each.system if is_drive else title}: {said(each)}" for each in members]
-            continue
-        common = [name for name in members[0].named if all(name in member.named for member in members)]
-        if common and len({member.is_level for member in members}) == 1:
-            shared = members[0].short if members[0].is_level else either(_word(name) for name in common)
-            little_known = any(member.is_little_known for member in members) and not once
-            parts.append(f"{title}: {shared}{f' {LITTLE_KNOWN}' if little_known else ''}")
-        else:
-            # A family's name begins with its kind already.
-            each = (f"{said(member)} ({member.system.removeprefix(kind).lstrip(', ')})" for member in members)
-            parts.append(f"{title}: {'; '.join(each)}")
-    return f"{'Not measured long enough. Fastest so far: ' if once else ''}{'. '.join(parts)}"
-
-
-def either(names: Iterable[str]) -> str:
-    """`a`, `a or b`, `a, b or c`."""
-    return listed(names).replace(" and ", " or ")
-
-
-def shares(choices: Sequence[SystemChoice]) -> list[str]:
-    """What each setting loses against the choice of its system, over all operations: a sentence for each system."""
-    return [_why(choice) for choice in choices if choice.use == OVERALL.name and not choice.threads]
-
-
-def _reasons(choices: Sequence[SystemChoice], wanted: Answer) -> Iterator[str]:
-    yield from shares(choices)
-    for name in wanted.uses:
-        said: dict[str, list[str]] = {}
-        for choice in choices:
-            if choice.use == name:
-                said.setdefault(choice.text, []).append(choice.system)
-        if said:
-            title = name.replace("-", " ").capitalize()
-            yield f"{title}: {'; '.join(f'{text} on {listed(systems)}' for text, systems in said.items())}"
-    for system in dict.fromkeys(choice.system for choice in choices if choice.threads):
-        rows = [choice for choice in choices if choice.system == system and choice.threads]
-        if len(rows) > 1:
-            yield f"{system} by load: {'; '.join(f'{_counts(row.threads)}: {row.text}' for row in rows)}"
-    yield from _against_publication(choices, wanted)
-
-
-def _why(choice: SystemChoice) -> str:
-    if not choice.named:
-        return f"{choice.system}: {NOT_LONG_ENOUGH}, with {counted(choice.repeats, 'repeat')}"
-    others = sorted((n for n in choice.rates if n not in choice.named), key=lambda n: -choice.rates[n])
-    parts = [f"{choice.system}: {choice.text}"]
-    if others:
-        parts.append(", ".join(f"{_word(name)} {_loss(choice, name)}" for name in others))
-    if not choice.is_level and choice.loss > THRESHOLD_SHARE["rate"]:
-        operation, conditions = combination_key.parse(choice.loss_combination)
-        where = conditions.get("threads", "")
-        at = f" at {_counts((int(where),))}" if where.isdigit() else ""
-        parts.append(f"{_word(choice.named[0])} loses at most {100 * choice.loss:.0f} % ({NAMES[operation]}{at})")
-    return "; ".join(parts)
-
-
-def _loss(choice: SystemChoice, name: str) -> str:
-    ratio = choice.rates[name]
-    if choice.is_simulated and ratio != 1 and abs(ratio - 1) <= model_error("rate"):
-        return WITHIN_MODEL
-    return _percent(ratio)
-
-
-def _against_publication(choices: Sequence[SystemChoice], wanted: Answer) -> Iterator[str]:
-    same, other = [], []
-    for row in wanted.published:
-        for choice in choices:
-            if choice.system != row.system or choice.use != row.use or choice.threads:
-                continue
-            what = f"{choice.system}{'' if row.use == OVERALL.name else ' for ' + row.use.replace('-', ' ')}"
-            published = either(_word(name) for name in row.settings)
-            if choice.named and set(choice.named) <= set(row.settings):
-                same.append(f"{what}: {published}")
-            else:
-                other.append(f"{what}: published {published}, here {choice.text}")
-    if same:
-        yield f"As published: {'; '.join(same)}"
-    if other:
-        yield f"Differs from the publication: {'; '.join(other)}"
-
-
-def _word(setting: str) -> str:
-    return setting.removeprefix("scheduler=")
-
-
-def _percent(ratio: float) -> str:
-    """`-12 %`: how much less than the choice."""
-    change = round(100 * (ratio - 1))
-    return "level" if change == 0 else f"{change:+d} %".replace("-", "\N{MINUS SIGN}")
-
-
-def _counts(threads: tuple[int, ...]) -> str:
-    if len(threads) == 1:
-        return counted(threads[0], "thread")
-    return f"{threads[0]} to {threads[-1]} threads"
