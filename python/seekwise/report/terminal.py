@@ -14,10 +14,10 @@ from seekwise.judge import arrays
 from seekwise.judge.printed import MEANS, Cell, GridCell, PrintedGrid, PrintedTable
 from seekwise.judge.published_rule import RULE
 from seekwise.number_text import plain_settings, three
-from seekwise.report import by_system, systems_answer, tune_answer
+from seekwise.report import by_system, systems_answer, tune_answer, whatif_answer
 from seekwise.report.by_system import SystemRow
 from seekwise.report.content import METRIC_TITLES, ReportContent
-from seekwise.report.layout import WIDTH, plain_table, print_columns, print_lines, wrapped
+from seekwise.report.layout import WIDTH, plain_table, print_columns, print_lines, say, wrapped
 from seekwise.report.rows import apart, summary_rows, trial_rows
 from seekwise.store import operations
 from seekwise.workload.study.quantity import size_word
@@ -254,6 +254,10 @@ def print_study(
     elif everything and content.winners:
         console.print()
         print_winners(content, console)
+    elif predicted := whatif_answer.table_of(content.records):
+        console.print()
+        for line in predicted:
+            say(line, console)
     elif not content.winners:
         console.print()
         print_figures(content, console, everything=everything)
