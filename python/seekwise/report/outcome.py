@@ -13,7 +13,7 @@ from seekwise.judge.observe import observations
 from seekwise.judge.records import exact_note, invalid_note, remarks
 from seekwise.judge.rule import ROUNDS_MIN, RULE_VERSION, THRESHOLD_SHARE, more_is_better
 from seekwise.judge.study_outcome import StudyOutcome, condition_text, lines, otherwise, pooled_threads, reference
-from seekwise.number_text import listed
+from seekwise.number_text import listed, three
 from seekwise.report import answered, array_advice, insights, systems_answer, whatif_answer
 from seekwise.report.answered import Question
 from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
@@ -174,6 +174,8 @@ def advice(found: StudyOutcome) -> Advice:
     if not any(record.valid for record in records):
         return Advice("No valid trial, so nothing can be recommended.", reasons=(invalid_note(list(records)) or "",))
     if len(candidates) < 2:
+        if plan.backend == IMPORTED:
+            return _one_set_up(records, plan)
         varied = apart(records)
         below = f"; the figures compare {listed([VARIED.get(name, name) for name in varied])}" if varied else ""
         return Advice(
@@ -194,6 +196,35 @@ def advice(found: StudyOutcome) -> Advice:
     shown = lines(setting, plan)
     reasons = tuple(_win_text(v, setting.label, plan) for v in _strongest(wins(verdicts, setting.label, plan))[:3])
     return Advice(answered.headline(asked), reasons, shown.set, shown.undo, said, recommended=(setting.label,))
+
+
+SYNCS = "durable writes of "
+"""How the note begins that says how long syncs took (`importing/fio_json.py`): the figure of whoever waits for them."""
+
+
+def _one_set_up(records: Sequence[Record], plan: Plan) -> Advice:
+    """What an import of one set-up says: its figures. There is nothing to choose from."""
+    note = next((each for each in plan.notes if SYNCS in each), None)
+    alone = (
+        f"One set-up, {plan.reference}: there is nothing to choose from. Import another one's files with it to compare."
+    )
+    if note is not None:
+        text = note[note.index(SYNCS) :]
+        return Advice(f"{text[0].upper()}{text[1:].rstrip('.')}.", reasons=(alone,))
+    said = []
+    for phase in [phase for record in records if record.valid for phase in record.phases][:LOADS_MOST]:
+        tail = phase.percentile_ns(99)
+        latency = (
+            f", p99 {tail / 1e6:.3g} ms"
+            if tail
+            else f", mean {phase.latency_mean_ns / 1e6:.3g} ms"
+            if phase.latency_mean_ns
+            else ""
+        )
+        said.append(
+            f"{operations.name(phase.operation).lower()} {three(phase.rate_bytes_per_s / 1e6)} MB/s, {phase.iops:,.0f} IOPS{latency}"
+        )
+    return Advice(f"{plan.reference}: {'; '.join(said)}.", reasons=(alone,))
 
 
 DEPTH = re.compile(r"depth (\d+)")

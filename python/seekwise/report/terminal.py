@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from rich.console import Console
@@ -243,10 +244,43 @@ def print_advice(content: ReportContent, console: Console) -> None:
                 console.print(f"  {line}", soft_wrap=True, highlight=False, markup=False)
 
 
+SCREEN_LINES = 24
+FRAME_LINES = 4
+"""What commands print around an answer: which run it is, and the next command."""
+
+
 def print_study(
     content: ReportContent, console: Console, *, everything: bool = False, told: Sequence[str] = ()
 ) -> None:
-    """The answer first; `everything`: also every table of winners, insight, outlier and the self-check."""
+    """The answer first, and as many notes as a screen holds; `everything`: also every table of winners, insight, outlier and the self-check."""
+    with console.capture() as answer:
+        _print_answer_and_table(content, console, everything=everything)
+    said = answer.get()
+    console.file.write(said)
+    if everything:
+        print_findings(content, console)
+    known = (*told, *content.advice.reasons)
+    headline = content.advice.headline.casefold()
+    notes = [
+        note
+        for note in content.notes
+        if note not in known
+        and note.removeprefix("Imported: ").casefold() not in headline
+        and (everything or note not in content.remarks)
+    ]
+    lines = [wrapped(f"note: {note}", WIDTH) for note in notes]
+    # A line each for the one above the notes and the one that says how many are left out.
+    room = SCREEN_LINES - FRAME_LINES - said.count("\n") - 2
+    shown = len(notes) if everything else sum(total <= room for total in accumulate(map(len, lines)))
+    if notes:
+        console.print()
+    print_lines([f"note: {note}" for note in notes[:shown]], console)
+    if shown < len(notes):
+        more = f"{len(notes) - shown} {'more ' if shown else ''}note{'s' if len(notes) - shown > 1 else ''}"
+        print_lines([f"{more}: `seekwise results {content.run_id} --all`"], console, style="dim")
+
+
+def _print_answer_and_table(content: ReportContent, console: Console, *, everything: bool) -> None:
     print_answer(content, console, everything=everything)
     if content.printed:
         console.print()
@@ -261,12 +295,6 @@ def print_study(
     elif not content.winners:
         console.print()
         print_figures(content, console, everything=everything)
-    if everything:
-        print_findings(content, console)
-    notes = [note for note in content.notes if note not in told and (everything or note not in content.remarks)]
-    if notes:
-        console.print()
-        print_lines([f"note: {note}" for note in notes], console)
 
 
 @dataclass(frozen=True)

@@ -300,7 +300,7 @@ def headline(found: Sequence[ClassChoice], group: str | None = None) -> str:
     """What to ship, in one sentence."""
     by: dict[str, list[str]] = {}
     for each in found:
-        by.setdefault(each.scheduler, []).append(_PLURAL[each.drive_class])
+        by.setdefault(each.scheduler, []).extend(_PLURAL[each.drive_class].split(", "))
     most = sorted((name for name in by if name != KEPT), key=lambda name: -len(by[name]))
     said = [f"{name} for {_listed(by[name])}" for name in most]
     left = f"leave {_listed(by[KEPT])} to the kernel" if KEPT in by else ""
@@ -313,9 +313,9 @@ _PLURAL = {
     "SATA SSD": "SATA SSDs",
     "NVMe SSD": "NVMe SSDs",
     "USB drive": "USB drives",
-    "SD card or eMMC": "SD cards and eMMC",
+    "SD card or eMMC": "SD cards, eMMC",
     "virtio disk": "virtual disks",
-    "device-mapper": "maps and md arrays",
+    "device-mapper": "maps, md arrays",
 }
 
 
@@ -326,7 +326,7 @@ def _listed(names: Sequence[str]) -> str:
 def quicker(found: Sequence[ClassChoice]) -> list[str]:
     """Where another scheduler keeps programs more responsive, in a sentence each."""
     return [
-        f"On {_PLURAL[each.drive_class]} {each.responsive} is quicker while busy, at a price: {each.responsive_price}."
+        f"On {_PLURAL[each.drive_class]} {each.responsive} may be quicker while busy, at a price: {each.responsive_price}."
         for each in found
         if each.responsive
     ]
