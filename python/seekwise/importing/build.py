@@ -63,9 +63,10 @@ def read(
             f"`--given {unused[0]}=…` says nothing about these files",
             hint=f"known there: {', '.join(sorted(used)) or 'nothing'}",
         )
-    measured, labelled, depths = setups.by_depth(found, setups.labels(found))
+    one_each, named, at_once = setups.together(found, setups.labels(found), _load)
+    measured, labelled, depths = setups.by_depth(one_each, named)
     records = _records(run_id, measured, labelled)
-    said = [*([depths] if depths else []), *setups.notes(measured, labelled)]
+    said = [*([depths] if depths else []), *at_once, *setups.notes(measured, labelled)]
     return _run(run_id, name, records, [each.result for each in measured], said), records
 
 
