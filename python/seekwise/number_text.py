@@ -18,6 +18,42 @@ def three(value: float | None) -> str:
     return format(Decimal(text), "f") if "e-" in text else text
 
 
+TIMES_FROM = 2.0
+"""Ratios from here on are said as factors: "3 times longer" instead of "200 % longer"."""
+MINUS = "\N{MINUS SIGN}"
+
+
+def percent(share: float) -> str:
+    """`3 %`, `0.4 %`, `38 %`, and `over 99.9 %` of what is almost all."""
+    value = 100 * share
+    if 99.95 <= value < 100:
+        return "over 99.9 %"
+    return f"{value:.2g} %" if value < 9.95 else f"{value:.0f} %"
+
+
+def factor_text(factor: float) -> str:
+    """A factor in two digits, from ten on in three: `3.1`, `145`."""
+    return f"{factor:.2g}" if factor < 9.95 else f"{float(f'{factor:.3g}'):g}"
+
+
+def signed(ratio: float) -> str:
+    """A ratio as per cents with their sign: `−20`, `+30`, `+0.4`."""
+    value = 100 * (ratio - 1)
+    return (f"{value:+.2g}" if abs(value) < 9.95 else f"{value:+.0f}").replace("-", MINUS)
+
+
+def change(ratio: float) -> str:
+    """`+12 %`, `−63 %`, `2.4 times`."""
+    return f"{factor_text(ratio)} times" if ratio >= TIMES_FROM else f"{signed(ratio)} %"
+
+
+def by(factor: float, word: str, *, of_rate: bool) -> str:
+    """`12 % slower`, `3.1 times longer`: the larger over the smaller value. `of_rate`: a loss, as a share of the larger one."""
+    if factor >= TIMES_FROM:
+        return f"{factor_text(factor)} times {word}"
+    return f"{percent(1 - 1 / factor if of_rate else factor - 1)} {word}"
+
+
 def thousands(rate: float) -> str:
     """A rate in thousands: `475,000`; below ten thousand in hundreds."""
     return f"{round(rate, -3):,.0f}" if rate >= 10_000 else f"{round(rate, -2):,.0f}"

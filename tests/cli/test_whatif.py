@@ -80,7 +80,7 @@ def test_the_run_is_stored_and_reported_as_any_other(trace, tmp_path):
     )
     kept = json.loads(shown.stdout)
     assert {each["setting"] for each in kept["records"]} == {"none", "bfq"}
-    assert {each["badge"] for each in kept["records"]} == {"simulated"}
+    assert {each["provenance"] for each in kept["records"]} == {"simulated"}
 
 
 def test_storage_that_cannot_carry_the_load_is_named_as_that_and_results_keep_the_table(tmp_path, monkeypatch):

@@ -141,7 +141,7 @@ def document(
         trace=str(trace),
         requests=load.requests,
         device=load.device,
-        repeats=played.run.plan["blocks"],
+        repeats=played.run.plan["repetitions"],
         best=[row.setting for row in as_good(order, recording)],
         answer=sentence(order, recording),
         recorded={

@@ -6,7 +6,6 @@ import contextlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
 
 from seekwise.number_text import natural
 from seekwise.simulate import degraded
@@ -19,8 +18,6 @@ from seekwise.workload.study.quantity import bytes_text, capacity_text, counted,
 @dataclass(frozen=True)
 class ArrayRow:
     """One array and the best that it gave: over settings and loads, the mean of its repetitions."""
-
-    NAMES: ClassVar = {"combination_throughputs": "cell_rates"}
 
     name: str
     """`RAID 5 of 4, chunk 64 KiB`."""

@@ -21,8 +21,7 @@ from seekwise.number_text import either
 from seekwise.store.operations import OPERATIONS
 from seekwise.store.record import Record
 from seekwise.workload.study import combination_key
-from seekwise.workload.study.shown import Answer
-from seekwise.workload.study.study import Study, System
+from seekwise.workload.study.study import Answer, Study, System
 
 OVERALL = OperationMix("overall", "all operations and thread counts alike", "all", dict.fromkeys(OPERATIONS, 1.0))
 LEVEL_THROUGHPUT = 0.01
@@ -42,8 +41,6 @@ class SystemChoice:
 
     SHOWN: ClassVar = ("text",)
     HIDDEN: ClassVar = ("is_simulated", "is_sure")
-    NAMES: ClassVar = {"loss_combination": "loss_cell"}
-
     system: str
     kind: str
     """`hardware RAID 1`, `software RAID 5, NCQ off`: systems of one kind are named together."""
@@ -166,6 +163,24 @@ def kind_of(system: System) -> str:
 def is_single_drive(system: System) -> bool:
     """No array and no controller."""
     return system.controller is None and system.raid_level is None and system.drives == 1
+
+
+def system_title(name: str, systems: Sequence[System]) -> str:
+    """`A: hardware RAID 1, 9650-2LP`: what a system's name stands for, without what all have; the name alone where that is nothing."""
+    system = next((each for each in systems if each.name == name), None)
+    if system is None:
+        return name
+    others = [_parts(each) for each in systems if each.name != name]
+    parts = [part for part in _parts(system) if not others or not all(part in each for each in others)]
+    return f"{name}: {', '.join(parts)}" if parts else name
+
+
+def _parts(system: System) -> list[str]:
+    """Kind, controller, chunk and drives of a system."""
+    chunk = f"chunk {system.chunk_kib[0]} KiB" if system.chunk_kib else None
+    drives = f"{system.drives} × {system.drive}" if system.drives > 1 else system.drive
+    parts = [None if drives == system.drive else kind_of(system), system.controller, chunk, drives]
+    return [part for part in parts if part]
 
 
 def choose(

@@ -69,8 +69,6 @@ class TuneAdvice:
 class Weighted:
     """The records weighted for a use."""
 
-    NAMES: ClassVar = {"repetitions": "blocks"}
-
     name: str
     operations: Mapping[str, float]
     threads: str
@@ -100,8 +98,6 @@ class RunAdvice:
     """`advise RUN --json`."""
 
     SCHEMA: ClassVar = "seekwise.advice/1"
-    NAMES: ClassVar = {"provenance": "badge"}
-
     run_id: str
     provenance: str
     headline: str
@@ -120,8 +116,6 @@ class SystemsAdvice:
     """`advise RUN --json` of a study with several systems."""
 
     SCHEMA: ClassVar = "seekwise.advice.systems/1"
-    NAMES: ClassVar = {"provenance": "badge"}
-
     run_id: str
     provenance: str
     systems: Sequence[SystemChoice]

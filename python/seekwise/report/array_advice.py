@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from seekwise.judge.array_choice import choose
 from seekwise.judge.arrays import ArrayRow, long_text, with_states
-from seekwise.number_text import three
+from seekwise.number_text import by, three
 from seekwise.report.content import Advice
 from seekwise.simulate.arrays import LEVEL
 from seekwise.store import operations
@@ -49,7 +49,7 @@ def _states(chosen: ArrayRow, found: Sequence[ArrayRow]) -> list[str]:
         if row.whole != chosen.name:
             continue
         changes = [
-            f"{operations.name(name).lower()} {_less(chosen.rates_mb_s[name] / throughput)}"
+            f"{operations.name(name).lower()} {by(chosen.rates_mb_s[name] / throughput, 'slower', of_rate=True)}"
             for name, throughput in row.rates_mb_s.items()
             if throughput > 0 and chosen.rates_mb_s.get(name, 0) * (1 - LEVEL) > throughput
         ]
@@ -88,9 +88,9 @@ def _compared_with(row: ArrayRow, chosen: ArrayRow) -> str:
         if not other or not throughput:
             continue
         if throughput < (1 - LEVEL) * other:
-            slower.append(f"{operations.name(name).lower()} {_less(other / throughput)}")
+            slower.append(f"{operations.name(name).lower()} {by(other / throughput, 'slower', of_rate=True)}")
         elif throughput > (1 + LEVEL) * other:
-            faster.append(f"{operations.name(name).lower()} {_more(throughput / other)}")
+            faster.append(f"{operations.name(name).lower()} {by(throughput / other, 'faster', of_rate=False)}")
     if faster:
         parts.append(", ".join(faster))
     if slower:
@@ -100,14 +100,6 @@ def _compared_with(row: ArrayRow, chosen: ArrayRow) -> str:
 
 def _refused(row: ArrayRow, chosen: ArrayRow) -> str:
     return f"{_compared_with(row, chosen)}. Not recommended: one failed drive loses all data"
-
-
-def _less(factor: float) -> str:
-    return f"{factor:.2g} times slower" if factor >= 2 else f"{100 * (1 - 1 / factor):.0f} % slower"
-
-
-def _more(factor: float) -> str:
-    return f"{factor:.2g} times faster" if factor >= 2 else f"{100 * (factor - 1):.0f} % faster"
 
 
 def exposure(row: ArrayRow) -> str:

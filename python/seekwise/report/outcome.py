@@ -6,14 +6,14 @@ import math
 import re
 from collections.abc import Sequence
 
-from seekwise.judge import arrays, believable, printed, tables
+from seekwise.judge import arrays, believable, tables
 from seekwise.judge.control import judge_control
 from seekwise.judge.observation import Verdict
 from seekwise.judge.observe import observations
 from seekwise.judge.records import exact_note, invalid_note, remarks
 from seekwise.judge.rule import ROUNDS_MIN, RULE_VERSION, THRESHOLD_SHARE, more_is_better
 from seekwise.judge.study_outcome import StudyOutcome, condition_text, lines, otherwise, pooled_threads, reference
-from seekwise.number_text import listed, three
+from seekwise.number_text import TIMES_FROM, listed, three
 from seekwise.report import answered, array_advice, insights, systems_answer, whatif_answer
 from seekwise.report.answered import Question
 from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
@@ -37,21 +37,18 @@ def rule_text() -> str:
     )
 
 
-def content_of(found: StudyOutcome, style: printed.Style | None = None) -> ReportContent:
-    """The outcome of a study in the shape that reports draw; `style` is how tables in a text's form sum up repeats."""
+def content_of(found: StudyOutcome) -> ReportContent:
+    """The outcome of a study in the shape that reports draw."""
     run, plan, records, study, compared = found.run, found.plan, found.records, found.study, found.compared
     facts = plan.systems[0]
     environment = dict(records[0].environment) if records else {}
     environment.pop("stack", None)
-    shown = printed.printed(
-        study.table if study else (), study.grid if study else (), compared, style or printed.Style()
-    )
     many = len(plan.systems) > 1
     labels = [setting.label for setting in plan.settings]
     apart = (
         whatif_answer.advice(compared, labels, cautions(plan))
         or array_advice.advice(compared, cautions(plan))
-        or systems_answer.advice(study, compared, (*((shown.summary,) if shown.summary else ()), *cautions(plan)))
+        or systems_answer.advice(study, compared, cautions(plan))
     )
     candidates = [setting for setting in plan.settings if not setting.control]
     said = remarks(records)
@@ -72,8 +69,6 @@ def content_of(found: StudyOutcome, style: printed.Style | None = None) -> Repor
         repeat_lines=repeat_lines(run),
         traces=traces(compared),
         arrays=arrays.with_states(compared),
-        printed=shown,
-        figures=tuple(study.figure) if study else (),
         systems=tuple(study.system) if study else (),
         findings=insights.find(compared, study.system if study else ()),
         plan=plan,
@@ -347,10 +342,6 @@ def times(low: float, high: float, *, more_is_better: bool) -> str:
     if high <= 1:
         return f"{_span(100 * (1 - high), 100 * (1 - low))} % {down}"
     return f"{100 * (1 - low):.3g} % {down} to {100 * (high - 1):.3g} % {up}"
-
-
-TIMES_FROM = 2.0
-"""Ratios from here on are told as times, smaller ones in per cent."""
 
 
 def _span(low: float, high: float) -> str:

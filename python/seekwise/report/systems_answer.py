@@ -8,7 +8,7 @@ from seekwise.judge.candidates import NOT_LONG_ENOUGH
 from seekwise.judge.model_error import model_error
 from seekwise.judge.rule import THRESHOLD_SHARE
 from seekwise.judge.system_choices import LITTLE_KNOWN, OVERALL, SystemChoice, choices, is_single_drive
-from seekwise.number_text import either, listed
+from seekwise.number_text import change, either, listed
 from seekwise.report.answered import WITHIN_MODEL
 from seekwise.report.content import Advice
 from seekwise.report.insights import locks, protects
@@ -16,7 +16,6 @@ from seekwise.report.insights.means import NAMES
 from seekwise.store.record import Record
 from seekwise.workload.study import combination_key
 from seekwise.workload.study.quantity import counted
-from seekwise.workload.study.shown import Answer
 from seekwise.workload.study.study import Study
 
 
@@ -28,8 +27,7 @@ def advice(study: Study | None, records: Sequence[Record], cautions: tuple[str, 
     overall = [choice for choice in known if choice.use == OVERALL.name and not choice.threads]
     drives = {system.name for system in study.system if is_single_drive(system)}
     said = [each for each in (locks.summary(records), protects.summary(records)) if each]
-    published = _against_publication(known, study.answer) if study.answer else ()
-    return Advice(_headline(overall, drives), (*_reasons(known), *published, *said), caution=cautions, choices=known)
+    return Advice(_headline(overall, drives), (*_reasons(known), *said), caution=cautions, choices=known)
 
 
 def _headline(overall: Sequence[SystemChoice], drives: Collection[str]) -> str:
@@ -105,35 +103,11 @@ def _loss(choice: SystemChoice, name: str) -> str:
     ratio = choice.rates[name]
     if choice.is_simulated and ratio != 1 and abs(ratio - 1) <= model_error("rate"):
         return WITHIN_MODEL
-    return _percent(ratio)
-
-
-def _against_publication(choices: Sequence[SystemChoice], wanted: Answer) -> Iterator[str]:
-    same, other = [], []
-    for row in wanted.published:
-        for choice in choices:
-            if choice.system != row.system or choice.use != row.use or choice.threads:
-                continue
-            what = f"{choice.system}{'' if row.use == OVERALL.name else ' for ' + row.use.replace('-', ' ')}"
-            published = either(_word(name) for name in row.settings)
-            if choice.named and set(choice.named) <= set(row.settings):
-                same.append(f"{what}: {published}")
-            else:
-                other.append(f"{what}: published {published}, here {choice.text}")
-    if same:
-        yield f"As published: {'; '.join(same)}"
-    if other:
-        yield f"Differs from the publication: {'; '.join(other)}"
+    return "level" if round(100 * (ratio - 1)) == 0 else change(ratio)
 
 
 def _word(setting: str) -> str:
     return setting.removeprefix("scheduler=")
-
-
-def _percent(ratio: float) -> str:
-    """`-12 %`: how much less than the choice."""
-    change = round(100 * (ratio - 1))
-    return "level" if change == 0 else f"{change:+d} %".replace("-", "\N{MINUS SIGN}")
 
 
 def _counts(threads: tuple[int, ...]) -> str:

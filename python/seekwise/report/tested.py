@@ -58,7 +58,7 @@ def _load(name: str, members: Sequence[Load]) -> str:
     runtime = first.phases[0].runtime_s if first.phases else None
     if runtime:
         parts.append(f"{time_text(runtime)} per operation")
-    for other in first.background:
+    for other in first.beside:
         operation = operations.name(other.phases[0].operation).lower() if other.phases else "other work"
         parts.append(f"with {other.name}: {operation}, {bytes_text(other.block_bytes)}")
     return f"{name}: {'; '.join(parts)}"

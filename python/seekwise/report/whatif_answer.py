@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 
 from seekwise.judge.predicted import Recorded, WhatIfRow, as_good, carries, ranked, recorded, rows
-from seekwise.number_text import listed
+from seekwise.number_text import by, listed
 from seekwise.report.content import Advice
 from seekwise.store.record import Record
 from seekwise.trace.load import FOREGROUND
@@ -51,10 +51,8 @@ def _against(p99_ns: float, load: Recorded | None) -> str:
     ratio = p99_ns / load.p99_ns
     if 1 / 1.05 < ratio < 1.05:
         return f", as recorded ({time_word(load.p99_ns)})"
-    longer = "longer" if ratio > 1 else "shorter"
-    factor = max(ratio, 1 / ratio)
-    much = f"{_number(factor)} times" if factor >= 2 else f"{100 * abs(ratio - 1):.0f} %"
-    return f", {much} {longer} than recorded ({time_word(load.p99_ns)})"
+    word = "longer" if ratio > 1 else "shorter"
+    return f", {by(max(ratio, 1 / ratio), word, of_rate=ratio < 1)} than recorded ({time_word(load.p99_ns)})"
 
 
 def table(

@@ -15,12 +15,13 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, ClassVar, Literal
 
-from seekwise.judge.decision.choose import Choice
+from seekwise.judge.decision.choose import CAP_LOG, STARVED_FACTOR, Choice
 from seekwise.judge.decision.records import ADDED_LOG, Decided, made
 from seekwise.judge.decision.table import Conditions, UseFigure, Values
 from seekwise.judge.decision.verdicts import Judged, judge, of_any
 from seekwise.judge.model_error import model_error
 from seekwise.linux.block_device import BlockDevice
+from seekwise.number_text import by, listed
 from seekwise.settings.special import is_virtual
 from seekwise.workload.study.uses import LIMITS
 
@@ -220,13 +221,14 @@ def _price(decided: Decided, setting: str, base: str) -> str:
     told = []
     for better, (size, figure) in sorted(ratios.items(), reverse=True):
         which = "what runs beside it in " if figure.role == "background" else ""
-        told.append(f"{which}“{figure.title}” {_times(size)} {'quicker' if better else 'slower'}")
+        word = "quicker" if better else "slower"
+        much = (
+            f"over {STARVED_FACTOR:.0f} times {word}"
+            if size > CAP_LOG
+            else by(math.exp(size), word, of_rate=not better)
+        )
+        told.append(f"{which}“{figure.title}” {much}")
     return ", ".join(told)
-
-
-def _times(log: float) -> str:
-    factor = math.exp(log)
-    return "over 10 times" if factor > 10 else f"{factor:.1f} times" if factor >= 2 else f"{100 * (factor - 1):.0f} %"
 
 
 def _why(chosen: Sequence[Choice], about: DriveClass) -> str:
@@ -298,12 +300,12 @@ def groups() -> tuple[str, ...]:
 
 def headline(found: Sequence[ClassChoice], group: str | None = None) -> str:
     """What to ship, in one sentence."""
-    by: dict[str, list[str]] = {}
+    whom: dict[str, list[str]] = {}
     for each in found:
-        by.setdefault(each.scheduler, []).extend(_PLURAL[each.drive_class].split(", "))
-    most = sorted((name for name in by if name != KEPT), key=lambda name: -len(by[name]))
-    said = [f"{name} for {_listed(by[name])}" for name in most]
-    left = f"leave {_listed(by[KEPT])} to the kernel" if KEPT in by else ""
+        whom.setdefault(each.scheduler, []).extend(_PLURAL[each.drive_class].split(", "))
+    most = sorted((name for name in whom if name != KEPT), key=lambda name: -len(whom[name]))
+    said = [f"{name} for {listed(whom[name])}" for name in most]
+    left = f"leave {listed(whom[KEPT])} to the kernel" if KEPT in whom else ""
     start = f"Where {group} counts most, ship" if group else "Ship"
     return f"{start} {'; '.join(said)}" + (f"; {left}." if left else ".")
 
@@ -319,21 +321,23 @@ _PLURAL = {
 }
 
 
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
 def quicker(found: Sequence[ClassChoice]) -> list[str]:
-    """Where another scheduler keeps programs more responsive, in a sentence each."""
+    """Where another scheduler keeps programs more responsive, in a sentence for each scheduler with the figures of the first class."""
+    named: dict[str, list[ClassChoice]] = {}
+    for each in found:
+        if each.responsive:
+            named.setdefault(each.responsive, []).append(each)
     return [
-        f"On {_PLURAL[each.drive_class]} {each.responsive} may be quicker while busy, at a price: {each.responsive_price}."
-        for each in found
-        if each.responsive
+        f"On {listed(word for each in those for word in _PLURAL[each.drive_class].split(', '))} {name} may be quicker while busy, at a price; "
+        f"on {_PLURAL[those[0].drive_class]}: {those[0].responsive_price}."
+        for name, those in named.items()
     ]
 
 
 def reasons(found: ClassChoice) -> list[str]:
     """Why, at what price, and from where."""
     said = [f"{found.drive_class}: {found.scheduler}. {found.why[0].upper()}{found.why[1:]}."]
+    if found.responsive:
+        said.append(f"  {found.responsive}: {found.responsive_price}.")
     said += [f"  {each.basis}: {each.source}{f': {each.says}' if each.says else ''}" for each in found.evidence]
     return [*said, *(f"  {line}" for line in found.rule)]

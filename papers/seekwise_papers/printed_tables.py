@@ -7,24 +7,25 @@ print them (2^20 bytes). What the records do not hold is an en dash; what the te
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from seekwise.judge.published_rule import METRICS, RULE, decide
-from seekwise.store.operations import PURE_OPERATIONS
-from seekwise.store.record import Phase, Record
+from seekwise.judge.repeats import Place, repeats
+from seekwise.schedulers import SUCCESSORS
+from seekwise.store.operations import PURE_OPERATIONS, PureOperation
+from seekwise.store.record import Record
 from seekwise.workload.study.quantity import parse_bytes, size_word
-from seekwise.workload.study.shown import RESERVED, SUCCESSORS, TABLE_METRICS, Block, Grid, Metric, Side, Table
+from seekwise_papers.publication import RESERVED, TABLE_METRICS, Block, Grid, Side, Table
+from seekwise_papers.winner_rule import METRICS, decide
 
-PRINTED_MB = 2**20
 Mean = Literal["plain", "high"]
 MEANS = {
     "plain": "mean of the repeats",
     "high": "mean of the repeats that prefers high values: ranked from low to high, the n-th counts n times",
 }
 MISSING = "–"
+Values = Mapping[Place, list[float]]
 
 
 @dataclass(frozen=True)
@@ -113,49 +114,6 @@ class Printed:
     grids: list[PrintedGrid] = field(default_factory=list)
     style: Style = Style()
 
-    def __bool__(self) -> bool:
-        return bool(self.tables or self.grids)
-
-    @property
-    def summary(self) -> str:
-        """`31 of 40 published winners reproduced`, and the rule for a tie."""
-        known = [cell for table in self.tables for cell in table.cells]
-        judged = [cell for cell in known if cell.agrees is not None]
-        if not judged:
-            return ""
-        reproduced = sum(bool(cell.agrees) for cell in judged)
-        return f"{reproduced} of {len(judged)} published winners reproduced (rule: {RULE})"
-
-
-def metric_value(phase: Phase, metric: Metric) -> float | None:
-    """A number of one phase in the unit that the texts print."""
-    if metric == "rate":
-        return phase.rate_bytes_per_s / PRINTED_MB
-    if metric == "access_time":
-        return phase.latency_mean_ns / 1e6
-    program = phase.details.get("printed")
-    if isinstance(program, dict) and PROGRAM_NAMES[metric] in program:
-        return float(program[PROGRAM_NAMES[metric]])
-    cpu = phase.cpu
-    seconds = cpu.system_cpu
-    if seconds <= 0:
-        return None
-    if metric == "cpu_efficiency":
-        return phase.bytes / PRINTED_MB / seconds
-    spent = seconds if metric == "sys_cpu" else seconds + (cpu.user if cpu.user is not None else cpu.submitter_user)
-    return 100 * spent / phase.elapsed_s if phase.elapsed_s > 0 else None
-
-
-PROGRAM_NAMES = {"sys_cpu": "syscpu", "cpu_load": "cpu", "cpu_efficiency": "cpueff"}
-"""What the text's program prints, its fault included, where the simulator says it; else a plain share of one processor."""
-
-
-def metric_error(phase: Phase, metric: Metric) -> float:
-    """Standard error of the number above that comes from how the text's kernel counts processor time; 0 where it does not."""
-    program = phase.details.get("printed")
-    known = metric == "cpu_efficiency" and isinstance(program, dict)
-    return float(program.get("cpueff_error", 0.0)) if known else 0.0
-
 
 def mean_of(values: Sequence[float], mean: Mean) -> float:
     """The plain mean, or the one that weights values by their rank, as some publications print."""
@@ -165,34 +123,10 @@ def mean_of(values: Sequence[float], mean: Mean) -> float:
     return sum(rank * value for rank, value in enumerate(ranked, start=1)) / sum(range(1, len(ranked) + 1))
 
 
-Place = tuple[str, str, str, int, int]
-"""System, setting, operation, threads, request size."""
-
-
-def repeats(
-    records: Sequence[Record], metric: Metric, number: Callable[[Phase, Metric], float | None] = metric_value
-) -> dict[Place, list[float]]:
-    """One value per repeat; A/A checks and drift checks left out."""
-    found: dict[Place, list[float]] = defaultdict(list)
-    for record in records:
-        if not record.valid or record.role != "candidate":
-            continue
-        given = record.factors
-        for phase in record.phases:
-            value = number(phase, metric)
-            if value is not None:
-                place = (str(given.get("system")), record.setting, phase.operation)
-                threads = int(phase.details.get("group_threads", given.get("threads", 1)))
-                found[(*place, threads, int(given.get("block_bytes", 0)))].append(value)
-    return dict(found)
-
-
 def printed(tables: Sequence[Table], grids: Sequence[Grid], records: Sequence[Record], style: Style) -> Printed:
     """Everything that a study shows in its text's form."""
-    if not tables and not grids:
-        return Printed(style=style)
-    known = {metric: repeats(records, metric) for metric in TABLE_METRICS}
-    errors = {metric: repeats(records, metric, metric_error) for metric in TABLE_METRICS}
+    known: dict[str, Values] = {metric: repeats(records, metric) for metric in TABLE_METRICS}
+    errors: dict[str, Values] = {metric: repeats(records, metric, errors=True) for metric in TABLE_METRICS}
     return Printed(
         [_table(table, known, errors, style) for table in tables],
         [_of_grid(grid, known["rate"], records, style) for grid in grids],
@@ -200,7 +134,7 @@ def printed(tables: Sequence[Table], grids: Sequence[Grid], records: Sequence[Re
     )
 
 
-def _of_grid(grid: Grid, known: dict, records: Sequence[Record], style: Style) -> PrintedGrid:
+def _of_grid(grid: Grid, known: Values, records: Sequence[Record], style: Style) -> PrintedGrid:
     if grid.load is not None:
         known = _of_load(records, grid.load)
     if grid.against_load is not None:
@@ -208,7 +142,7 @@ def _of_grid(grid: Grid, known: dict, records: Sequence[Record], style: Style) -
     return _ratios(grid, known, style) if grid.against else _grid(grid, known, style)
 
 
-def _of_load(records: Sequence[Record], load: str) -> dict:
+def _of_load(records: Sequence[Record], load: str) -> Values:
     return repeats([record for record in records if record.factors.get("load") == load], "rate")
 
 
@@ -231,7 +165,7 @@ def _loads(grid: Grid, rates: PrintedGrid, others: PrintedGrid, style: Style) ->
     return PrintedGrid(grid.number, grid.title, rates.columns, rows, "", style.mean, unit)
 
 
-def _table(table: Table, known: dict, errors: dict, style: Style) -> PrintedTable:
+def _table(table: Table, known: Mapping[str, Values], errors: Mapping[str, Values], style: Style) -> PrintedTable:
     sides = [side for block in table.block for side in block.sides]
     stand_ins = {side.setting: setting_of(side, known["rate"]) for side in sides}
     said = [f"{new} stands for {old}" for old, new in stand_ins.items() if new != old]
@@ -239,7 +173,7 @@ def _table(table: Table, known: dict, errors: dict, style: Style) -> PrintedTabl
     return PrintedTable(table.number, title, [_block(block, known, errors, style) for block in table.block])
 
 
-def _block(block: Block, known: dict, errors: dict, style: Style) -> PrintedBlock:
+def _block(block: Block, known: Mapping[str, Values], errors: Mapping[str, Values], style: Style) -> PrintedBlock:
     rows: dict[str, list[Cell]] = {}
     for operation in PURE_OPERATIONS:
         text = block.text.get(operation, [""] * len(TABLE_METRICS))
@@ -253,7 +187,7 @@ def _block(block: Block, known: dict, errors: dict, style: Style) -> PrintedBloc
 
 
 def _cell(
-    sides: Sequence[Side], operation: str, metric: str, text: str, known: dict, errors: dict, style: Style
+    sides: Sequence[Side], operation: str, metric: str, text: str, known: Values, errors: Values, style: Style
 ) -> Cell:
     first, second = (_over_threads(side, operation, known, style) for side in sides)
     if first is None or second is None:
@@ -263,19 +197,19 @@ def _cell(
     return Cell(metric, "=" if winner == "tie" else winner, text, first, second)
 
 
-def _over_threads(side: Side, operation: str, known: dict, style: Style) -> float | None:
+def _over_threads(side: Side, operation: str, known: Values, style: Style) -> float | None:
     """Mean over the thread counts of the means over the repeats."""
     values = [mean_of(found, style.mean) for found in _of_side(side, operation, known)]
     return sum(values) / len(values) if values else None
 
 
-def _error_over_threads(side: Side, operation: str, errors: dict) -> float:
+def _error_over_threads(side: Side, operation: str, errors: Values) -> float:
     # Of one run, however many repeats there are: the publication ran once, and `verify verdicts` asks what its clock could tell apart.
     each = [math.hypot(*found) / math.sqrt(len(found)) for found in _of_side(side, operation, errors)]
     return math.hypot(*each) / len(each) if each else 0.0
 
 
-def _of_side(side: Side, operation: str, known: dict) -> list[list[float]]:
+def _of_side(side: Side, operation: str, known: Values) -> list[list[float]]:
     setting = setting_of(side, known)
     return [
         found
@@ -284,14 +218,14 @@ def _of_side(side: Side, operation: str, known: dict) -> list[list[float]]:
     ]
 
 
-def setting_of(side: Side, known: dict) -> str:
+def setting_of(side: Side, known: Values) -> str:
     """The setting of a side; where a newer kernel ran, the successor of its scheduler."""
     present = {label for system, label, *_ in known if system == side.system}
     successor = SUCCESSORS.get(side.setting)
     return successor if side.setting not in present and successor in present else side.setting
 
 
-def _grid(grid: Grid, known: dict, style: Style) -> PrintedGrid:
+def _grid(grid: Grid, known: Values, style: Style) -> PrintedGrid:
     sizes = sorted({key[4] for key in known if key[0] in grid.systems and key[3] == grid.threads})
     rows: dict[str, dict[str, list[GridCell]]] = {}
     scatter: list[float] = []
@@ -322,7 +256,7 @@ def _grid(grid: Grid, known: dict, style: Style) -> PrintedGrid:
     )
 
 
-def _ratios(grid: Grid, known: dict, style: Style) -> PrintedGrid:
+def _ratios(grid: Grid, known: Values, style: Style) -> PrintedGrid:
     """The same table as multiples of one system: what an array gains over a single drive, here and as published."""
     rates = _grid(grid, known, style)
     rows: dict[str, dict[str, list[GridCell]]] = {}
@@ -344,7 +278,7 @@ def _ratios(grid: Grid, known: dict, style: Style) -> PrintedGrid:
     )
 
 
-def _values(known: dict, system: str, operation: str, threads: int, size: int) -> list[float]:
+def _values(known: Values, system: str, operation: str, threads: int, size: int) -> list[float]:
     return [
         value
         for key, values in known.items()
@@ -353,7 +287,7 @@ def _values(known: dict, system: str, operation: str, threads: int, size: int) -
     ]
 
 
-def _text_value(grid: Grid, operation: str, system: str, size: int) -> float | None:
+def _text_value(grid: Grid, operation: PureOperation, system: str, size: int) -> float | None:
     rows = grid.text.get(operation, {}).get(system, {})
     return next((value for word, value in rows.items() if parse_bytes(word) == size), None)
 

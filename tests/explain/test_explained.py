@@ -18,27 +18,6 @@ from seekwise.report.explain import explain, program
 from seekwise.workload.study import uses
 from seekwise.workload.study.study import BackendName
 
-# The right column of the glossary in reference/english.md.
-GLOSSARY = """validation level; validation; restore; dispatch; dispatch list; requeue; queue kick; SCSI budget token; service slot; in-service queue;
-indirect blocks; weight-raising; service tree; physical device; background job; configuration; setting; trial; combination; repetition; replicate;
-drift check; A/A check; verdict; provenance; VM testbed; published results; publication; article; prefetch; look-ahead; request;
-prepared target; insights; trace sink; seek; rotational delay; discarded trial"""
-# What `tune`, `results`, `compare`, `status` and `doctor` print as labels.
-PRINTED = """undecided; not measured long enough; threshold; 90 %; interval; noise; outlier; drift; best; within; worse; tie; regression; improvement; p50; p99; mean latency;
-median latency; p99 latency; throughput; IOPS; rate; access time; CPU efficiency; period; carry-over; candidate; reference; in force; budget; seed; run; record; insights;
-largest loss; front; journal; guard; rolled back; conflict; stale; evidence; hint; warning; exit status; measured; virtual; simulated; imported; foreground; background;
-read-ahead; capacity; survives; rebuild; scratch files; live switching; environment; use; uses; study; profile; system; target; outstanding; metric"""
-
-
-def split(text: str) -> list[str]:
-    return [word.strip() for word in text.replace("\n", " ").split(";")]
-
-
-@pytest.mark.parametrize("word", [*split(GLOSSARY), *split(PRINTED)])
-def test_a_word_that_is_printed_is_explained(word: str):
-    found = explain(word)
-    assert found.text.strip() or found.tables, word
-
 
 def unknown(words: list[str]) -> list[str]:
     missing = []
