@@ -13,7 +13,7 @@ from seekwise.judge.observe import observations
 from seekwise.judge.records import exact_note, invalid_note, remarks
 from seekwise.judge.rule import ROUNDS_MIN, RULE_VERSION, THRESHOLD_SHARE, more_is_better
 from seekwise.judge.study_outcome import StudyOutcome, condition_text, lines, otherwise, pooled_threads, reference
-from seekwise.number_text import TIMES_FROM, listed, three
+from seekwise.number_text import TIMES_FROM, change, listed, three
 from seekwise.report import answered, array_advice, insights, systems_answer, whatif_answer
 from seekwise.report.answered import Question
 from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
@@ -190,7 +190,35 @@ def advice(found: StudyOutcome) -> Advice:
     setting = next(each for each in candidates if each.label == asked.choice.setting)
     shown = lines(setting, plan)
     reasons = tuple(_win_text(v, setting.label, plan) for v in _strongest(wins(verdicts, setting.label, plan))[:3])
+    alone = one_at_a_time(asked, plan)
+    said = (*((alone,) if alone else ()), *said)
     return Advice(answered.headline(asked), reasons, shown.set, shown.undo, said, recommended=(setting.label,))
+
+
+def one_at_a_time(asked: Question, plan: Plan) -> str:
+    """What each factor brings alone, and what all of them bring together, in the figure that gains most; empty where one factor varied."""
+    values = {each.label: each.values for each in plan.settings if not each.control}
+    base = values.get(asked.in_force, {})
+    names = [name for name in base if len({each.get(name) for each in values.values()}) > 1]
+    if len(names) < 2 or asked.choice is None or not asked.choice.gains:
+        return ""
+    most = asked.choice.gains[0]
+    figure = next(each for each in asked.judged if (each.use, each.metric) == (most.use, most.metric))
+    told = []
+    for changed in [*([name] for name in names), names]:
+        able = [
+            standing
+            for label, own in values.items()
+            if (standing := figure.of(label)) is not None
+            and standing.ratio is not None
+            and label != asked.in_force
+            and {name for name in names if own.get(name) != base.get(name)} == set(changed)
+        ]
+        if able:
+            best = max(able, key=lambda each: figure.sign * math.log(each.ratio or 1.0))
+            which = " ".join(f"{name}={values[best.setting][name]}" for name in changed)
+            told.append(f"{which}{' alone' if len(changed) == 1 else ''} {change(best.ratio or 1.0)}")
+    return f"One thing at a time, {figure.use}: {', '.join(told)}" if len(told) > 1 else ""
 
 
 SYNCS = "durable writes of "
