@@ -17,7 +17,7 @@ from seekwise.number_text import TIMES_FROM, change, listed, three
 from seekwise.report import answered, array_advice, insights, systems_answer, whatif_answer
 from seekwise.report.answered import Question
 from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
-from seekwise.report.rows import apart
+from seekwise.report.rows import varied_dimensions
 from seekwise.store import operations
 from seekwise.store.database import IMPORTED, Run
 from seekwise.store.record import Record
@@ -45,7 +45,7 @@ def content_of(found: StudyOutcome) -> ReportContent:
     environment.pop("stack", None)
     many = len(plan.systems) > 1
     labels = [setting.label for setting in plan.settings]
-    apart = (
+    of_its_kind = (
         whatif_answer.advice(compared, labels, cautions(plan))
         or array_advice.advice(compared, cautions(plan))
         or systems_answer.advice(study, compared, cautions(plan))
@@ -57,8 +57,8 @@ def content_of(found: StudyOutcome) -> ReportContent:
         title=plan.study,
         subject=", ".join(each.name for each in plan.systems) if many else _subject(facts),
         provenance=found.provenance,
-        advice=apart or advice(found),
-        question=question(found) if apart is None and len(candidates) > 1 else None,
+        advice=of_its_kind or advice(found),
+        question=question(found) if of_its_kind is None and len(candidates) > 1 else None,
         remarks=frozenset(said),
         winners=winner_rows(found.verdicts, plan),
         records=compared,
@@ -171,7 +171,7 @@ def advice(found: StudyOutcome) -> Advice:
     if len(candidates) < 2:
         if plan.backend == IMPORTED:
             return _one_set_up(records, plan)
-        varied = apart(records)
+        varied = varied_dimensions(records)
         below = f"; the figures compare {listed([VARIED.get(name, name) for name in varied])}" if varied else ""
         return Advice(
             f"Only {plan.reference} was tested, so there is nothing to choose from{below}.", reasons=plan.notes[:1]

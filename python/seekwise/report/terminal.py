@@ -16,7 +16,7 @@ from seekwise.report import by_system, systems_answer, tune_answer, whatif_answe
 from seekwise.report.by_system import SystemRow
 from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.layout import WIDTH, plain_table, print_columns, print_lines, say, wrapped
-from seekwise.report.rows import apart, summary_rows, trial_rows
+from seekwise.report.rows import summary_rows, trial_rows, varied_dimensions
 from seekwise.store import operations
 from seekwise.workload.study.quantity import size_word
 
@@ -254,7 +254,7 @@ ROWS_MOST = 14
 
 def print_figures(content: ReportContent, console: Console, *, everything: bool = False) -> None:
     """What was measured, a line per operation, threads and setting, means over repetitions. `everything`: intervals and CPU time, too."""
-    dimensions = apart(content.records)
+    dimensions = varied_dimensions(content.records)
     records = [each for each in content.records if everything or each.setting not in _controls(content)]
     rows = summary_rows(trial_rows(records), by=(*dimensions, "operation", "setting", "threads"))
     systems = [each.name for each in content.systems]
