@@ -334,7 +334,8 @@ def _end_load(entry: Entry, _: Journal) -> tuple[str, list[str]]:
 
 
 def _remove_scratch(entry: Entry, _: Journal) -> tuple[str, list[str]]:
-    return "restored", [scratch.remove_left_behind(item) for item in entry.items]
+    same_boot = entry.owner.of_this_boot
+    return "restored", [scratch.remove_left_behind(item, same_boot=same_boot) for item in entry.items]
 
 
 def _take_back_files(entry: Entry, _: Journal) -> tuple[str, list[str]]:
