@@ -158,7 +158,7 @@ def _under_load(
                 plan, run.run_id, switch, deadline, found, guard=guard, sampler=sampler, tell=tell, check=storage.check
             )
         if any(not phase.ios for record in found.records for phase in record.phases):
-            storage.check("the load ended")
+            storage.check("")
     finally:
         # An hour of somebody's production is kept, whatever ends it.
         for record in found.records:

@@ -28,7 +28,7 @@ from seekwise import files
 from seekwise.control import interrupt, notice
 from seekwise.control.journal import Entry, Journal
 from seekwise.control.process import machine, proc_folder, this_process
-from seekwise.errors import RefusedError, SeekwiseError, UsageError
+from seekwise.errors import FULL, RefusedError, SeekwiseError, UsageError, reason
 from seekwise.linux import failure
 
 PREFIX = "seekwise-scratch-"
@@ -236,7 +236,7 @@ def remove(item: dict) -> str:
 
 def _cannot_be_removed(path: Path, error: OSError) -> SeekwiseError:
     hint = "the next command tries again" if error.errno in STORAGE_ERRNOS else "remove it by hand"
-    return SeekwiseError(f"the scratch folder {path} cannot be removed ({error.strerror})", hint)
+    return SeekwiseError(f"the scratch folder {path} cannot be removed ({reason(error)})", hint)
 
 
 def _name_of(parent: int, name: str, inode: int | None) -> str | None:
@@ -442,8 +442,8 @@ def _served_by_user(target: Path) -> int | None:
 
 def _failed(target: Path, error: OSError) -> SeekwiseError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return RefusedError(f"{target} is full ({error.strerror})", "make room, or choose another folder")
-    return RefusedError(f"no scratch folder can be made in {target} ({error.strerror})", "choose another folder")
+        return RefusedError(f"{FULL}: {target}", "make room, or choose another folder")
+    return RefusedError(f"no scratch folder can be made in {target} ({reason(error)})", "choose another folder")
 
 
 def _amount(size_bytes: int) -> str:

@@ -9,17 +9,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from seekwise import temporary
+from seekwise import files, temporary
 from seekwise.errors import FULL, SeekwiseError, StorageError, UsageError, reason
-from seekwise.linux.block_device import BlockDevice
 
 BLOCK_CLASS = Path("/sys/class/block")
 BY_NUMBER = Path("/sys/dev/block")
 BY_UUID = Path("/dev/disk/by-uuid")
 SECTOR_BYTES = 512
 """The unit of `size` in sysfs, whatever the drive's sectors are (Linux v6.12 Documentation/ABI/stable/sysfs-block)."""
-ROOM_LEAST_BYTES = 1 << 20
-"""With less than this a file system counts as full: programs write larger pieces."""
 ANSWER_S = 5.0
 """A drive that takes longer is said to be stuck, not failed."""
 IO_ERRORS = ("Input/output error", "Read-only file system", "disk I/O error", "Structure needs cleaning")
@@ -64,9 +61,10 @@ class Watched:
             return "its file system reports errors"
         return None
 
-    def check(self, said: str = "") -> None:
-        """Raises StorageError (exit status 1) where the storage fails now, or where a load ended, and `said` so, because it did."""
-        if found := self.failure() or (said and self._of_load(said)):
+    def check(self, said: str | None = None) -> None:
+        """Raises StorageError (exit status 1) where the storage fails. `said`: the words with which a load ended; then the drives are read, too."""
+        found = self.failure() or (None if said is None else self._of_load(said))
+        if found is not None:
             raise StorageError(f"the storage below {self.path} failed: {found}", "`dmesg` shows what the kernel says")
         if said and (full := self._full(said)):
             raise StorageError(f"{FULL}: {full}", "make room there")
@@ -79,7 +77,7 @@ class Watched:
     def _full(self, said: str) -> Path | None:
         """The folder without room: the storage's, or the one in memory in which loads write their logs."""
         places = [*([self.path] if self.st_dev is not None else []), temporary.SHARED_MEMORY]
-        return next(filter(is_full, places), self.path if FULL in said else None)
+        return next(filter(files.is_full, places), self.path if FULL in said else None)
 
     @contextlib.contextmanager
     def ending(self) -> Iterator[None]:
@@ -115,22 +113,13 @@ def _can_be_read(name: str) -> bool:
     return True
 
 
-def is_full(folder: Path) -> bool:
-    """Whether programs find no room there."""
-    try:
-        room = os.statvfs(folder)
-    except OSError:
-        return False
-    return room.f_bavail * room.f_frsize < ROOM_LEAST_BYTES
-
-
-def watched(path: Path, devices: Sequence[BlockDevice], *, is_device: bool) -> Watched:
-    """The storage below `path` as it is now."""
-    folders = [BLOCK_CLASS / each.name for each in devices]
+def watched(path: Path, names: Sequence[str], *, is_device: bool) -> Watched:
+    """The storage below `path` as it is now. `names`: of the devices, the upper ones first."""
+    folders = [BLOCK_CLASS / each for each in names]
     st_dev = None if is_device else os.stat(path).st_dev
     return Watched(
         path,
-        tuple(each.name for each in devices),
+        tuple(names),
         tuple(map(_size_bytes, folders)),
         tuple(map(_sequence, folders)),
         st_dev,

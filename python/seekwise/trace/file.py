@@ -45,7 +45,7 @@ class TraceWriter:
         try:
             self._out: BinaryIO = fresh(path)
         except OSError as error:
-            raise TraceError(f"{path}: cannot be written: {error.strerror}") from None
+            raise TraceError(f"{path}: cannot be written: {reason(error)}") from None
         self._out.write(MAGIC)
         self._block(b"HEAD", json.dumps({"source": notes.source, "machine": notes.machine}).encode())
 

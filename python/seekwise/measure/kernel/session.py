@@ -173,7 +173,7 @@ class KernelSession:
             group = _memory_group(stack, combination)
             made = self._tiotest if combination.load.program == tiotest.NAME else self._phases
             phases, jobs, reason = made(Attempt(combination, ready, seed, seen, group))
-            ready.storage.check(reason or "")
+            ready.storage.check(reason)
         return Record(
             **origin(self.run_id, self.plan, trial, scheduler=ready.target.leaves[0].scheduler or ""),
             provenance="measured",

@@ -72,7 +72,7 @@ class Target:
 
     def watched(self) -> failure.Watched:
         """The storage as it is now, to tell later whether it failed."""
-        return failure.watched(self.path, self.resolved.chain(), is_device=self.is_device)
+        return failure.watched(self.path, [each.name for each in self.resolved.chain()], is_device=self.is_device)
 
     @property
     def lines(self) -> tuple[str, ...]:

@@ -151,12 +151,12 @@ class LiveSession:
             each.spent_s += time.monotonic() - began_s
         others = programs.others(before, programs.read(), {os.getpid()}, least=FOREIGN_PROGRAM_BYTES)
         others = [each for each in others if each.name not in ("fio", "seekwise")]
-        if not done.ended_early:
+        if done.ended_early is None:
             self.storage.check()
         if learn:
             _learn(self, each, done)
         kept = self._keep(each, done, {candidate.label: candidate for candidate, _, _ in schedule}, others)
-        if done.ended_early:
+        if done.ended_early is not None:
             self.storage.check(done.ended_early)
             self.watch.say(f"{title}: the load ended early ({done.ended_early}); what was measured before counts")
             each.failed = done.ended_early
