@@ -17,7 +17,9 @@ from live.conftest import MKFS, _loop, ran
 
 pytestmark = [needs_root]
 FULL = "the disk is full"
-INSIDE = re.compile(r"INSERT|UPDATE|SELECT|sqlite|Errno|Traceback|OSError|has a fault|a worker was killed|No space left")
+INSIDE = re.compile(
+    r"INSERT|UPDATE|SELECT|sqlite|Errno|Traceback|OSError|has a fault|a worker was killed|No space left"
+)
 
 
 @pytest.fixture
@@ -81,7 +83,9 @@ def test_files_that_were_asked_for(seekwise, small, records, what):
     assert [each.name for each in small.iterdir()] == ["ballast"], "no half of a file is left"
 
 
-@pytest.mark.parametrize("words", ["export last", "export last --format csv", "results last --json", "report last --markdown"])
+@pytest.mark.parametrize(
+    "words", ["export last", "export last --format csv", "results last --json", "report last --markdown"]
+)
 def test_standard_output(seekwise, records, words):
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
@@ -109,7 +113,10 @@ def test_programs_of_a_use(seekwise, tmp_path, use):
     """The folder fills up while they are laid out or work."""
     from seekwise.workload import mariadb, postgres
 
-    if {"postgresql": postgres, "mariadb": mariadb}.get(use, postgres).binaries() is None and use in ("postgresql", "mariadb"):
+    if {"postgresql": postgres, "mariadb": mariadb}.get(use, postgres).binaries() is None and use in (
+        "postgresql",
+        "mariadb",
+    ):
         pytest.skip(f"{use} is not installed")
     folder = tmp_path / "mnt"
     folder.mkdir()

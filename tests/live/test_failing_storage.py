@@ -129,7 +129,7 @@ FAILURES = {
     "shrink": (Failing.shrink, "shrank from"),
     "unmount": (Failing.unmount, "is not mounted there any more"),
     "turn_read_only": (Failing.turn_read_only, "has become read-only|reports errors"),
-    "give_errors": (Failing.give_errors, "Input/output error|cannot be read"),
+    "give_errors": (Failing.give_errors, "Input/output error|cannot be read|reports errors"),
 }
 STUDY = """
 name = "small"

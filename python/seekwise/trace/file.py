@@ -20,6 +20,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import zstandard
 
+from seekwise.errors import reason
 from seekwise.files import fresh
 from seekwise.trace.columns import COLUMNS, REQUEST, Notes, TraceError
 

@@ -55,9 +55,7 @@ def _sampler(document: dict, before: Watch, root: Path, stack: contextlib.ExitSt
         return None
 
 
-def _apply_and_decide(
-    document: dict, before: Watch, journal: Journal, root: Path, storage: failure.Watched
-) -> None:
+def _apply_and_decide(document: dict, before: Watch, journal: Journal, root: Path, storage: failure.Watched) -> None:
     seconds, limit, wanted = document["seconds"], document["limit"], document["wanted"]
     devices = before.devices
     machine = read_stack(root)
