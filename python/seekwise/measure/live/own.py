@@ -312,8 +312,8 @@ def pattern_of(metric: str | None) -> re.Pattern[str] | None:
         return None
     try:
         pattern = re.compile(metric.removeprefix(LESS))
-    except re.error as error:
-        raise UsageError(f"--metric is no regular expression: {error}") from None
+    except (re.error, OverflowError, RecursionError, MemoryError) as error:
+        raise UsageError(f"--metric is no regular expression: {str(error)[:200]}") from None
     if pattern.groups < 1:
         raise UsageError(
             "--metric needs a group around the number",
