@@ -15,7 +15,8 @@ import pytest
 from cli.conftest import needs_fio, needs_root, settings_of
 from live.conftest import MKFS, _loop, ran
 
-pytestmark = [needs_root, needs_fio, pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [needs_root, needs_fio, pytest.mark.timeout(400)]
+slow = pytest.mark.slow
 SHUTDOWN, LOGGED_NOT = 0x8004587D, struct.pack("I", 2)
 """EXT4_IOC_SHUTDOWN and EXT4_GOING_FLAGS_NOLOGFLUSH (Linux v6.12 fs/ext4/ext4.h): everything on the file system fails with EIO."""
 REMOVE_LOOP = 0x4C81
@@ -171,7 +172,9 @@ def load_on(failing) -> subprocess.Popen:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["programs", "requests", "command", "live", "run"])
+@pytest.mark.parametrize(
+    "kind", ["command", *(pytest.param(each, marks=slow) for each in ("programs", "requests", "live", "run"))]
+)
 @pytest.mark.parametrize("failure", FAILURES)
 def test_storage_that_fails_ends_a_run_with_one_sentence(seekwise, failing, tmp_path, failure, kind):
     fail, says = FAILURES[failure]
@@ -199,6 +202,7 @@ def test_storage_that_fails_ends_a_run_with_one_sentence(seekwise, failing, tmp_
     clears_itself(seekwise, failing)
 
 
+@slow
 def test_a_device_that_is_read_only_for_a_while_is_cleared_once_it_is_back(seekwise, failing, tmp_path):
     process = seekwise.start(*commands(failing, tmp_path)["programs"])
     time.sleep(10)
@@ -216,6 +220,7 @@ def test_a_device_that_is_read_only_for_a_while_is_cleared_once_it_is_back(seekw
     assert not list(failing.folder.glob("seekwise-scratch-*"))
 
 
+@slow
 @pytest.mark.parametrize("kind", ["programs", "requests", "command", "run"])
 def test_a_stall_of_a_minute_ends_in_an_answer_or_in_one_sentence(seekwise, failing, tmp_path, kind):
     before = settings_of(failing.name)
@@ -233,6 +238,7 @@ def test_a_stall_of_a_minute_ends_in_an_answer_or_in_one_sentence(seekwise, fail
     assert left_in_journal(seekwise) == []
 
 
+@slow
 @pytest.mark.parametrize("failure", ["shrink", "give_errors", "refuse_writes"])
 def test_an_empty_device_that_fails(seekwise, bare, failure):
     before = settings_of(bare.name)
@@ -249,6 +255,7 @@ def test_an_empty_device_that_fails(seekwise, bare, failure):
     clears_itself(seekwise, bare)
 
 
+@slow
 @pytest.mark.parametrize("failure", ["shrink", "give_errors"])
 def test_a_recording_of_a_device_that_fails_is_kept_and_says_so(seekwise, failing, failure):
     foreign = load_on(failing)
@@ -263,6 +270,7 @@ def test_a_recording_of_a_device_that_fails_is_kept_and_says_so(seekwise, failin
     seekwise("trace", "show", "x.swt")
 
 
+@slow
 @pytest.mark.parametrize("failure", ["shrink", "give_errors", "remove"])
 def test_a_guard_goes_back_when_its_device_fails(seekwise, bare, failure):
     before = settings_of(bare.name)
