@@ -44,6 +44,13 @@ def test_a_page_has_the_stored_figures(path):
     assert page == figures.rendered(page, figures.load()), "`python tools/figures.py --pages`"
 
 
+def test_the_picture_of_the_first_page_shows_the_values_of_the_measured_run():
+    drawn = figures.PICTURE.read_text(encoding="utf-8")
+    assert drawn == figures.picture(), "`python tools/figures.py --pages`"
+    values = re.findall(r">([\d,]+) (?:ms|MB/s|per second)<", drawn)
+    assert len(values) == 2 * len(figures.PAIRS) and "![" in figures.ROOT.joinpath("README.md").read_text()
+
+
 @pytest.mark.parametrize("path", figures.pages(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_page_says_of_no_figure_that_an_unknown_model_made_it(path):
     assert not re.search(r"`model_version` \d+ or (before|earlier)", path.read_text())
@@ -59,7 +66,7 @@ def test_every_block_stands_on_a_page():
 )
 @pytest.mark.timeout(900)
 def test_a_score_is_what_its_page_says(name):
-    """Lower or higher: the page is made again, with the reason in docs/history."""
+    """Lower or higher: the page is made again, with the reason in proof/docs."""
     assert figures.measure(name) == figures.load()[name], f"`python tools/figures.py {name}`"
 
 
@@ -161,7 +168,7 @@ def test_what_cannot_be_read_is_counted_apart(tmp_path):
 def test_the_shares_add_up_and_are_printed_with_the_bar():
     shares = {Basis.FITTED: Count(2, 2), Basis.CHOSEN: Count(1, 2)}
     file = FileReport(file="a", passed=3, total=4, misses=["x: no"], shares=shares)
-    report = claims.report(files=[file], bar="80 % of the claims", met=False, modelled=4)
+    report = claims.report(files=[file], required="80 % of the claims", met=False, modelled=4)
     document = printed(report)
     assert sum(each["total"] for each in document["basis"].values()) == report.total
     assert document["basis"]["foretold"] == {"passed": 0, "total": 0}

@@ -38,8 +38,8 @@ def trial_row(record: Record, phase: Phase) -> dict[str, object]:
         **({"threads": phase.details["group_threads"]} if "group_threads" in phase.details else {}),
         "operation": phase.operation,
         "setting": record.setting,
-        "cell": record.combination,
-        "block": record.repetition,
+        "combination": record.combination,
+        "repetition": record.repetition,
         "trial": record.trial,
         "rate_mb_s": phase.rate_bytes_per_s / 1e6,
         "iops": phase.iops,
@@ -75,7 +75,7 @@ DIMENSIONS = ("system", "load", "block_bytes", "iodepth", "memory_bytes")
 """Factors that are no setting: numbers of different ones are never averaged."""
 
 
-def apart(records: Iterable[Record]) -> list[str]:
+def varied_dimensions(records: Iterable[Record]) -> list[str]:
     """Those dimensions in which records differ."""
     seen: dict[str, set] = {name: set() for name in DIMENSIONS}
     for record in records:

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
-from seekwise.judge.printed import MEANS, Cell, GridCell, PrintedGrid, PrintedTable
-from seekwise.judge.published_rule import RULE
-from seekwise.report import arrays, by_system, tune_answer
+from seekwise.judge import arrays
+from seekwise.number_text import plain_settings, three
+from seekwise.report import by_system, systems_answer, tune_answer, whatif_answer
 from seekwise.report.by_system import SystemRow
 from seekwise.report.content import METRIC_TITLES, ReportContent
-from seekwise.report.insights import choices
-from seekwise.report.layout import WIDTH, plain_table, print_columns, print_lines, wrapped
-from seekwise.report.number_text import plain_settings, three
-from seekwise.report.rows import apart, summary_rows, trial_rows
+from seekwise.report.layout import WIDTH, plain_table, print_columns, print_lines, say, wrapped
+from seekwise.report.rows import summary_rows, trial_rows, varied_dimensions
 from seekwise.store import operations
 from seekwise.workload.study.quantity import size_word
-from seekwise.workload.study.shown import RESERVED
 
 
 def print_winners(content: ReportContent, console: Console) -> None:
-    """The winner table in the articles' shape: operation by rate, access time, CPU efficiency."""
+    """The winner table: operation by rate, access time, CPU efficiency."""
     metrics = [name for name in METRIC_TITLES if any(name in row.cells for row in content.winners)]
     heads = ["Operation", *(METRIC_TITLES[metric] for metric in metrics)]
     body = []
@@ -36,82 +33,6 @@ def print_winners(content: ReportContent, console: Console) -> None:
     print_columns(heads, body, console)
     words = (f"= alike within the threshold. {content.rule}", content.control)
     print_lines([each for each in words if each], console, style="dim")
-
-
-def print_printed(content: ReportContent, console: Console) -> None:
-    """Tables and grids in the form of the text that the study repeats, its own words beside ours."""
-    for table in content.printed.tables:
-        print_table(table, console)
-    for grid in content.printed.grids:
-        print_grid(grid, console)
-    if content.printed.tables:
-        console.print(
-            f"First rows: {WHOSE.get(content.provenance, content.provenance)}; `published`: what the publication prints; `–`: no answer here. "
-            f"`tie`: {RULE}.",
-            style="dim",
-            highlight=False,
-        )
-    mean = content.printed.style.mean
-    if mean != "plain":
-        console.print(f"Shown is the {MEANS[mean]}.", style="dim", highlight=False)
-
-
-WHOSE = {"simulated": "simulated here", "measured": "measured here", "virtual": "a real kernel on virtual drives, here"}
-
-
-def print_table(table: PrintedTable, console: Console) -> None:
-    """A table of winners as the publication prints it, its own words below ours."""
-    console.print(f"Table {table.number}: {table.title}", style="bold", highlight=False)
-    shown = plain_table(style="dim")
-    for title, width in (("", 22), ("Rate", 12), ("Access time", 12), ("CPU efficiency", 14)):
-        shown.add_column(title, no_wrap=True, min_width=width)
-    for block in table.blocks:
-        shown.add_row(Text(block.title, style="italic"))
-        for operation, row in block.rows.items():
-            shown.add_row(f"  {operations.name(operation)}", *(word(cell.word) for cell in row))
-            if any(known(cell) for cell in row):
-                shown.add_row("    published", *(word(cell.text) if known(cell) else "" for cell in row), style="dim")
-    console.print(shown)
-    if table.agreement:
-        console.print(f"{table.agreement}.", style="dim", highlight=False)
-    console.print()
-
-
-def known(cell: Cell) -> bool:
-    """The publication's winner is part of the data."""
-    return cell.text not in ("", RESERVED)
-
-
-def word(printed: str) -> str:
-    """A printed winner in words: `=` is a tie."""
-    return "tie" if printed == "=" else printed
-
-
-def print_grid(grid: PrintedGrid, console: Console) -> None:
-    """A table of values as the publication prints it, operation by system."""
-    console.print(f"Table {grid.number}: {grid.title} [{grid.unit}]", style="bold", highlight=False, markup=False)
-    shown = plain_table(style="dim")
-    shown.add_column("", no_wrap=True)
-    for column in grid.columns:
-        shown.add_column(column, justify="right", no_wrap=True)
-    for operation, systems in grid.rows.items():
-        shown.add_row(Text(operations.name(operation), style="italic"))
-        for system, cells in systems.items():
-            shown.add_row(f"  {system}", *(_throughput(cell, grid.digits) for cell in cells))
-            if any(cell.text is not None for cell in cells):
-                shown.add_row(
-                    "    published", *("" if cell.text is None else f"{cell.text:.3g}" for cell in cells), style="dim"
-                )
-    console.print(shown)
-    if any(cell.acceptable for systems in grid.rows.values() for cells in systems.values() for cell in cells):
-        console.print("* acceptable: near the best system of its column", style="dim", highlight=False)
-    if grid.scatter:
-        console.print(f"{grid.scatter}.", style="dim", highlight=False)
-    console.print()
-
-
-def _throughput(cell: GridCell, digits: int = 0) -> str:
-    return "–" if cell.value is None else f"{'*' if cell.acceptable else ''}{cell.value:.{digits}f}"
 
 
 def print_arrays(content: ReportContent, console: Console, *, everything: bool = False) -> None:
@@ -212,7 +133,7 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
     if systems:
         rows = [""]
         print_systems(systems, by_system.settings_of(content), console, everything=everything)
-        said = choices.shares(advice.choices)
+        said = systems_answer.shares(advice.choices)
         shown = [each for each in shown if everything or each not in said]
     if content.arrays and (everything or len(content.arrays) >= len(content.systems)):
         print_arrays(content, console, everything=everything)
@@ -243,26 +164,54 @@ def print_advice(content: ReportContent, console: Console) -> None:
                 console.print(f"  {line}", soft_wrap=True, highlight=False, markup=False)
 
 
+SCREEN_LINES = 24
+FRAME_LINES = 4
+"""What commands print around an answer: which run it is, and the next command."""
+
+
 def print_study(
     content: ReportContent, console: Console, *, everything: bool = False, told: Sequence[str] = ()
 ) -> None:
-    """The answer first; `everything`: also every table of winners, insight, outlier and the self-check."""
-    print_answer(content, console, everything=everything)
-    if content.printed:
+    """The answer first, and as many notes as a screen holds; `everything`: also every table of winners, insight, outlier and the self-check."""
+    with console.capture() as answer:
+        _print_answer_and_table(content, console, everything=everything)
+    said = answer.get()
+    console.file.write(said)
+    if everything:
+        print_findings(content, console)
+    known = (*told, *content.advice.reasons)
+    headline = content.advice.headline.casefold()
+    notes = [
+        note
+        for note in content.notes
+        if note not in known
+        and note.removeprefix("Imported: ").casefold() not in headline
+        and (everything or note not in content.remarks)
+    ]
+    lines = [wrapped(f"note: {note}", WIDTH) for note in notes]
+    # A line each for the one above the notes and the one that says how many are left out.
+    room = SCREEN_LINES - FRAME_LINES - said.count("\n") - 2
+    shown = len(notes) if everything else sum(total <= room for total in accumulate(map(len, lines)))
+    if notes:
         console.print()
-        print_printed(content, console)
-    elif everything and content.winners:
+    print_lines([f"note: {note}" for note in notes[:shown]], console)
+    if shown < len(notes):
+        more = f"{len(notes) - shown} {'more ' if shown else ''}note{'s' if len(notes) - shown > 1 else ''}"
+        print_lines([f"{more}: `seekwise results {content.run_id} --all`"], console, style="dim")
+
+
+def _print_answer_and_table(content: ReportContent, console: Console, *, everything: bool) -> None:
+    print_answer(content, console, everything=everything)
+    if everything and content.winners:
         console.print()
         print_winners(content, console)
+    elif predicted := whatif_answer.table_of(content.records):
+        console.print()
+        for line in predicted:
+            say(line, console)
     elif not content.winners:
         console.print()
         print_figures(content, console, everything=everything)
-    if everything:
-        print_findings(content, console)
-    notes = [note for note in content.notes if note not in told and (everything or note not in content.remarks)]
-    if notes:
-        console.print()
-        print_lines([f"note: {note}" for note in notes], console)
 
 
 @dataclass(frozen=True)
@@ -305,7 +254,7 @@ ROWS_MOST = 14
 
 def print_figures(content: ReportContent, console: Console, *, everything: bool = False) -> None:
     """What was measured, a line per operation, threads and setting, means over repetitions. `everything`: intervals and CPU time, too."""
-    dimensions = apart(content.records)
+    dimensions = varied_dimensions(content.records)
     records = [each for each in content.records if everything or each.setting not in _controls(content)]
     rows = summary_rows(trial_rows(records), by=(*dimensions, "operation", "setting", "threads"))
     systems = [each.name for each in content.systems]

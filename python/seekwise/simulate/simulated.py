@@ -96,6 +96,13 @@ class SimulatedBackend:
                     f"system {system.name}: `sync` on a bare drive or array is not modelled",
                     hint='model a file system (`options = { filesystem = "ext4" }`), or measure it',
                 )
+        buffered = any(not resolve(workload).direct for workload in study.workload)
+        for name, values in study.settings.items():
+            if name in WITHOUT_EFFECT and len(values) > 1 and not (buffered and name == "read_ahead_kb"):
+                raise UsageError(
+                    f"the simulator ignores `{name}` here: every value would give the same figures",
+                    hint="`direct = false` loads are read ahead" if name == "read_ahead_kb" else "measure it",
+                )
         for workload in study.workload:
             # Only where somebody asked for it: the default speaks to the measuring backends, and the record says that it was not done.
             if workload.end_fsync and "end_fsync" in workload.model_fields_set:
@@ -419,9 +426,9 @@ def _thread(spec: dict) -> str:
 
 def _phases_of(result: dict, thread: str, load: Load) -> list[Phase]:
     """The phase, and one for each group that worked beside it: bytes and latency are its own, processor time is the machine's."""
-    if not load.background:
+    if not load.beside:
         return [_phase(result, thread)]
-    groups = [(result["operation"], load.threads), *((e.phases[0].operation, e.threads) for e in load.background)]
+    groups = [(result["operation"], load.threads), *((e.phases[0].operation, e.threads) for e in load.beside)]
     found = []
     for (name, threads), own in zip(groups, result["jobs"], strict=True):
         phase = _phase({**result, **own, "operation": name}, thread)
