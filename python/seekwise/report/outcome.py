@@ -13,7 +13,7 @@ from seekwise.judge.observe import observations
 from seekwise.judge.records import exact_note, invalid_note, remarks
 from seekwise.judge.rule import ROUNDS_MIN, RULE_VERSION, THRESHOLD_SHARE, more_is_better
 from seekwise.judge.study_outcome import StudyOutcome, condition_text, lines, otherwise, pooled_threads, reference
-from seekwise.report import answered, array_choice, arrays, insights, predicted
+from seekwise.report import answered, array_choice, arrays, bitmap, insights, predicted, rebuild
 from seekwise.report.answered import Question
 from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
 from seekwise.report.insights import choices as answers
@@ -52,6 +52,8 @@ def content_of(found: StudyOutcome, style: printed.Style | None = None) -> Repor
     labels = [setting.label for setting in plan.settings]
     apart = (
         predicted.advice(compared, labels, cautions(plan))
+        or rebuild.advice(compared, cautions(plan))
+        or bitmap.advice(compared, cautions(plan))
         or array_choice.advice(compared, cautions(plan))
         or _answer(study, compared, plan, shown)
     )

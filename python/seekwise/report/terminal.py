@@ -12,7 +12,7 @@ from rich.text import Text
 
 from seekwise.judge.printed import MEANS, Cell, GridCell, PrintedGrid, PrintedTable
 from seekwise.judge.published_rule import RULE
-from seekwise.report import arrays, by_system, tune_answer
+from seekwise.report import arrays, bitmap, by_system, rebuild, tune_answer
 from seekwise.report.by_system import SystemRow
 from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.insights import choices
@@ -214,7 +214,11 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
         print_systems(systems, by_system.settings_of(content), console, everything=everything)
         said = choices.shares(advice.choices)
         shown = [each for each in shown if everything or each not in said]
-    if content.arrays and (everything or len(content.arrays) >= len(content.systems)):
+    if own := _own_table(content):
+        console.print()
+        print_columns(*own, console, numbers_from=1)
+        rows = [""]
+    elif content.arrays and (everything or len(content.arrays) >= len(content.systems)):
         print_arrays(content, console, everything=everything)
         rows = [""]
     if rows and (shown or advice.caution or advice.set_lines):
@@ -228,6 +232,15 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
     for title, lines in (("set: ", advice.set_lines), ("undo:", advice.undo_lines)):
         for line in lines:
             console.print(f"{title} {line}", soft_wrap=True, highlight=False, markup=False)
+
+
+def _own_table(content: ReportContent) -> tuple[list[str], list[list[str]]] | None:
+    """The table of a question that has one of its own."""
+    if rebuilds := rebuild.rows(content.records):
+        return rebuild.table(rebuilds)
+    if bitmaps := bitmap.rows(content.records):
+        return bitmap.table(bitmaps)
+    return None
 
 
 def print_advice(content: ReportContent, console: Console) -> None:
