@@ -1,8 +1,8 @@
 """Which array to build: the recommendation of a sweep, in words and as a document.
 
 An array that survives no failure is recommended only where it was asked for. Without a wanted rate the fastest array is named, and among those within
-3 % of it the one that survives more, then the larger; with one, the array of fewest drives that reaches it.
-Every array is simulated with the same seeds, and 3 % stands for what the model leaves out and for the differences between seeds.
+10 % of it, the error of the model, the one that survives more, then the larger; with one, the array of fewest drives that reaches it.
+Every array is simulated with the same seeds.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from seekwise.errors import NotMetError
 from seekwise.judge.front import on_front
+from seekwise.report.answered import WITHIN_MODEL
 from seekwise.report.insights.means import listed
 from seekwise.report.layout import wrapped
 from seekwise.report.number_text import three
@@ -188,7 +189,7 @@ def lines(answer: ArrayChoice, sweep: Sweep) -> list[str]:
     if answer.wanted_mb_s is not None:
         why = f"the fewest drives that reach {three(answer.wanted_mb_s)} MB/s"
     else:
-        why = "the fastest" if len(answer.level) == 1 else f"as fast as any (within {100 * LEVEL:.0f} %)"
+        why = "the fastest" if len(answer.level) == 1 else f"as fast as any {WITHIN_MODEL} ({100 * LEVEL:.0f} %)"
     throughputs = ", ".join(
         f"{use.name} {three(throughput)} MB/s" for use, throughput in zip(sweep.uses, chosen.rates_mb_s, strict=True)
     )

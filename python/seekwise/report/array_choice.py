@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from seekwise.report.answered import WITHIN_MODEL
 from seekwise.report.arrays import ArrayRow, long_text, rows, with_states
 from seekwise.report.content import Advice
+from seekwise.report.insights.means import listed
 from seekwise.report.number_text import natural, three
 from seekwise.simulate.arrays import LEVEL
 from seekwise.store import operations
@@ -88,6 +90,8 @@ def advice(records: Sequence[Record], cautions: tuple[str, ...] = ()) -> Advice 
     if all(row.survives_failures == 0 for row in found):
         why = "the highest throughput of these, but no array here survives a drive failure"
     headline = f"{chosen.name}: {_safety(chosen)}, {chosen.capacity_text} usable, {why} ({rates_text(chosen)})."
+    if equal := [row.name for row in safe if row is not chosen and speed[row.name] >= (1 - LEVEL) * speed[chosen.name]]:
+        headline += f" {listed(equal)} {'is' if len(equal) == 1 else 'are'} as fast {WITHIN_MODEL}."
     states = with_states(records)
     chosen = next((row for row in states if row.name == chosen.name), chosen)
     reasons = [exposure(chosen)] if chosen.rebuild_s is not None else []

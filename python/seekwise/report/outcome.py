@@ -55,6 +55,7 @@ def content_of(found: StudyOutcome, style: printed.Style | None = None) -> Repor
         or rebuild.advice(compared, cautions(plan))
         or bitmap.advice(compared, cautions(plan))
         or array_choice.advice(compared, cautions(plan))
+        or _conditions(compared, plan)
         or _answer(study, compared, plan, shown)
     )
     candidates = [setting for setting in plan.settings if not setting.control]
@@ -111,6 +112,44 @@ def _answer(study: Study | None, records: Sequence[Record], plan: Plan, shown: p
         return None
     agreement = (shown.summary,) if shown.summary else ()
     return Advice(found.headline, found.reasons, caution=(*agreement, *cautions(plan)), choices=found.choices)
+
+
+CONDITIONS = {"missing", "resync_kib_s", "sync_action", "sync_speed_max"}
+"""What happens to an array and is no setting to advise."""
+
+
+def _conditions(records: Sequence[Record], plan: Plan) -> Advice | None:
+    """What a condition costs, where nothing else was varied."""
+    candidates = [setting for setting in plan.settings if not setting.control]
+    varied = {n for s in candidates for n in s.values if len({str(o.values.get(n)) for o in candidates}) > 1}
+    if not varied or not varied <= CONDITIONS:
+        return None
+    throughputs: dict[tuple[str, str], list[tuple[str, float]]] = {}
+    for record in records:
+        for phase in record.phases:
+            each = phase.bytes / phase.elapsed_s if phase.elapsed_s else 0.0
+            throughputs.setdefault((record.setting, phase.operation), []).append((record.combination, each))
+    said = []
+    for setting in candidates:
+        if setting.label == plan.reference:
+            continue
+        changes = []
+        for (label, operation), mine in throughputs.items():
+            base = dict(throughputs.get((plan.reference, operation), ()))
+            logs = [math.log(rate / base[key]) for key, rate in mine if rate > 0 and base.get(key, 0) > 0]
+            if label == setting.label and logs:
+                ratio = math.exp(sum(logs) / len(logs))
+                changes.append(f"{operations.name(operation).lower()} {_slower(ratio)}")
+        said.append(f"With {setting.label}: {', '.join(changes)}.")
+    return Advice(" ".join(said), (f"compared with {plan.reference}, means over the loads",), caution=cautions(plan))
+
+
+def _slower(ratio: float) -> str:
+    if abs(ratio - 1) < THRESHOLD_SHARE["rate"]:
+        return "as fast"
+    if ratio > 1:
+        return f"{100 * (ratio - 1):.0f} % faster"
+    return f"{1 / ratio:.2g} times slower" if ratio < 0.5 else f"{100 * (1 - ratio):.0f} % slower"
 
 
 def traces(records: Sequence[Record]) -> dict[str, list[dict[str, float]]]:

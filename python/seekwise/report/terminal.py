@@ -121,6 +121,7 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
     # Where every array lacks a drive, that is what was asked.
     shown = [row for row in content.arrays if everything or not row.is_degraded] or content.arrays
     names = arrays.operations(shown)
+    loads = arrays.by_load(shown)
     common = _common_words([row.name for row in shown])
     heads = [
         "Array",
@@ -129,21 +130,20 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
         "Rebuild",
         *(operations.name(name).replace("Sequential", "Seq.") for name in names),
     ]
-    body = [
-        [
-            ", ".join(word for word in row.name.split(", ") if word not in common),
-            row.capacity_text,
-            row.survives_text,
-            row.rebuild_text,
-            *(three(row.rates_mb_s.get(name)) for name in names),
-        ]
-        for row in shown
-    ]
+    body = []
+    for place, (words, keys) in enumerate(loads):
+        if len(loads) > 1:
+            body.append([words, *("" for _ in heads[1:])])
+        for row in shown:
+            facts = (row.capacity_text, row.survives_text, row.rebuild_text) if place == 0 else ("", "", "")
+            name = ", ".join(word for word in row.name.split(", ") if word not in common)
+            throughputs = [three(row.combination_throughputs.get(keys.get(each, ""))) for each in names]
+            body.append([f"{INDENT if len(loads) > 1 else ''}{name}", *facts, *throughputs])
     console.print()
     print_columns(heads, body, console, numbers_from=4)
     same = f"Each: {', '.join(common)}. " if common else ""
     print_lines(
-        [f"{same}Rates in MB/s, of the best setting of each array. Rebuild: of one drive, with nothing else to do."],
+        [f"{same}Rates in MB/s. Rebuild: of one drive, with nothing else to do. {arrays.rows_note(shown)}".rstrip()],
         console,
         style="dim",
     )
@@ -189,7 +189,7 @@ ROW_LINES_MOST = 11
 """Lines of the answer's table below a headline of `HEADLINE_LINES`: with what stands around them a screen of 24 lines."""
 HEADLINE_LINES = 2
 REASONS_MOST = 6
-ARRAY_REASONS_MOST = 2
+ARRAY_REASONS_MOST = 1
 """The table has the rest: what each other array offers."""
 
 

@@ -30,12 +30,10 @@ pub(super) enum ArmWork {
 }
 
 /// The arm's stay where it moved to last. In a drive that limits it, reads that follow each other there keep the arm only if they waited when it
-/// began the read before them or start within the limit; later ones wait like any other, or one stream would hold the arm for as long as its reader
-/// keeps up. A stream with several commands in the queue keeps the arm until another command is overdue.
+/// came or start within the limit; later ones wait like any other, or one stream would hold the arm for as long as its reader keeps up.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Visit {
-    /// When the arm began its last read there.
-    pub(super) since: Nanos,
+    since: Nanos,
     pub(super) bound: Lba,
     /// Where the last read of the arm ended.
     pub(super) reached: Lba,
@@ -346,7 +344,6 @@ impl State {
     fn follow(&mut self, mechanics: &Mechanics, slot: usize) {
         let waiting = self.queue.take(slot);
         let from = self.free_at;
-        self.visit.since = from;
         let passed = from + mechanics.geometry.gap_before(waiting.start) + waiting.transfer;
         let media_end = passed.max(waiting.arrival + mechanics.cached_overhead);
         self.occupy(mechanics, &waiting, from, media_end);

@@ -131,7 +131,6 @@ impl State {
         };
         self.free_at = media_end;
         self.visit.reached = end;
-        self.visit.since = from;
         self.stream = None;
         let earliest = media_end
             .max(waiting.arrival + mechanics.cached_overhead)
@@ -175,7 +174,6 @@ impl State {
         if end < stream.from || limit <= stream.limit {
             return;
         }
-        self.visit.since = now;
         if Self::stream_position(mechanics, stream, now) == stream.limit {
             self.segments.extend(stream.segment, stream.limit);
             let last = mechanics.geometry.place(Lba(stream.limit.0 - 1));
