@@ -17,7 +17,12 @@ SPEC = importlib.util.spec_from_file_location("imports", ROOT / "tools/imports.p
 imports = importlib.util.module_from_spec(SPEC)
 sys.modules["imports"] = imports
 SPEC.loader.exec_module(imports)
-PAGES = [ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+PAGES = [
+    ROOT / "ARCHITECTURE.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "README.md",
+    *(page for folder in ("docs", "proof/docs", "papers/docs") for page in (ROOT / folder).rglob("*.md")),
+]
 OF_THE_TREE = "crates|docs|models|packaging|papers|proof|python|studies|tests|tools"
 MAP = PAGES[0].read_text(encoding="utf-8")
 ROOMS_MOST = 12

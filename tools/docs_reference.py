@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,6 +33,9 @@ def pages() -> dict[str, str]:
         "security.md": of_the_root("SECURITY.md"),
         "changelog.md": of_the_root("CHANGELOG.md"),
     }
+    for folder, place in OTHERS.items():
+        for path in (ROOT / folder).glob("*.md"):
+            found[f"{place}/{path.name}"] = on_the_site(path.read_text(encoding="utf-8"))
     for name, command in top_commands().items():
         found[f"reference/commands/{name}.md"] = command_page(name, command)
     from seekwise.cli import schemas
@@ -41,9 +45,25 @@ def pages() -> dict[str, str]:
     return found
 
 
+OTHERS = {"proof/docs": "proof", "papers/docs": "published"}
+"""{folder of the repository: where its pages stand on the site}"""
+
+
 def of_the_root(name: str) -> str:
     """A page that lies above docs/ in the repository and beside its index on the site: links follow."""
-    return (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](")
+    return on_the_site((ROOT / name).read_text(encoding="utf-8")).replace("](docs/", "](")
+
+
+def on_the_site(text: str) -> str:
+    """Links that lead from one folder of the repository to another, as they lead on the site."""
+    for folder, place in OTHERS.items():
+        text = re.sub(rf"\]\(((?:\.\./)*?)(?:\.\./)?{folder}/", rf"](\1{place}/", text)
+    return text.replace("](../../docs/", "](../")
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """mkdocs: a page of docs/ before it is drawn."""
+    return on_the_site(markdown)
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -254,7 +274,7 @@ def json_index() -> str:
     rows = [(f"[`{name}`]({file_of(name)})", schemas.load(name).get("description", "")) for name in schemas.names()]
     return (
         f"# JSON documents\n\n{NOTE}\nEvery `--json` prints one document with a `schema` field. `seekwise schema NAME` prints its JSON Schema.\n"
-        f"[What is promised](../stability.md).\n\n{table(('Schema', 'Printed by'), rows)}"
+        f"[What is promised](../../index.md#what-stays-stable).\n\n{table(('Schema', 'Printed by'), rows)}"
     )
 
 

@@ -120,10 +120,21 @@ def answers() -> Figure:
     found = {}
     for name in ANSWERS:
         with tempfile.TemporaryDirectory() as folder:
-            command = [sys.executable, "-m", "seekwise.cli.main", "run", name, "--json", "--db", f"{folder}/db"]
-            done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=True)
-        advice = json.loads(done.stdout)["advice"]
-        found[name] = {"headline": advice["headline"], "reasons": advice["reasons"]}
+            command = [sys.executable, "-m", "seekwise.cli.main"]
+            told = [
+                json.loads(
+                    subprocess.run(
+                        [*command, *words, "--json", "--db", f"{folder}/db"],
+                        capture_output=True,
+                        text=True,
+                        cwd=folder,
+                        check=True,
+                    ).stdout
+                )
+                for words in (("run", name), ("published", "last"))
+            ]
+        advice = told[0]["advice"]
+        found[name] = {"headline": advice["headline"], "reasons": [*advice["reasons"], *told[1]["conclusions"]]}
     return {"model_version": _core.model_version(), "answers": found}
 
 
@@ -375,7 +386,10 @@ BLOCKS: dict[str, Callable[[dict[str, Figure]], str]] = {
 
 
 def pages() -> list[Path]:
-    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [
+        ROOT / "README.md",
+        *sorted(page for folder in ("docs", "proof/docs", "papers/docs") for page in (ROOT / folder).rglob("*.md")),
+    ]
 
 
 def rendered(text: str, stored: dict[str, Figure]) -> str:

@@ -12,10 +12,17 @@ from pathlib import Path
 
 from visible import strings
 
+from seekwise import core
+from seekwise.judge.rule import RULE_VERSION
 from seekwise.report.explain import program
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "papers/docs").rglob("*.md")])
+PAGES = sorted(
+    [
+        ROOT / "README.md",
+        *(page for folder in ("docs", "proof/docs", "papers/docs") for page in (ROOT / folder).rglob("*.md")),
+    ]
+)
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```|((?:^ {4}\S.*\n)+)", re.MULTILINE | re.DOTALL)
 FIGURES = re.compile(r"<!-- figures: .*?<!-- end of figures -->", re.DOTALL)
 LINES_MOST = {"README.md": 130}
@@ -78,7 +85,7 @@ def lengths() -> Iterator[str]:
     """What is too long."""
     for page in PAGES:
         lines = len(page.read_text(encoding="utf-8").splitlines())
-        if "published" not in page.parts and lines > LINES_MOST.get(page.name, PAGE_LINES_MOST):
+        if "papers" not in page.parts and lines > LINES_MOST.get(page.name, PAGE_LINES_MOST):
             yield f"{page.relative_to(ROOT)}: {lines} lines"
     words = sum(len(FIGURES.sub("", page.read_text(encoding="utf-8")).split()) for page in PAGES)
     if words > WORDS_MOST:
@@ -86,6 +93,27 @@ def lengths() -> Iterator[str]:
     for number, line in enumerate((ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines(), 1):
         if line.startswith("- ") and len(line) > ENTRY_CHARACTERS_MOST:
             yield f"CHANGELOG.md:{number}: {len(line)} characters"
+
+
+def versions() -> Iterator[str]:
+    """Versions of physics and of verdicts without their line in the changelog, or their row and section in `proof/docs/`."""
+    log = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    models, rules = (
+        (ROOT / "proof/docs" / name).read_text(encoding="utf-8") for name in ("model-versions.md", "decision-rules.md")
+    )
+    for each in range(1, core.model_version() + 1):
+        found = (
+            re.search(rf"^- \[?{each}\]?[:(]", log, re.MULTILINE),
+            re.search(rf"^\| {each} \|", models, re.MULTILINE),
+        )
+        if not all(found) or not re.search(rf"^(## Version {each}\b|- \*\*{each}\.\*\* )", models, re.MULTILINE):
+            yield f"model_version {each}: line in CHANGELOG.md, row and section in proof/docs/model-versions.md"
+    if not (
+        f"- Verdicts, {RULE_VERSION}: " in log
+        and f"| all runs | {RULE_VERSION} |" in rules
+        and f"## Version {RULE_VERSION}\n" in rules
+    ):
+        yield f"rule_version {RULE_VERSION}: line in CHANGELOG.md, row and section in proof/docs/decision-rules.md"
 
 
 def helps() -> Iterator[str]:
@@ -101,7 +129,7 @@ def helps() -> Iterator[str]:
 
 
 def main() -> int:
-    found = [*old_words(), *lengths(), *helps()]
+    found = [*old_words(), *lengths(), *versions(), *helps()]
     print("\n".join(found) if found else "words and lengths are right")
     return 1 if found else 0
 

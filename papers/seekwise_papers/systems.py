@@ -28,7 +28,7 @@ DRIVES = (
 @cache
 def published() -> dict[str, Study]:
     """The published studies by name."""
-    return {name: starters.open_shipped(name)[0] for name in starters.published_names()}
+    return {name: starters.open_shipped(name)[0] for name in starters.names_of("published")}
 
 
 @cache

@@ -13,13 +13,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from seekwise.judge.published_rule import METRICS, RULE, decide
 from seekwise.simulate.setups.setup import NotModelled
 from seekwise.store.operations import PURE_OPERATIONS
 from seekwise_papers.prefetch import prepare
 from seekwise_papers.queries import SCHEDULERS, Query, ResultSource
 from seekwise_papers.simulated import SimulatedResults
 from seekwise_papers.value import ClaimError
+from seekwise_papers.winner_rule import METRICS, RULE, decide
 
 __all__ = ["KEY", "SAID", "SHARE", "SHIPPED", "SUMMARY", "TABLE", "WHAT", "outcomes", "prepare", "source"]
 SUMMARY = "winners of published tables against the simulator"

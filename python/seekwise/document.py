@@ -1,7 +1,6 @@
 """What `--json` prints: dataclasses as they stand. `seekwise schema` describes them by the same definitions.
 
-A document has `SCHEMA`, its name. `SHOWN` names properties of a class that are printed with its fields, `HIDDEN` fields that are not. `NAMES` says
-under which key a field is printed that has another name in documents; a key that Python keeps to itself (`for`) is a field with `_` at its end.
+A document has `SCHEMA`, its name. `SHOWN` names properties of a class that are printed with its fields, `HIDDEN` fields that are not. A key that Python keeps to itself (`for`) is a field with `_` at its end.
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ def keys(kind: type) -> tuple[str, ...]:
 
 def key(kind: type, name: str) -> str:
     """The key under which a field or property is printed."""
-    names: dict[str, str] = getattr(kind, "NAMES", {})
-    return names.get(name, name.rstrip("_"))
+    return name.rstrip("_")
 
 
 def printed(value: object) -> Any:

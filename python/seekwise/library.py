@@ -38,7 +38,7 @@ class Simulation:
     records: tuple[Record, ...]
 
     def rows(self) -> list[dict[str, object]]:
-        """A row per operation of each trial, as `pandas.DataFrame` takes them: every factor, `setting`, `block`, `operation`, `rate_mb_s`
+        """A row per operation of each trial, as `pandas.DataFrame` takes them: every factor, `setting`, `repetition`, `operation`, `rate_mb_s`
         (10⁶ bytes/s), `iops`, `latency_mean_us`, `latency_p99_us` (None where too few requests tell) and `cpu_mb_per_s` (MB moved per second of
         system CPU, or None)."""
         found: list[dict[str, object]] = []
@@ -49,7 +49,7 @@ class Simulation:
                     {
                         **record.factors,
                         "setting": record.setting,
-                        "block": record.repetition,
+                        "repetition": record.repetition,
                         "valid": record.valid,
                         "operation": phase.operation,
                         "rate_mb_s": phase.rate_bytes_per_s / 1e6,

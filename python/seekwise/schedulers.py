@@ -9,6 +9,8 @@ from typing import Any
 
 from seekwise import _core
 
+SUCCESSORS = {"noop": "none", "deadline": "mq-deadline", "cfq": "bfq"}
+"""What took the place of the single-queue schedulers in the multi-queue layer."""
 ANY_KERNEL = "6.12"
 """Names, modules and charts do not depend on the kernel; the registry is asked about one."""
 

@@ -35,11 +35,6 @@ runtime = "0.3s"
 blocks = 3
 control = false
 sentinel = false
-[[figure]]
-number = 1
-metric = "rate"
-operation = "rand_read"
-systems = ["first", "second"]
 """
 
 
@@ -77,7 +72,7 @@ def test_the_same_system_again_adds_repetitions(runs):
     CliRunner().invoke(cli, ["run", path, "--system", "first", "--seed", "7", *db], catch_exceptions=False)
     again = json.loads(CliRunner().invoke(cli, ["results", "--json", *db]).output)["runs"][-1]["run_id"]
     document = json.loads(CliRunner().invoke(cli, ["results", first, again, "--json", *db]).output)
-    assert {record["block"] for record in document["records"]} == {1, 2, 3, 4, 5, 6}
+    assert {record["repetition"] for record in document["records"]} == {1, 2, 3, 4, 5, 6}
 
 
 def test_runs_of_other_studies_and_a_run_twice_are_refused(runs, tmp_path):

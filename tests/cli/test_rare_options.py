@@ -58,51 +58,6 @@ def test_files_of_another_tool_get_the_names_that_are_given(called):
     assert {each["setting"] for each in records} == {"left", "right"}
 
 
-TWO_DRIVES = """
-name = "grids"
-backend = "simulated"
-[[system]]
-name = "slow"
-drive = "wd2500ys"
-[[system]]
-name = "fast"
-drive = "samsung_850_evo"
-[settings]
-scheduler = ["mq-deadline"]
-[[workload]]
-operations = ["rand_read"]
-threads = 1
-block_bytes = "64k"
-random_ios = 50
-direct = true
-size = "64m"
-[design]
-blocks = 3
-[[grid]]
-number = 1
-title = "Rates"
-systems = ["slow", "fast"]
-threads = 1
-"""
-
-
-@pytest.mark.parametrize("name", ["results", "report"])
-def test_a_printed_table_takes_another_mean_and_marks_what_is_near_the_best(called, tmp_path, name):
-    (tmp_path / "grids.toml").write_text(TWO_DRIVES)
-    called("run", "grids.toml", "--seed", "1")
-    if name == "report":
-        called("report", "last", "--mean", "high", "--acceptable", "90%", "--output", "page.html")
-        page = (tmp_path / "page.html").read_text()
-        assert "prefers high values" in page and "from 90 % of the best system" in page
-        return
-    plain, high = (
-        json.loads(called("results", "last", *words, "--json"))["printed"]["grids"][0]["rows"]["rand_read"]
-        for words in ((), ("--mean", "high", "--acceptable", "90%"))
-    )
-    assert high["slow"][0]["value"] > plain["slow"][0]["value"]
-    assert [high[system][0]["acceptable"] for system in ("slow", "fast")] == [False, True]
-
-
 UNIT = """
 name = "unit"
 backend = "simulated"

@@ -114,4 +114,4 @@ def test_a_run_from_its_trials_to_its_page(printed, tmp_path):
 
 def test_imported_results(printed):
     for name in ("fio-none.1.json", "sysbench-rndrd.txt"):
-        assert printed("import", str(FOREIGN / name))["badge"] == "measured"
+        assert printed("import", str(FOREIGN / name))["provenance"] == "measured"

@@ -11,7 +11,7 @@ import pytest
 from seekwise.cli import main
 from seekwise.control import journal
 
-HEAVY = ("numpy", "scipy", "pydantic", "altair", "sqlite3")
+HEAVY = ("numpy", "scipy", "pydantic", "sqlite3")
 PROBE = """
 import sys
 from seekwise.cli.main import cli

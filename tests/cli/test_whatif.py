@@ -80,7 +80,7 @@ def test_the_run_is_stored_and_reported_as_any_other(trace, tmp_path):
     )
     kept = json.loads(shown.stdout)
     assert {each["setting"] for each in kept["records"]} == {"none", "bfq"}
-    assert {each["badge"] for each in kept["records"]} == {"simulated"}
+    assert {each["provenance"] for each in kept["records"]} == {"simulated"}
 
 
 def test_the_same_question_has_the_same_answer(trace):

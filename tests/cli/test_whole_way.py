@@ -273,7 +273,7 @@ def test_demo_needs_neither_root_nor_fio(seekwise, tmp_path):
     assert "simulated" in report.read_text()
     assert "sequential write" in done.stdout.lower()
     again = json.loads(seekwise("run", "demo", "--json").stdout)
-    assert again["badge"] == "simulated"
+    assert again["provenance"] == "simulated"
 
 
 def test_the_same_seed_gives_the_same_simulated_records(seekwise):
@@ -323,7 +323,9 @@ def test_fios_own_json_is_imported(seekwise, tmp_path):
             )  # fmt: skip
             files.append(str(path))
     done = json.loads(seekwise("import", *files, "--json").stdout)
-    assert {(r["setting"], r["block"]) for r in done["records"]} == {(s, b) for s in ("none", "bfq") for b in (1, 2, 3)}
+    assert {(r["setting"], r["repetition"]) for r in done["records"]} == {
+        (s, b) for s in ("none", "bfq") for b in (1, 2, 3)
+    }
     assert all(r["phases"][0]["bytes"] == 2 * 64 << 20 for r in done["records"])
     (tmp_path / "bad.json").write_text("nothing")
     assert "bad.json has no JSON" in seekwise.refused("import", str(tmp_path / "bad.json"), status=1)

@@ -30,7 +30,7 @@ MODULES = (
     "click",
     "json",
     "numpy",
-    "altair",
+    "jinja2",
     "multiprocessing",
     "random",
     "sitecustomize",

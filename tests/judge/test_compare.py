@@ -123,7 +123,7 @@ def test_a_measured_difference_is_believed_when_a_second_pair_of_runs_shows_it(t
     add(db, 7, name="back"), add(db, 8, name="there", effect=worse_at_8)
     twice = document(db, "back", "there")
     worse = [each for each in twice["changes"] if each["outcome"] == "regression" and each["metric"] == "rate"]
-    assert {each["setting"] for each in worse} == {"b"} and any("threads=8" in each["cell"] for each in worse)
+    assert {each["setting"] for each in worse} == {"b"} and any("threads=8" in each["combination"] for each in worse)
     assert "shown by 2 pairs of runs" in " ".join(compare(db, "back", "there").stdout.split())
     assert isinstance(compare(db, "back", "there", "--fail-if", "regression").exception, NotMetError)
 
@@ -136,7 +136,7 @@ def test_a_regression_is_found_where_it_is_and_fails_if_asked(tmp_path: Path) ->
     worse = [
         c
         for c in found["changes"]
-        if c["outcome"] == "regression" and c["metric"] == "rate" and "threads=8" in c["cell"]
+        if c["outcome"] == "regression" and c["metric"] == "rate" and "threads=8" in c["combination"]
     ]
     assert [(c["setting"], c["word"]) for c in worse] == [("b", "clear")]
     assert worse[0]["ratio_low"] < np.exp(-0.2) < worse[0]["ratio_high"] < 1

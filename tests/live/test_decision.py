@@ -11,7 +11,7 @@ from seekwise.document import printed
 from seekwise.judge.decision import choose, document, verdicts
 from seekwise.judge.decision.effects import Observed, estimate
 from seekwise.judge.decision.periods import JobPeriod, Merged, dense, histogram, jain, quantile_ns, upper_bound_ns
-from seekwise.judge.decision.priors import FLAT, USUAL
+from seekwise.judge.decision.priors import FLAT, USUAL, usual_of
 from seekwise.judge.decision.records import _number
 from seekwise.judge.decision.table import UseFigure, rounds_of, values_of
 from seekwise.workload.live_plan import CONTROL_SUFFIX
@@ -97,6 +97,34 @@ def test_what_a_setting_does_in_other_uses_tells_of_a_use_that_was_measured_badl
     alone, together = verdicts.judge([unsure], "a")[0], verdicts.judge([*sure, unsure], "a")[-1]
     assert together.of("b").high - together.of("b").low < alone.of("b").high - alone.of("b").low
     assert together.of("b").p_worse > alone.of("b").p_worse
+
+
+def waiting(values, **kwargs):
+    """An entry of programs that somebody waits for beside other work."""
+    made = entry(values, **kwargs)
+    return replace(made, conditions=replace(made.conditions, work="waiting"))
+
+
+def test_programs_elsewhere_tell_of_a_program_that_was_measured_badly():
+    figures = waiting({"mq-deadline": 100, "none": 100, "kyber": 100, "bfq": 100}, rounds=4, noise=0.2, seed=5)
+    without, told = (
+        verdicts.judge([figures], "mq-deadline", prior)[0].of("bfq") for prior in (USUAL, usual_of("virtio"))
+    )
+    assert told.p_better > without.p_better
+
+
+def test_two_rounds_and_one_of_a_true_difference_of_a_fifth_outweigh_programs_elsewhere():
+    figures = waiting({"mq-deadline": 100, "none": 100, "kyber": 100, "bfq": 80}, rounds=3)
+    (judged,) = verdicts.judge([figures], "mq-deadline", usual_of("virtio"))
+    assert judged.of("bfq").verdict == "worse"
+    assert judged.of("bfq").ratio == pytest.approx(0.8, abs=0.03)
+
+
+def test_programs_of_the_same_kind_of_drive_are_asked_first_and_all_where_they_are_few():
+    drives = {drive: {one.program for one in usual_of(drive).elsewhere} for drive in ("virtio", "nvme", "rotational")}
+    assert not any("gnome-terminal" in name for name in drives["virtio"])
+    assert drives["nvme"] == drives["rotational"] > drives["virtio"]
+    assert usual_of(None) is USUAL
 
 
 def test_a_large_effect_in_one_use_stays_large_among_many_equal_ones():

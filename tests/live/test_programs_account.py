@@ -77,4 +77,4 @@ def test_the_page_is_what_the_recorded_results_say():
     root = Path(__file__).parents[2]
     results = root / "benches/results"
     made = page.text(results / "programs.json", sorted(results.glob("tune*.json")), results / "programs-history.md")
-    assert (root / "docs/engineering/programs-measured.md").read_text(encoding="utf-8") == made
+    assert (root / "proof/docs/programs-measured.md").read_text(encoding="utf-8") == made

@@ -78,46 +78,6 @@ runtime = "0.3s"
 [design]
 blocks = 3
 """
-PUBLISHED = """
-name = "printed"
-backend = "simulated"
-[[system]]
-name = "A"
-drive = "wd2500ys"
-kernel = "2.6.24"
-[[system]]
-name = "B"
-drive = "st3250620ns"
-kernel = "2.6.24"
-[settings]
-scheduler = ["noop", "deadline", "cfq"]
-[[workload]]
-operations = ["rand_read", "seq_read"]
-threads = [1, 4]
-size = "64m"
-runtime = "0.5s"
-[design]
-blocks = 3
-[[figure]]
-number = 1
-metric = "rate"
-operation = "rand_read"
-systems = ["A", "B"]
-caption = "Random read rate"
-[[figure]]
-number = 2
-diagram = "zones"
-caption = "Zones"
-[[table]]
-number = 1
-title = "Best scheduler"
-[[table.block]]
-title = "A: one drive"
-sides = [{ system = "A", setting = "noop", printed = "NOOP" }, { system = "A", setting = "cfq", printed = "CFQ" }]
-[table.block.text]
-rand_read = ["=", "NOOP", "reserved"]
-seq_read = ["CFQ", "=", "="]
-"""
 TRACED = """
 name = "traced"
 backend = "simulated"
@@ -171,7 +131,6 @@ def write_all(folder: Path) -> dict[str, Path]:
         ("schedulers", SCHEDULERS),
         ("arrays", ARRAYS),
         ("chunks", CHUNKS),
-        ("published", PUBLISHED),
         ("buffered", BUFFERED),
     )
     for name, text in studies:

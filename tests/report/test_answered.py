@@ -9,6 +9,7 @@ from dataclasses import replace
 from seekwise.judge.decision.records import made
 from seekwise.judge.decision.table import UseFigure, values_of
 from seekwise.judge.decision.verdicts import judge
+from seekwise.number_text import signed
 from seekwise.report import answered
 from seekwise.report.metric_words import amount, both_texts, value_text
 from seekwise.report.tune_answer import row_lines
@@ -64,7 +65,7 @@ def test_what_was_not_measured_long_enough_says_both_ends():
     (row,) = answered.rows(question)
     standing = row.judged.of(row.other)
     assert standing.verdict == "unknown" and standing.low < 1 < standing.high
-    assert answered.signed(standing.low) in row.words and answered.signed(standing.high) in row.words
+    assert signed(standing.low) in row.words and signed(standing.high) in row.words
 
 
 def test_purposes_that_disagree_stand_in_the_headline_each_with_its_price():

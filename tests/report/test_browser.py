@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.skipif(program() is None, reason="needs Chromium (Debian: apt-get install chromium)"),
 ]
 KINDS = (
-    "study", "live", "live-one-use", "schedulers", "arrays", "chunks", "published", "imported", "comparison", "live-comparison",
+    "study", "live", "live-one-use", "schedulers", "arrays", "chunks", "imported", "comparison", "live-comparison",
     "index", "long-index", "traced", "agreement", "live-traced", "buffered",
 )  # fmt: skip
 WIDTHS = (1280, 768, 390)
@@ -288,7 +288,7 @@ def test_the_index_is_searched(written, browser):
     assert 1 <= shown <= 2
 
 
-@pytest.mark.parametrize("kind", ["live", "live-traced", "arrays", "published", "buffered"])
+@pytest.mark.parametrize("kind", ["live", "live-traced", "arrays", "buffered"])
 def test_print_shows_all_of_it_light_and_nothing_beyond_the_sheet(kind, written, browser, tmp_path):
     browser.open(written[kind], dark=True)
     browser.call(

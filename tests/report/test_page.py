@@ -15,7 +15,7 @@ from rich.console import Console
 
 from report.sample import sample_content, sample_records
 from seekwise.report.charts import files
-from seekwise.report.charts.style import scales
+from seekwise.report.looks import Looks
 from seekwise.report.page import number, pictures, render, write_report
 from seekwise.report.rows import mean_interval, summary_rows, trial_rows
 from seekwise.report.terminal import print_advice, print_winners
@@ -88,8 +88,8 @@ def test_percentile_is_withheld_without_enough_operations_beyond_it():
 
 def test_no_two_settings_share_colour_dash_and_marker():
     settings = ["none", "mq-deadline", "bfq", "kyber", "mq-deadline (control)"]
-    parts = [scale.to_dict()["range"] for scale in scales(settings)]
-    assert len({str(style) for style in zip(*parts, strict=True)}) == len(settings)
+    looks = Looks().of(settings).values()
+    assert len({(look.colour, look.dash, look.mark) for look in looks}) == len(settings)
 
 
 def test_numbers_have_three_significant_digits_and_no_exponent():

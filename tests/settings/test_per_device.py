@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from seekwise.judge import workloads
+from seekwise.judge import for_use, workloads
 from seekwise.judge.study_outcome import wanted
-from seekwise.report import for_use, of_run
+from seekwise.report import of_run, use_answer
 from seekwise.store.database import Store
 from seekwise.workload.study import parse, plan
 from seekwise.workload.study.plan import SystemFacts
@@ -60,11 +60,11 @@ def two_systems(folder):
 
 def test_each_drive_gets_the_answer_of_its_own_trials(tmp_path):
     _, found = two_systems(tmp_path)
-    sata, nvme = for_use.per_system(found.outcome, found.content, None)
+    sata, nvme = for_use.per_system(found.outcome, None)
     assert (sata.setting.label, nvme.setting) == ("kyber", None)
-    assert wanted(sata.setting, sata.plan) == {"sda": {"queue/scheduler": "kyber"}}
-    assert nvme.advice.headline.startswith("Keep none")
-    for_work = for_use.per_system(found.outcome, found.content, workloads.find("database"))
+    assert wanted(sata.setting, sata.outcome.plan) == {"sda": {"queue/scheduler": "kyber"}}
+    assert use_answer.of_system(nvme, found.content).headline.startswith("Keep none")
+    for_work = for_use.per_system(found.outcome, workloads.find("database"))
     assert [each.setting and each.setting.label for each in for_work] == ["kyber", None]
 
 
@@ -99,5 +99,5 @@ def test_arrays_built_one_after_the_other_on_the_same_drives_are_alternatives(tm
     same = tuple(replace(facts, leaves=("sda", "sdb")) for facts in found.plan.systems)
     again = replace(found.outcome, plan=replace(found.plan, systems=same))
     simulated = replace(found.outcome, plan=replace(found.plan, backend="simulated"))
-    assert for_use.per_drive(again, found.content, None) == ()
-    assert for_use.per_drive(simulated, found.content, None) == ()
+    assert for_use.per_drive(again, None) == ()
+    assert for_use.per_drive(simulated, None) == ()

@@ -20,8 +20,8 @@ from seekwise.linux.resolve import resolve_path
 from seekwise.measure.kernel.target import Target
 from seekwise.measure.live import candidates
 from seekwise.report import live_page
-from seekwise.report.charts import style
 from seekwise.report.explain import _offered_here
+from seekwise.report.looks import Looks
 from seekwise.settings import apply, status
 from seekwise.settings.forms import boot
 
@@ -184,5 +184,5 @@ def test_its_run_is_shown_in_colours_of_its_own(monkeypatch):
     page = live_page.html(found)
     fastest = [each.of("adios").verdict for each in found.found.judged if each.metric == "rate"]
     assert fastest and set(fastest) == {"better"} and page.count("adios") > 4 and page.count("ufq") > 4
-    colours = style.scales(["adios", "ufq", "none", "mq-deadline"])[0]["range"]
+    colours = [look.colour for look in Looks().of(["adios", "ufq", "none", "mq-deadline"]).values()]
     assert len(set(colours)) == 4

@@ -16,10 +16,11 @@ from control.conftest import needs_root
 from seekwise.control.settings import read_settings
 from seekwise.errors import UsageError
 from seekwise.judge import outcome
+from seekwise.judge.for_use import for_workload
 from seekwise.judge.observation import Observation
 from seekwise.judge.workloads import OperationMix, _scores, find, shipped, weigh
-from seekwise.report.for_use import for_workload
 from seekwise.report.outcome import cautions
+from seekwise.report.use_answer import of_use
 from seekwise.store.database import Store
 from seekwise.workload.study import uses
 from seekwise.workload.study.plan import Plan
@@ -44,7 +45,7 @@ def test_advice_repeats_what_the_stack_warns_of_and_a_plan_keeps_it(tmp_path):
     warned = replace(plan, systems=tuple(replace(facts, warnings=(warning,)) for facts in plan.systems))
     assert Plan.from_document(json.loads(json.dumps(warned.to_document()))) == warned
     found = judged(tmp_path, made_records(TRUTH), warned)
-    assert warning in for_workload(found, shipped()["database"]).advice.caution
+    assert warning in of_use(for_workload(found, shipped()["database"]), warned).caution
     assert cautions(warned) == (warning,)
     assert cautions(plan) == ()
 
@@ -78,11 +79,11 @@ def test_the_same_run_advises_differently_for_different_work(tmp_path):
     found = judged(tmp_path, made_records(TRUTH))
     database = for_workload(found, shipped()["database"])
     assert database.setting.label == "kyber"
-    assert database.advice.headline == "Set kyber instead of mq-deadline for database."
-    assert any("kyber" in line for line in database.advice.set_lines)
-    assert any("mq-deadline" in line for line in database.advice.undo_lines)
+    assert of_use(database, found.plan).headline == "Set kyber instead of mq-deadline for database."
+    assert any("kyber" in line for line in database.lines.set)
+    assert any("mq-deadline" in line for line in database.lines.undo)
     backup = for_workload(found, shipped()["backup"])
-    assert backup.setting is None and backup.advice.headline.startswith("Keep mq-deadline")
+    assert (backup.best, backup.setting, backup.weighed.reference) == (None, None, "mq-deadline")
 
 
 def test_of_settings_that_are_level_the_one_that_changes_least_is_advised(tmp_path):
@@ -123,12 +124,12 @@ def test_a_setting_worse_in_everything_is_not_on_the_front():
 
 def test_two_repetitions_decide_nothing(tmp_path):
     advised = for_workload(judged(tmp_path, made_records(TRUTH, repetitions=2)), shipped()["database"])
-    assert advised.setting is None and "Keep mq-deadline" in advised.advice.headline
+    assert (advised.best, advised.weighed.best, advised.weighed.reference) == (None, (), "mq-deadline")
 
 
 def test_work_that_was_not_measured_is_said_or_refused(tmp_path):
     found = judged(tmp_path, made_records(TRUTH, operations=("seq_read",)))
-    caution = for_workload(found, shipped()["backup"]).advice.caution
+    caution = of_use(for_workload(found, shipped()["backup"]), found.plan).caution
     assert "50 % of this work is represented by no trial of the run" in caution
     with pytest.raises(UsageError, match="no trial of this run"):
         weigh(made_records(TRUTH, operations=("seq_write",)), shipped()["web-server"], "mq-deadline")

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from seekwise.cli.run import command
 from seekwise.errors import UsageError
-from seekwise.report import arrays as shown
+from seekwise.judge import arrays as shown
 from seekwise.simulate import arrays
 from seekwise.simulate.simulated import SimulatedBackend
 from seekwise.workload.study import plan as plans
@@ -130,7 +130,7 @@ def test_the_starter_study_runs_and_its_arrays_are_in_the_json(tmp_path) -> None
 def test_read_ahead_is_a_setting_of_a_buffered_load() -> None:
     given = study({"scheduler": ["deadline"], "read_ahead_kb": [16, 512]}, kernel="4.4", raid_level="raid0")
     load = {"operations": ["seq_read"], "direct": False, "size": "300m", "memory_limit": "128m"}
-    given = Study.model_validate({**given.model_dump(exclude_unset=True, by_alias=True), "workload": [load]})
+    given = Study.model_validate({**given.model_dump(exclude_unset=True), "workload": [load]})
     narrow, wide = sorted(records(given), key=lambda record: record.factors["read_ahead_kb"])
     assert 1.5 * narrow.phases[0].rate_bytes_per_s < wide.phases[0].rate_bytes_per_s
 

@@ -63,7 +63,7 @@ def test_poisson_arrivals_keep_the_rate_and_make_requests_wait_for_each_other():
     def reads(arrivals: str) -> tuple[float, float]:
         given = study({})
         load = given.workload[0].model_copy(
-            update={"threads": [1], "rate_limit": 60 * 16384, "arrivals": arrivals, "background": [], "runtime": 20.0}
+            update={"threads": [1], "rate_limit": 60 * 16384, "arrivals": arrivals, "beside": [], "runtime": 20.0}
         )
         given = given.model_copy(update={"workload": [load]})
         phase = carried_out(given)[0].phases[0]
@@ -83,7 +83,7 @@ def test_paces_that_cannot_be_are_refused_in_a_sentence():
     ):
         study({"threads": 4, "start_stagger": "1s", "start_delay": "500ms"})
     given = study({})
-    load = given.workload[0].model_copy(update={"start_stagger": 0.1, "background": []})
+    load = given.workload[0].model_copy(update={"start_stagger": 0.1, "beside": []})
     with pytest.raises(UsageError, match=r"`start_stagger` works with the simulated backend, not with `lab`"):
         plans.make(given.model_copy(update={"backend": "lab", "workload": [load]}), SimulatedBackend().describe(given))
 

@@ -76,7 +76,7 @@ def test_what_a_controller_cannot_be_is_refused_in_a_sentence(system: dict, word
 def test_the_starter_study_tells_hardware_from_fake_raid() -> None:
     given, _ = starters.open_study("fake-raid")
     small = [each.model_copy(update={"runtime": 0.5, "threads": [2]}) for each in given.workload]
-    design = given.design.model_copy(update={"repetitions": 1, "control": False})
+    design = given.design.model_copy(update={"blocks": 1, "control": False})
     made = studies.carried_out(given.model_copy(update={"workload": small, "design": design}))
     kinds = {
         unit: finding.numbers["kind"]

@@ -12,9 +12,10 @@ from tests import schemas as checking
 
 from seekwise.cli.main import cli
 from seekwise.errors import NotMetError, SeekwiseError, UsageError
+from seekwise.judge import design_choice
+from seekwise.judge.array_choice import LEVEL
 from seekwise.judge.front import on_front
 from seekwise.report import array_answer
-from seekwise.report.array_choice import LEVEL
 from seekwise.simulate import use_trials
 from seekwise.simulate.design import search, trial
 from seekwise.simulate.design.space import Array, Point, arrays_of, parse_drives, space_of
@@ -38,17 +39,17 @@ def test_every_combination_is_simulated_and_the_best_array_is_named() -> None:
     sweep, best = swept(use="random-write")
     every = sweep.space.every()
     assert {point for point, _ in sweep.found} == set(every) and len(every) == sweep.space.size
-    answer = array_answer.of(sweep, best, None)
+    answer = design_choice.choose(sweep, best, None)
     rates = {point: math.exp(sweep.logs(point)[search.RATE]) for point in every}
     assert rates[answer.chosen.point] > (1 - LEVEL) ** 2 * max(rates.values())
     assert all((point, number) in sweep.found for point in best.values() for number in range(search.SEEDS))
 
 
 def test_four_seeds_give_the_same_answer_and_equals_are_called_equals() -> None:
-    answers = [array_answer.of(*swept(seed=seed), None) for seed in (1, 2, 3, 4)]
+    answers = [design_choice.choose(*swept(seed=seed), None) for seed in (1, 2, 3, 4)]
     assert len({answer.chosen.point for answer in answers}) == 1
     sweep, best = swept()
-    answer = array_answer.of(sweep, best, None)
+    answer = design_choice.choose(sweep, best, None)
     # One reader keeps one request outstanding: neither scheduler nor queue depth nor chunk makes a difference.
     assert set(answer.equals["scheduler"]) == set(sweep.space.schedulers)
     assert answer.equals["depth"] == list(sweep.space.depths)
@@ -58,7 +59,7 @@ def test_four_seeds_give_the_same_answer_and_equals_are_called_equals() -> None:
 
 def test_what_makes_a_difference_is_no_equal() -> None:
     sweep, best = swept(use="queries-and-log", levels=("raid10",), drives=(4,))
-    answer = array_answer.of(sweep, best, None)
+    answer = design_choice.choose(sweep, best, None)
     own = math.exp(sweep.logs(answer.chosen.point)[search.RATE])
     for name, values in answer.equals.items():
         for value in values:
@@ -68,27 +69,27 @@ def test_what_makes_a_difference_is_no_equal() -> None:
 
 def test_an_array_that_survives_nothing_is_recommended_only_when_asked_for() -> None:
     sweep, best = swept()
-    assert {row.point.array.level for row in array_answer.of(sweep, best, None).rows} == {"raid10", "raid5"}
+    assert {row.point.array.level for row in design_choice.choose(sweep, best, None).rows} == {"raid10", "raid5"}
     sweep, best = swept(levels=("raid0",), survives=0)
-    text = array_answer.lines(array_answer.of(sweep, best, None), sweep)
+    text = array_answer.lines(design_choice.choose(sweep, best, None), sweep)
     assert any("loses all data" in line for line in text)
 
 
 def test_the_answer_fits_a_terminal() -> None:
     sweep, best = swept(drives=(4, 5, 6, 7, 8), levels=("raid10", "raid5", "raid6"))
-    text = array_answer.lines(array_answer.of(sweep, best, None), sweep)
+    text = array_answer.lines(design_choice.choose(sweep, best, None), sweep)
     assert len(text) <= 25 and max(map(len, text)) <= 80
     assert text[0].startswith("Build RAID ")
 
 
 def test_with_a_wanted_rate_the_fewest_drives_win() -> None:
     sweep, best = swept(drives=(4, 6, 8))
-    free = array_answer.of(sweep, best, None)
+    free = design_choice.choose(sweep, best, None)
     slow = min(min(row.rates_mb_s) for row in free.rows)
-    modest = array_answer.of(sweep, best, slow * 0.9)
+    modest = design_choice.choose(sweep, best, slow * 0.9)
     assert modest.chosen.point.array.drives == 4
     with pytest.raises(NotMetError, match="no array of these reaches"):
-        array_answer.of(sweep, best, 1e6)
+        design_choice.choose(sweep, best, 1e6)
 
 
 def test_the_front_holds_what_nothing_beats() -> None:

@@ -105,14 +105,15 @@ for trial in itertools.count():
     assert told <= kept[-1] <= told + 1
 
 
-def test_a_newer_database_is_refused_and_not_touched(tmp_path):
+@pytest.mark.parametrize(("step", "said"), [(1, "written by a newer seekwise"), (-1, "from before the first release")])
+def test_a_database_of_another_version_is_refused_and_not_touched(tmp_path, step, said):
     path = tmp_path / "records.db"
     Store.open(path).close()
     connection = sqlite3.connect(path)
-    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + step}")
     connection.close()
     before = path.read_bytes()
-    with pytest.raises(SeekwiseError, match="written by a newer seekwise"):
+    with pytest.raises(SeekwiseError, match=said):
         Store.open(path)
     assert path.read_bytes() == before
 

@@ -44,7 +44,7 @@ def test_one_bad_plan_blocks_no_other_run(db, text):
 def test_a_plan_that_lacks_something_is_one_error(db):
     from seekwise.workload.study.plan import Plan
 
-    for plan in ({}, {"cells": 1}, {"cells": [], "settings": [{"x": 1}]}):
+    for plan in ({}, {"combinations": 1}, {"combinations": [], "settings": [{"x": 1}]}):
         with pytest.raises(SeekwiseError, match="cannot be read"):
             Plan.from_document(plan)
 

@@ -1,5 +1,5 @@
 """The blocks of the pages are used as they stand: commands run in the order of their page, in a folder with the files that it names, and what a page shows of
-their output is what they print. `WHY_NOT` has the reason of each line that is not run; `pytest -rP tests/words/test_blocks.py` prints them by page."""
+their output is what they print. `WHY_NOT` has the reason of each line that is not run."""
 
 from __future__ import annotations
 
@@ -33,13 +33,6 @@ WHY_NOT = {
     r"/dev/md0": "needs that array: tests/linux",
     rf"^({'|'.join(TOOLS)})\b": "no command of the program; what it names exists",
 }  # fmt: skip
-SHOWN = {
-    "The queue is long, loop2": "a throttled loop device: tests/trace/test_request_times.py",
-    "threads →": "a drawing",
-    "host ─►": "a drawing",
-    "options = {": "a line of a study: the laboratory's own files have it",
-}  # fmt: skip
-"""Blocks that are no command, by how they begin."""
 OF_THIS_MACHINE = re.compile(r"seekwise (devices|status|doctor|advise --device|capture)\b")
 SLOW = re.compile(r"seekwise (run (?!queue-depth|read-ahead)|design|whatif|tune)")
 FIGURES = re.compile(r"<!-- figures: ([a-z0-9-]+) -->")
@@ -103,7 +96,7 @@ CASES = [
         page,
         id=place(page),
         marks=[pytest.mark.slow, pytest.mark.timeout(1800)]
-        if "engineering" in page.parts or any(SLOW.match(line) for _, line in typed(page))
+        if "proof" in page.relative_to(ROOT).parts or any(SLOW.match(line) for _, line in typed(page))
         else [],
     )
     for page in WITH_COMMANDS
@@ -187,42 +180,6 @@ def compare(block: Block, line: str, printed: str, page: Path) -> None:
 def shape(line: str) -> str:
     """Numbers, names of runs and spaces may differ."""
     return re.sub(r"\d+(?:[.,-]\w*)*", "0", " ".join(line.split())).strip()
-
-
-@pytest.mark.parametrize("page", PAGES, ids=place)
-def test_what_is_not_run_has_its_reason(page: Path):
-    for block in blocks(page):
-        if block.language in ("toml", "python", "json"):
-            continue
-        if not any(is_command(line) for line in block.lines):
-            begin = block.text.strip()
-            reason = next((why for start, why in SHOWN.items() if begin.startswith(start)), None)
-            assert reason is not None, f"{place(page)}: neither a command nor known: {begin[:70]}"
-            print(f"not run: {begin.splitlines()[0]}: {reason}")
-        for line in block.lines:
-            if is_command(line) and (reason := why_not(line)):
-                print(f"not run: {line}: {reason}")
-                exists(line)
-
-
-TOPS = {"seekwise_proof": "proof", "seekwise_papers": "papers"}
-
-
-def exists(line: str) -> None:
-    """What a line names that is not the program's own: a target of make, a file, a module, an example."""
-    if found := re.match(r"make ([a-z-]+)", line):
-        assert re.search(rf"^{found[1]}:", (ROOT / "Makefile").read_text(), re.MULTILINE), line
-    if found := re.match(r"(?:sudo )?python (\S+\.py)", line):
-        assert (ROOT / found[1]).is_file(), line
-    if found := re.match(r"(?:sudo )?python -m (\S+)", line):
-        module = ROOT / TOPS.get(found[1].partition(".")[0], "python") / found[1].replace(".", "/")
-        assert module.with_suffix(".py").is_file() or (module / "__main__.py").is_file(), line
-    if found := re.search(r"cargo .*--example (\w+)", line):
-        examples = [
-            *ROOT.glob(f"crates/*/examples/{found[1]}.rs"),
-            *ROOT.glob(f"proof/crates/*/examples/{found[1]}.rs"),
-        ]
-        assert examples, line
 
 
 def of_language(language: str) -> list[tuple[Path, str]]:

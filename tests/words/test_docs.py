@@ -18,7 +18,7 @@ from seekwise.workload.study import starters, uses
 from seekwise.workload.study.factors import factor
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "proof/docs").glob("*.md")])
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```|((?:^ {4}\S.*\n)+)", re.MULTILINE | re.DOTALL)
 NAMES = {
     "RUN": "last",

@@ -58,7 +58,7 @@ pub struct Chart {
     pub colour: &'static str,
     /// Dash pattern: on, off, … in pixels.
     pub dash: &'static [u8],
-    /// A shape of Vega-Lite.
+    /// A shape by its name.
     pub marker: &'static str,
 }
 

@@ -17,8 +17,8 @@ def small(name: str, *systems: str) -> Study:
     load = given.workload[0].model_copy(update=SMALL)
     chosen = [system for system in given.system if system.name in systems]
     assert len(chosen) == len(systems)
-    design = given.design.model_copy(update={"repetitions": 2})
-    return given.model_copy(update={"system": chosen, "workload": [load], "design": design, "table": [], "figure": []})
+    design = given.design.model_copy(update={"blocks": 2})
+    return given.model_copy(update={"system": chosen, "workload": [load], "design": design})
 
 
 def results(given: Study) -> dict:

@@ -11,12 +11,12 @@ import pytest
 from rich.console import Console
 
 from insights.test_insights import record
-from seekwise.judge.printed import Style, mean_of, metric_value, printed
-from seekwise.report.terminal import known, print_table
-from seekwise.workload.study import starters
-from seekwise.workload.study.shown import Grid, Table
-from seekwise_papers import verdicts
+from seekwise.judge.repeats import metric_value
+from seekwise_papers import publication, verdicts
+from seekwise_papers.printed_tables import Style, mean_of, printed
+from seekwise_papers.publication import Grid, Table
 from seekwise_papers.queries import Defaults
+from seekwise_papers.words import known, paragraph, show_table
 
 SEEDS = Path(__file__).parents[3] / "tests/seeds"
 WORDS = {
@@ -58,7 +58,7 @@ def test_a_winner_stands_beside_what_the_text_prints():
     assert [cell.agrees for cell in row] == [True, False, True]
     reserved = shown.tables[0].blocks[0].rows["seq_write"]
     assert not known(reserved[0])
-    assert shown.summary.startswith("2 of 3 published winners reproduced (rule: ")
+    assert paragraph(shown).startswith("2 of 3 published winners reproduced")
 
 
 def test_agreement_is_told_in_words_and_what_the_data_leave_out_once():
@@ -69,7 +69,7 @@ def test_agreement_is_told_in_words_and_what_the_data_leave_out_once():
     ]
     (table,) = printed([TABLE], [], made, Style()).tables
     console = Console(file=io.StringIO(), width=80)
-    print_table(table, console)
+    show_table(table, console)
     lines = [line.split() for line in console.file.getvalue().splitlines()]
     assert ["Sequential", "read", "Deadline", "Deadline", "tie"] in lines
     assert ["published", "Deadline", "CFQ", "tie"] in lines
@@ -158,7 +158,7 @@ def test_the_study_of_the_article_prints_what_the_reference_data_print():
     document = tomllib.loads((SEEDS / "verdicts.toml").read_text())
     order = {"rate": 0, "access_time": 1, "cpu_efficiency": 2}
     given = {(c["block"], c["operation"], order[c["metric"]]): WORDS[c["winner"]] for c in document["cell"]}
-    study, _ = starters.open_study("article-2008")
+    study = publication.of_study("article-2008")
     for table in document["table"]:
         ours = next(each for each in study.table if each.number == table["number"])
         assert ours.title == table["title"]
@@ -171,7 +171,7 @@ def test_the_study_of_the_article_prints_what_the_reference_data_print():
 
 def test_the_study_of_the_article_has_the_figures_of_the_reference_data():
     document = tomllib.loads((SEEDS / "protocol.toml").read_text())
-    study, _ = starters.open_study("article-2008")
+    study = publication.of_study("article-2008")
     ours = {figure.number: figure for figure in study.figure}
     names = {"sys_cpu": "sys_cpu", "rate": "rate", "access_time": "access_time", "cpu_efficiency": "cpu_efficiency"}
     for figure in document["figure"]:
@@ -186,7 +186,7 @@ def test_the_study_of_the_article_has_the_figures_of_the_reference_data():
 
 def test_the_grid_of_the_chunk_study_prints_what_the_reference_data_print():
     lines = (SEEDS / "ssd_raid10_chunk.csv").read_text().splitlines()[1:]
-    study, _ = starters.open_study("ssd-raid10-chunk")
+    study = publication.of_study("ssd-raid10-chunk")
     ours = {
         (operation, system, size.removesuffix("k"), f"{value:g}")
         for operation, rows in study.grid[0].text.items()

@@ -15,13 +15,11 @@ from rich.console import Console
 from insights.test_insights import record
 from seekwise import _core
 from seekwise.cli.main import cli
-from seekwise.judge.printed import Style, printed
 from seekwise.linux import kernel_log
 from seekwise.report import insights, outcome
 from seekwise.report.explain import explain
-from seekwise.report.insights.choices import answer
 from seekwise.report.rows import summary_rows, trial_rows
-from seekwise.report.terminal import print_table
+from seekwise.report.systems_answer import advice as answer
 from seekwise.simulate import setup_lines
 from seekwise.simulate.protocol import Options
 from seekwise.simulate.simulated import SimulatedBackend
@@ -29,7 +27,10 @@ from seekwise.simulate.trial_spec import default_scheduler
 from seekwise.store.record import Record
 from seekwise.workload.study import plan, starters
 from seekwise.workload.study.study import Study
+from seekwise_papers import publication
+from seekwise_papers.printed_tables import Style, printed
 from seekwise_papers.simulated import SimulatedResults
+from seekwise_papers.words import conclusions, show_table
 
 
 def study(name: str) -> Study:
@@ -158,7 +159,7 @@ def test_rows_100_gains_are_told_in_per_cent():
 
 
 def test_rows_101_a_table_divides_the_array_by_the_single_ssd():
-    chosen = next(grid for grid in study("ssd-raid10-chunk").grid if grid.against == "SSD")
+    chosen = next(grid for grid in publication.of_study("ssd-raid10-chunk").grid if grid.against == "SSD")
     made = [record(n, "deadline", "rand_read", 1, r, size=131072) for n, r in (("SSD", 300), ("R10_1", 660))]
     (table,) = printed([], [chosen], made, Style()).grids
     (cell,) = table.rows["rand_read"]["R10_1"]
@@ -166,13 +167,13 @@ def test_rows_101_a_table_divides_the_array_by_the_single_ssd():
 
 
 def test_rows_157_158_159_160_161_162_163_164_166_agreement_is_told_in_words():
-    article = study("article-2008")
+    article = publication.of_study("article-2008")
     assert [table.number for table in article.table] == list(range(1, 9))
     assert sum(len(words) for t in article.table for b in t.block for words in b.text.values()) == 168
     _, made = records_of("article-2008", "A")
     shown = printed(article.table[:1], [], made, Style()).tables[0]
     console = Console(file=io.StringIO(), width=80)
-    print_table(shown, console)
+    show_table(shown, console)
     assert "of 12 winners as published" in console.file.getvalue()
     assert "published" in console.file.getvalue() and "✓" not in console.file.getvalue()
 
@@ -200,7 +201,8 @@ def test_rows_182_advice_by_use_for_hardware_raid_1():
     by_use = {choice.use: choice for choice in found.choices}
     assert set(by_use["file-server"].named) == {"noop", "deadline"}
     assert by_use["database-inserts"].named == ("cfq",)
-    assert any(line.startswith("As published: A for file server") for line in found.reasons)
+    said = conclusions(found.choices, publication.of_study("article-2008").conclusion)
+    assert said[0].startswith("As published: A for file server")
 
 
 def test_rows_202_the_comparison_with_and_without_ncq_is_part_of_the_study():
@@ -231,7 +233,7 @@ def test_rows_204_advice_by_load_goes_up_to_sixteen_threads():
 
 def test_rows_205_writing_on_nvme_is_set_beside_the_publication():
     page = study("nvme-page")
-    (published,) = page.answer.published
+    (published,) = publication.of_study("nvme-page").conclusion
     assert (published.system, published.use, published.settings) == ("NVME", "writing", ["mq-deadline"])
     made = [
         record("NVME", setting, "seq_write", 1, throughput + 0.1 * repetition, repetition=repetition)
@@ -240,7 +242,8 @@ def test_rows_205_writing_on_nvme_is_set_beside_the_publication():
     ]
     said = answer(page, made)
     assert "none or mq-deadline" in said.headline
-    assert any("NVME for writing: published mq-deadline, here none or mq-deadline" in line for line in said.reasons)
+    (differs,) = conclusions(said.choices, [published])
+    assert "NVME for writing: published mq-deadline, here none or mq-deadline" in differs
 
 
 def test_rows_081_every_named_use_can_be_advised_for():
@@ -251,8 +254,9 @@ def test_rows_081_every_named_use_can_be_advised_for():
 
 def test_rows_085_165_199_gnome_disks_stands_beside_fio_in_tables_of_a_study():
     """Reading, both agree; samples of 1 MiB are written at less than half of fio's rate, of 20000 KiB at nearly the same."""
-    study, records = records_of("ssd-raid10-gnome-disks", "R10_1")
-    shown = printed((), [grid for grid in study.grid if grid.number == 3], records, Style()).grids[0]
+    _, records = records_of("ssd-raid10-gnome-disks", "R10_1")
+    chosen = [grid for grid in publication.of_study("ssd-raid10-gnome-disks").grid if grid.number == 3]
+    shown = printed((), chosen, records, Style()).grids[0]
     read, write = shown.rows["seq_read"]["R10_1"], shown.rows["seq_write"]["R10_1"]
     assert [round(cell.value, 1) for cell in read] == [1.0, 1.0]
     assert write[0].value < 0.5

@@ -219,17 +219,15 @@ def decision(found: Decided) -> tuple[str, ...]:
     )
 
 
-def utility_log(scenario: Scenario, setting: str, purpose: Purpose | None) -> float | None:
-    """What a setting brings in truth, by the rule's own measure; None where the machine has nothing of the purpose."""
+def utility_log(scenario: Scenario, setting: str, purpose: Purpose | None) -> tuple[float, bool] | None:
+    """(what a setting brings in truth, whether it harms), by the rule's own measures; None where the machine has nothing of the purpose."""
     parts: dict[tuple[str, str], list[float]] = {}
     for each in scenario.figures:
         gain = scenario.truth(each)[SETTINGS.index(setting)] - scenario.truth(each)[0]
         parts.setdefault((each.use, each.purpose), []).append(choose.capped(gain))
-    own = [float(np.mean(gains)) for (_, name), gains in parts.items() if purpose in (None, name)]
-    other = [float(np.mean(gains)) for (_, name), gains in parts.items() if purpose not in (None, name)]
-    if not own:
-        return None
-    return float(np.mean(own)) + (choose.PRICE_WEIGHT * min(float(np.mean(other)), 0.0) if other else 0.0)
+    own = [np.array([np.mean(gains)]) for (_, name), gains in parts.items() if purpose in (None, name)]
+    others = [np.array([np.mean(gains)]) for (_, name), gains in parts.items() if purpose not in (None, name)]
+    return (float(np.mean(own)), bool(choose.harms(own, others)[0])) if own else None
 
 
 def loses_most(scenario: Scenario, setting: str) -> bool:
@@ -313,10 +311,14 @@ def score(scenario: Scenario, runs: int, rng: np.random.Generator) -> RunScore:
         everything[said[0]] += 1
         total.vetoed += bool(found.unsteady)
         for place, (purpose, setting) in enumerate(zip(purposes, said, strict=True)):
-            gains = [utility_log(scenario, name, purpose) for name in SETTINGS]
-            if not setting or gains[0] is None:
+            known = {name: each for name in SETTINGS if (each := utility_log(scenario, name, purpose)) is not None}
+            if setting not in known:
                 continue
-            lost = max(gain for gain in gains if gain is not None) - gains[SETTINGS.index(setting)]  # type: ignore[operator]
+            # What harms is not what one would have wanted.
+            best = max(
+                gain for name, (gain, does_harm) in known.items() if name in (IN_FORCE, setting) or not does_harm
+            )
+            lost = best - known[setting][0]
             total.answers[place] += 1
             total.regret[place] += lost
             total.large_regrets += lost >= 0.1

@@ -12,7 +12,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
-from typing import ClassVar
 
 from seekwise import document
 from seekwise.files import make_folders, write_product
@@ -27,8 +26,6 @@ PREFIX = "ladder-"
 @dataclass(frozen=True)
 class GuestResult:
     """One combination under one setting in the VM testbed."""
-
-    NAMES: ClassVar = {"combination": "cell"}
 
     combination: str
     setting: str

@@ -72,8 +72,8 @@ class Publications:
         passed, total = sum(file.passed for file in files), sum(file.total for file in files)
         modelled = sum(file.modelled for file in files if isinstance(file, PublicationFile))
         met = total > 0 and passed >= self.facts.SHARE * total
-        bar = f"{100 * self.facts.SHARE:.0f} % of the {self.facts.WHAT}"
-        made: PublicationsReport = self.report(files=files, bar=bar, met=met, modelled=modelled)
+        required = f"{100 * self.facts.SHARE:.0f} % of the {self.facts.WHAT}"
+        made: PublicationsReport = self.report(files=files, required=required, met=met, modelled=modelled)
         return made
 
     def _file(self, path: Path, source: Any) -> FileReport:

@@ -121,7 +121,7 @@ def verify(paths: Sequence[Path], options: Mapping[str, object]) -> Drives:
     files = files_below(paths, (".toml",)) if paths else [DEFAULT]
     if not paths and not DEFAULT.exists():
         missing = unreadable(DEFAULT, "the project's own reference is not here; name a file")
-        return Drives(files=[missing], bar=BAR, met=False, inputs=0)
+        return Drives(files=[missing], required=BAR, met=False, inputs=0)
     reports: list[DriveFile | FileReport] = []
     for path in files:
         try:
@@ -146,7 +146,7 @@ def verify(paths: Sequence[Path], options: Mapping[str, object]) -> Drives:
         )
         reports.append(made)
     inputs = sum(each.inputs for each in reports if isinstance(each, DriveFile))
-    return Drives(files=reports, bar=BAR, met=all_passed(reports), inputs=inputs)
+    return Drives(files=reports, required=BAR, met=all_passed(reports), inputs=inputs)
 
 
 def rows_of(path: Path) -> list[PublishedFigure]:

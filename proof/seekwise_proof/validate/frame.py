@@ -47,12 +47,11 @@ class FileReport:
 class ValidationReport:
     """All files of one call, as `verify KIND --json` prints them."""
 
-    NAMES: ClassVar = {"bar": "required"}
     SHOWN: ClassVar = ("kind", "model_version", "passed", "total", "basis")
     SCHEMA: ClassVar[str]
 
     files: Sequence[FileReport]
-    bar: str
+    required: str
     """What is required."""
     met: bool
     """Whether what is required is reached; if not, the exit status is 5."""
@@ -146,4 +145,4 @@ def text(report: ValidationReport) -> str:
 def worth(report: ValidationReport) -> list[str]:
     """What the figure is worth, what is required, and the model that it was made with."""
     met = "met" if report.met else "not met"
-    return [*basis.lines(report.shares), f"required: {report.bar}: {met}; model_version {report.model_version}"]
+    return [*basis.lines(report.shares), f"required: {report.required}: {met}; model_version {report.model_version}"]

@@ -85,7 +85,7 @@ class Gains(ValidationReport):
 def verify(paths: Sequence[Path], options: dict[str, Any]) -> Gains:
     """Tables as files, or folders that are searched for CSV files."""
     files = [_table(path) for path in files_below(paths, [".csv"]) if path.name != ORDERINGS]
-    return Gains(files=files, bar=BAR, met=bool(files) and all(map(_meets, files)))
+    return Gains(files=files, required=BAR, met=bool(files) and all(map(_meets, files)))
 
 
 def _meets(file: FileReport) -> bool:

@@ -45,7 +45,7 @@ FALSE_WINNERS_SHARE_MAX = 0.05
 FALSE_TIES_SHARE_MAX = 0.07
 BAR = "a winner in at most 8 % of the null tables, at most 5 % of the winners and 7 % of the ties false"
 CALIBRATED = Basis.CHOSEN
-"""The rules' constants were picked on this suite (docs/history/decision-rules.md), which has a fixed seed."""
+"""The rules' constants were picked on this suite (proof/docs/decision-rules.md), which has a fixed seed."""
 
 Place = tuple[str, str, str]
 """table, combination, metric"""
@@ -109,7 +109,7 @@ def verify(paths: Sequence[Path], options: Mapping[str, object]) -> Judgement:
         reports.append(report)
         total += counted
     clean = bool(reports) and all(isinstance(each, JudgedFile) and not each.unread for each in reports)
-    return Judgement(files=reports, bar=BAR, met=clean and _is_met(total), **vars(total))
+    return Judgement(files=reports, required=BAR, met=clean and _is_met(total), **vars(total))
 
 
 def _is_met(total: Score) -> bool:
@@ -132,7 +132,9 @@ def built_in() -> Judgement:
         misses=missed,
         shares={CALIBRATED: Count(kept, len(checks))},
     )
-    return Judgement(files=[report], bar="every promise", met=frame.all_passed([report]), checks=checks, **vars(total))
+    return Judgement(
+        files=[report], required="every promise", met=frame.all_passed([report]), checks=checks, **vars(total)
+    )
 
 
 def truth_path(path: Path) -> Path:

@@ -56,7 +56,7 @@ def verify(paths: Sequence[Path], options: dict[str, Any]) -> Ladder:
         found += pairs_of_file
     rows = agreement(found)
     met = bool(rows) and all(_meets(row) for row in rows) and not any(file.broken for file in files)
-    return Ladder(files=files, bar=BAR, met=met, agreement=rows)
+    return Ladder(files=files, required=BAR, met=met, agreement=rows)
 
 
 def _meets(row: Agreement) -> bool:

@@ -52,8 +52,8 @@ def verify(paths: Sequence[Path], options: dict[str, Any]) -> Mapping:
     ordered = Count(**outcome["ordered"])
     met = total > 0 and passed >= SHARE_PASSED * total and ordered.passed >= SHARE_ORDERED * ordered.total
     met = met and not any(file.passed == 0 for file in files)
-    bar = f"{100 * SHARE_PASSED:.0f} % of the pages, {100 * SHARE_ORDERED:.0f} % of the rows in order"
-    return Mapping(files=files, bar=bar, met=met, ordered=ordered)
+    required = f"{100 * SHARE_PASSED:.0f} % of the pages, {100 * SHARE_ORDERED:.0f} % of the rows in order"
+    return Mapping(files=files, required=required, met=met, ordered=ordered)
 
 
 def _file(entry: dict[str, Any]) -> MappingFile:

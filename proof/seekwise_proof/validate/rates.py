@@ -62,7 +62,7 @@ def verify(paths: Sequence[Path], options: dict[str, Any]) -> Rates:
     pairs = sum((file.pairs for file in tables if isinstance(file, MachineTable)), Count())
     met = bool(files) and len(tables) == len(files) and all(each.met for each in tables) and pairs.passed == pairs.total
     bars = dict.fromkeys(each.BAR for each in tables)
-    return Rates(files=files, bar="; ".join(bars) or MachineTable.BAR, met=met, pairs=pairs)
+    return Rates(files=files, required="; ".join(bars) or MachineTable.BAR, met=met, pairs=pairs)
 
 
 def _table(path: Path, options: dict[str, Any]) -> FileReport:

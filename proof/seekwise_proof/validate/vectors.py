@@ -89,7 +89,7 @@ def verify(paths: Sequence[Path], options: Mapping[str, Any]) -> Vectors:
     outcome = json.loads(_proof.verify_vectors([str(path) for path in paths], json.dumps(chosen)))
     return Vectors(
         files=[_file(entry) for entry in outcome["files"]],
-        bar=BAR,
+        required=BAR,
         met=outcome["met"],
         contested=Count(**outcome["contested"]),
         unasked=outcome["unasked"],

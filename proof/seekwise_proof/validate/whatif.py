@@ -205,7 +205,7 @@ def verify(paths: Sequence[Path], options: dict[str, Any]) -> VerifiedWhatIf:
         "other_scheduler": agreement([each for each in found if each.is_same_storage]),
         "other_storage": agreement([each for each in found if not each.is_same_storage]),
     }
-    return VerifiedWhatIf(files=files, bar=BAR, met=met, agreement={**summary, **parts})
+    return VerifiedWhatIf(files=files, required=BAR, met=met, agreement={**summary, **parts})
 
 
 def _miss(each: Prediction) -> str:

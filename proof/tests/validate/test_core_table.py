@@ -30,7 +30,7 @@ def test_one_core_under_each_scheduler_gives_three_points_a_row_and_an_order(tmp
     assert file.orders.total >= 1
     assert file.orders.passed == file.orders.total
     assert set(file.kinds) == {"throughput", "throughput relative to none", "p99", "p99 relative to none"}
-    assert report.bar == _core_table.CoreTable.BAR
+    assert report.required == _core_table.CoreTable.BAR
     json.dumps(document.printed(report))
 
 

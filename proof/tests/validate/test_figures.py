@@ -59,7 +59,7 @@ def test_every_block_stands_on_a_page():
 )
 @pytest.mark.timeout(900)
 def test_a_score_is_what_its_page_says(name):
-    """Lower or higher: the page is made again, with the reason in docs/history."""
+    """Lower or higher: the page is made again, with the reason in proof/docs."""
     assert figures.measure(name) == figures.load()[name], f"`python tools/figures.py {name}`"
 
 
@@ -161,7 +161,7 @@ def test_what_cannot_be_read_is_counted_apart(tmp_path):
 def test_the_shares_add_up_and_are_printed_with_the_bar():
     shares = {Basis.FITTED: Count(2, 2), Basis.CHOSEN: Count(1, 2)}
     file = FileReport(file="a", passed=3, total=4, misses=["x: no"], shares=shares)
-    report = claims.report(files=[file], bar="80 % of the claims", met=False, modelled=4)
+    report = claims.report(files=[file], required="80 % of the claims", met=False, modelled=4)
     document = printed(report)
     assert sum(each["total"] for each in document["basis"].values()) == report.total
     assert document["basis"]["foretold"] == {"passed": 0, "total": 0}

@@ -42,7 +42,7 @@ def test_the_simulator_predicts_the_rate_of_writers_that_the_kernel_holds_back()
 def test_the_simulator_predicts_everything_that_was_recorded_within_the_limits():
     report = ladder.verify([LADDER], {})
     assert report.total == 500
-    # The bar for the same best setting (95 %) is missed since model_version 13: docs/engineering/ladder-comparison.md says so.
+    # The bar for the same best setting (95 %) is missed since model_version 13: proof/docs/ladder-comparison.md says so.
     bars = {"rate": (0.03, 0.10), "access_time": (0.05, math.inf), "p99": (0.15, math.inf)}
     for row in report.agreement:
         median, p90 = bars[row.metric]

@@ -50,7 +50,7 @@ def planned(
     def make(study: Study, repetitions: int) -> Plan:
         return plan.make(study, facts, seed=seed, repetitions=repetitions)
 
-    made = make(study, study.design.repetitions) if budget_s is None else budgets.fit(study, budget_s, make)
+    made = make(study, study.design.blocks) if budget_s is None else budgets.fit(study, budget_s, make)
     return replace(made, budget_s=budget_s), backend
 
 

@@ -112,26 +112,6 @@ class Share(click.ParamType):
         return share
 
 
-def printed(function: Callable) -> Callable:
-    """`--mean` and `--acceptable`: how tables in a text's form sum up repeats and mark values."""
-    function = click.option(
-        "--acceptable", type=Share(), help="Mark rates of at least this share of the best system's, e.g. 90%."
-    )(function)
-    return click.option(
-        "--mean",
-        type=click.Choice(["plain", "high"]),
-        default="plain",
-        help="Mean of repeats in such tables: plain, or one that prefers high values.",
-    )(function)
-
-
-def style(mean: str, acceptable: float | None):
-    """What those two options ask for."""
-    from seekwise.judge.printed import Style
-
-    return Style("high" if mean == "high" else "plain", acceptable)
-
-
 backend = click.option("--backend", type=click.Choice(list(NAMES)), help="Backend that runs the trials.")
 
 

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from seekwise.judge.predicted import WhatIfRow, as_good
 from seekwise.measure import whatif
 from seekwise.measure.whatif import CandidateStorage, members
-from seekwise.report.predicted import WhatIfRow, as_good, sentence, time_word
+from seekwise.report.whatif_answer import sentence, time_word
 from seekwise.store.percentiles import percentile_ns
 from seekwise.trace.load import FOREGROUND, Group, TracedLoad, recorded_percentile_ns
 
@@ -206,7 +207,7 @@ def document(
         trace=str(trace),
         requests=load.requests,
         device=load.device,
-        repeats=played.run.plan["blocks"],
+        repeats=played.run.plan["repetitions"],
         best=[row.setting for row in as_good(order)],
         answer=sentence(order, tail),
         recorded={"p50_ms": half and half / 1e6, "p99_ms": tail and tail / 1e6},

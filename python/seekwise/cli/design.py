@@ -72,6 +72,7 @@ def command(
     is simulated.
     """
     from seekwise.cli import _shown
+    from seekwise.judge import design_choice
     from seekwise.report import array_answer
     from seekwise.simulate import use_trials
     from seekwise.simulate.design import search, trial
@@ -97,7 +98,7 @@ def command(
         simulate=trial.simulate,
         tell=_ProgressLine(),
     )
-    found = array_answer.of(sweep, search.carry_out(sweep), rate)
+    found = design_choice.choose(sweep, search.carry_out(sweep), rate)
     if as_json:
         _shown.echo_json(array_answer.document(found, sweep))
         return

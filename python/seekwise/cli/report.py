@@ -47,7 +47,6 @@ class WrittenReport:
 @click.option("--open", "in_browser", is_flag=True, help="Show the page in a browser.")
 @click.option("--index", is_flag=True, help="Write a page that lists all runs.")
 @click.option("--merge", is_flag=True, help="Treat several runs of one study as one run instead of comparing them.")
-@_options.printed
 @_options.common
 def command(
     names: tuple[str, ...],
@@ -57,8 +56,6 @@ def command(
     in_browser: bool,
     index: bool,
     merge: bool,
-    mean: str,
-    acceptable: float | None,
     db: Path | None,
     as_json: bool,
 ) -> None:
@@ -82,8 +79,7 @@ def command(
         if len(chosen) > 1 and not (merge or _are_parts(chosen)):
             _comparison(store, chosen, output, markdown=markdown, tell=tell, pictures=pictures)
             return
-        style = _options.style(mean, acceptable)
-        _page(store, chosen, style, output, markdown=markdown, tell=tell, pictures=pictures)
+        _page(store, chosen, output, markdown=markdown, tell=tell, pictures=pictures)
 
 
 def _refuse_contradictions(
@@ -109,13 +105,11 @@ def _are_parts(runs: list[Run]) -> bool:
     return all(names) and sum(len(each) for each in names) == len(set().union(*names))
 
 
-def _page(
-    store: Store, runs: list[Run], style, output: Path, *, markdown: bool, tell: Tell, pictures: Path | None
-) -> None:
+def _page(store: Store, runs: list[Run], output: Path, *, markdown: bool, tell: Tell, pictures: Path | None) -> None:
     from seekwise.report import of_run
     from seekwise.report.charts import files
 
-    found = of_run.of(store, *runs, style=style)
+    found = of_run.of(store, *runs)
     if not found.records:
         raise SeekwiseError(f"run {found.run.run_id} has no records, so there is nothing to show")
     if markdown:

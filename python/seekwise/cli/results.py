@@ -39,14 +39,11 @@ class RunList:
 @click.argument("names", nargs=-1, metavar="[RUN]…")
 @click.option("--figures", is_flag=True, help="Show every rate, access time and CPU efficiency.")
 @click.option("--all", "everything", is_flag=True, help="Show every table, insight, outlier and the self-check.")
-@_options.printed
 @_options.common
 def command(
     names: tuple[str, ...],
     figures: bool,
     everything: bool,
-    mean: str,
-    acceptable: float | None,
     db: Path | None,
     as_json: bool,
 ) -> None:
@@ -61,7 +58,7 @@ def command(
         from seekwise.report import of_run
 
         chosen = [store.run(name) for name in names]
-        found = of_run.of(store, *chosen, style=_options.style(mean, acceptable), brief=not (as_json or figures))
+        found = of_run.of(store, *chosen, brief=not (as_json or figures))
         if as_json:
             _shown.echo_json(found.document())
             return

@@ -12,12 +12,12 @@ from seekwise.errors import UsageError
 from seekwise.measure import execute as runs
 from seekwise.measure import spread
 from seekwise.measure.live.candidates import parse_vary
+from seekwise.schedulers import SUCCESSORS
 from seekwise.simulate import backends
 from seekwise.simulate.protocol import Options
 from seekwise.store.database import Store
 from seekwise.workload.study import parse, starters
 from seekwise.workload.study.factors import Value
-from seekwise.workload.study.shown import SUCCESSORS
 from seekwise.workload.study.study import Study
 
 
@@ -74,7 +74,7 @@ def command(
     """
     place = spread.parse(on, workers)
     if resume is not None:
-        named = any(each is not None for each in (study, budget, seed, target, system, backend, program, name)) or vary
+        named = any(each is not None for each in (study, budget, seed, target, system, backend, program, name)) or bool(vary)
         if named or dry_run or setup:
             raise UsageError(
                 "`--resume` goes on as the run was planned, so it takes no study, target, seed, budget, name or `--dry-run`"
@@ -154,8 +154,7 @@ def one_system(study: Study, name: str) -> Study:
     if not only:
         known = ", ".join(each.name for each in study.system)
         raise UsageError(f"study {study.name} has no system `{name}`", hint=f"its systems: {known}")
-    # Figures and tables name the other systems, too: they are drawn when runs are merged, from the study as it was written.
-    changed: dict[str, object] = {"system": only, "figure": [], "table": [], "grid": [], "answer": None}
+    changed: dict[str, object] = {"system": only, "answer": None}
     schedulers = study.settings.get("scheduler", [])
     if study.backend == "kernel" and set(schedulers) & {*SUCCESSORS, "anticipatory"}:
         # An old kernel offers them by their own names, a new one their successors: whatever is offered is compared.

@@ -88,8 +88,9 @@ def _play(
     folder: Path,
 ) -> None:
     from seekwise.cli import _shown, _whatif
+    from seekwise.judge import predicted
     from seekwise.measure import whatif
-    from seekwise.report import predicted
+    from seekwise.report import whatif_answer
     from seekwise.store.database import Store
     from seekwise.trace import load as loads
 
@@ -120,7 +121,7 @@ def _play(
         _shown.echo_json(_whatif.document(played, trace, load, settings, order, found, opened, hangs, said))
         return
     tail = loads.recorded_percentile_ns(_whatif.front(load), 99)
-    _paragraph(predicted.sentence(order, tail))
+    _paragraph(whatif_answer.sentence(order, tail))
     click.echo()
     for line in _whatif.table(order, found, load, opened):
         click.echo(line)

@@ -206,8 +206,6 @@ class ValuePair:
     """Two values of one combination and setting: means over the repetitions, in bytes/s, ns, or MB per CPU second."""
 
     SHOWN: ClassVar = ("error",)
-    NAMES: ClassVar = {"combination": "cell"}
-
     metric: str
     combination: str
     setting: str
@@ -223,8 +221,6 @@ class ValuePair:
 @dataclass(frozen=True)
 class Agreement:
     """How well one run predicts another, over all combinations and settings that both have, by metric."""
-
-    NAMES: ClassVar = {"combinations": "cells"}
 
     metric: str
     combinations: int

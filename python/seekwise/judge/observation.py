@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Literal
 
 Word = Literal["clear", "small", "tie", "undecided"]
 
@@ -28,8 +28,6 @@ class Observation:
 @dataclass(frozen=True)
 class Verdict:
     """A against B in one combination by one metric."""
-
-    NAMES: ClassVar = {"combination": "cell", "repetitions": "blocks"}
 
     table: str
     combination: str

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from scipy import special
@@ -28,8 +27,6 @@ DRAWS = 2000
 @dataclass(frozen=True)
 class QuantileRatio:
     """One quantile of A over the same of B."""
-
-    NAMES: ClassVar = {"repetitions": "blocks"}
 
     percent: float
     ratio: float

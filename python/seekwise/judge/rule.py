@@ -1,7 +1,7 @@
 """The rule for verdicts: its numbers in one place, and the version that every verdict carries.
 
 Records outlive rules. A change of a number here raises `RULE_VERSION`, so that a verdict says which rule made it and
-an old record can get a new verdict. Reasons for each number: `docs/engineering/verdicts-of-studies.md`.
+an old record can get a new verdict. Reasons for each number: `proof/docs/verdicts-of-studies.md`.
 """
 
 from __future__ import annotations

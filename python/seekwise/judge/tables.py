@@ -1,4 +1,4 @@
-"""The winner table in the shape of the articles: a row per combination, by metric the winner, `=` or `not measured long enough`.
+"""The winner table: a row per combination, by metric the winner, `=` or `not measured long enough`.
 
 Data only; terminal and page draw it. An operation with several thread counts has a row over all of them (see `observe.py`) and one for each.
 """
@@ -14,7 +14,7 @@ from seekwise.judge.observation import Verdict, interval_of
 from seekwise.workload.study import combination_key
 
 METRICS = ("rate", "access_time", "cpu_efficiency")
-"""Of the articles' tables, in their order."""
+"""Of the table, in their order."""
 
 
 @dataclass(frozen=True)

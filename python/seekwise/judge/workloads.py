@@ -16,7 +16,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 from seekwise.errors import UsageError
 from seekwise.judge.candidates import by_combination
@@ -51,8 +50,6 @@ class OperationMix:
 @dataclass(frozen=True)
 class WeighedSetting:
     """A setting, weighted for a use."""
-
-    NAMES: ClassVar = {"regret_combination": "regret_cell"}
 
     setting: str
     ratios: Mapping[str, tuple[float, float, float]]

@@ -15,15 +15,15 @@ from seekwise.errors import UsageError
 from seekwise.judge import workloads
 from seekwise.judge.candidates import NOT_LONG_ENOUGH
 from seekwise.judge.decision.choose import Choice
+from seekwise.judge.for_use import ForSystem, Weighing, choices_for, competition, for_workload, per_drive
 from seekwise.judge.outcome import LiveOutcome, for_purpose
 from seekwise.judge.study_outcome import StudyOutcome, combination_name, wanted
+from seekwise.judge.system_choices import OVERALL, SystemChoice
 from seekwise.judge.workloads import OperationMix, Weighed, WeighedSetting
-from seekwise.report import terminal, tune_answer
+from seekwise.number_text import three
+from seekwise.report import terminal, tune_answer, use_answer
 from seekwise.report.content import Advice, ReportContent
-from seekwise.report.for_use import ForSystem, Weighing, choices_of, competition, for_workload, per_drive
-from seekwise.report.insights.choices import OVERALL, SystemChoice
 from seekwise.report.layout import WIDTH, plain_table, print_columns, print_lines, say, wrapped
-from seekwise.report.number_text import three
 from seekwise.report.outcome import times
 from seekwise.report.rows import trial_rows
 from seekwise.store import operations
@@ -69,8 +69,6 @@ class TuneAdvice:
 class Weighted:
     """The records weighted for a use."""
 
-    NAMES: ClassVar = {"repetitions": "blocks"}
-
     name: str
     operations: Mapping[str, float]
     threads: str
@@ -100,8 +98,6 @@ class RunAdvice:
     """`advise RUN --json`."""
 
     SCHEMA: ClassVar = "seekwise.advice/1"
-    NAMES: ClassVar = {"provenance": "badge"}
-
     run_id: str
     provenance: str
     headline: str
@@ -120,8 +116,6 @@ class SystemsAdvice:
     """`advise RUN --json` of a study with several systems."""
 
     SCHEMA: ClassVar = "seekwise.advice.systems/1"
-    NAMES: ClassVar = {"provenance": "badge"}
-
     run_id: str
     provenance: str
     systems: Sequence[SystemChoice]
@@ -189,7 +183,7 @@ class _StudyAdvice:
     @cached_property
     def drives(self) -> tuple[ForSystem, ...]:
         """What was measured on this machine: each of its systems is told what suits it, and `apply` sets it."""
-        return per_drive(self.outcome, self.content, self.workload, self.system)
+        return per_drive(self.outcome, self.workload, self.system)
 
     @cached_property
     def has_systems(self) -> bool:
@@ -214,23 +208,31 @@ class _StudyAdvice:
                 "`sudo seekwise tune PATH` measures; `--device sda --set scheduler=bfq` takes what you name, with `--print udev` too",
             )
         many = len(self.drives) > 1
-        headlines = [f"{each.system}: {each.advice.headline}" if many else each.advice.headline for each in self.drives]
+        said = [(each.system, use_answer.of_system(each, self.content).headline) for each in self.drives]
+        headlines = [f"{system}: {headline}" if many else headline for system, headline in said]
         found: Changes = {}
         for each in self.drives:
-            found |= wanted(each.setting, each.plan) if each.setting is not None else {}
+            found |= wanted(each.setting, each.outcome.plan) if each.setting is not None else {}
         return found, f"run {run_id}: {'; '.join(each.rstrip('.') for each in headlines)}"
 
     def document(self) -> RunAdvice | SystemsAdvice:
         if self.drives:
             first = self.drives[0]
-            made = _document(self.outcome, first.advice, first.advised.weighed if first.advised else None)
-            return replace(made, systems=[_system(each) for each in self.drives])
+            weighed = first.weighing.weighed if first.weighing else None
+            made = _document(self.outcome, use_answer.of_system(first, self.content), weighed)
+            return replace(made, systems=[_system(each, self.content) for each in self.drives])
         if self.has_systems:
-            choices = choices_of(self.outcome, self.content, self.workload)
-            return SystemsAdvice(self.outcome.run.run_id, self.outcome.provenance, choices)
+            return SystemsAdvice(self.outcome.run.run_id, self.outcome.provenance, self._choices())
         if self.weighing is None:
             return _document(self.outcome, self.content.advice, None)
-        return _document(self.outcome, self.weighing.advice, self.weighing.weighed)
+        advice = use_answer.of_use(self.weighing, self.outcome.plan)
+        return _document(self.outcome, advice, self.weighing.weighed)
+
+    def _choices(self) -> list[SystemChoice]:
+        """What to set on each system, for one use or for all that the study asks about."""
+        if self.workload is None:
+            return [choice for choice in self.content.advice.choices if not choice.threads]
+        return choices_for(self.outcome, self.workload)
 
     def show(self, console: Console) -> None:
         on = f", system {self.system}" if self.system and not self.drives else ""
@@ -244,7 +246,8 @@ class _StudyAdvice:
             terminal.print_answer(self.content, console)
         else:
             weighed = self.weighing.weighed
-            terminal.print_advice(replace(self.content, advice=self.weighing.advice), console)
+            advice = use_answer.of_use(self.weighing, self.outcome.plan)
+            terminal.print_advice(replace(self.content, advice=advice), console)
             say(f"\n{weighed.workload.name}: {weighed.workload.meaning}", console)
             _print_throughputs(console, self.content.records, weighed)
             _print_weighed(console, weighed, self.outcome.plan)
@@ -257,15 +260,16 @@ class _StudyAdvice:
             if self.workload is None and not many:
                 terminal.print_answer(self.content, console)
             else:
-                terminal.print_advice(replace(self.content, advice=each.advice), console)
-            if each.advised is not None:
+                advice = use_answer.of_system(each, self.content)
+                terminal.print_advice(replace(self.content, advice=advice), console)
+            if each.weighing is not None:
                 console.print()
                 _print_throughputs(
                     console,
                     [r for r in self.content.records if not many or r.factors.get("system") == each.system],
-                    each.advised.weighed,
+                    each.weighing.weighed,
                 )
-                _print_weighed(console, each.advised.weighed, each.plan)
+                _print_weighed(console, each.weighing.weighed, each.outcome.plan)
         if self.workload is not None:
             say(f"\n{self.workload.name}: {self.workload.meaning}", console)
         # With nothing to change, `apply` would only say so.
@@ -276,7 +280,7 @@ class _StudyAdvice:
             say(f"\nnext: sudo seekwise apply {self.outcome.run.run_id}{words}", console)
 
     def _show_systems(self, console: Console) -> None:
-        choices = choices_of(self.outcome, self.content, self.workload)
+        choices = self._choices()
         uses = list(dict.fromkeys(choice.use for choice in choices))
         table = plain_table()
         table.add_column("System")
@@ -334,8 +338,8 @@ def _print_weighed(console: Console, weighed: Weighed, plan: Plan) -> None:
         say("\n".join(wrapped(each, WIDTH, then="  ")), console)
 
 
-def _system(answer: ForSystem) -> SystemAdvice:
-    advice, setting = answer.advice, answer.setting.label if answer.setting else None
+def _system(answer: ForSystem, content: ReportContent) -> SystemAdvice:
+    advice, setting = use_answer.of_system(answer, content), answer.setting.label if answer.setting else None
     return SystemAdvice(
         answer.system, answer.devices, advice.headline, advice.reasons, setting, advice.set_lines, advice.undo_lines
     )

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from seekwise.judge.decision import choose as rule
 from seekwise.judge.decision.choose import Choice
 from seekwise.judge.decision.verdicts import CandidateVerdict, Judged
-from seekwise.report.metric_words import both_texts, change_text, effect, percent, subject
+from seekwise.number_text import percent, signed
+from seekwise.report.metric_words import both_texts, change_text, effect, subject
 from seekwise.workload.study.uses import LIMITS, Purpose
 
 PURPOSES: dict[Purpose, str] = {"responsive": "responsive while busy", "throughput": "most work done"}
@@ -30,7 +31,6 @@ P_PROBABLE = 0.80
 TAILS = ("tail", "p99", "p999")
 """Kinds of figures of the slowest requests or units."""
 WITHIN_MODEL = "within what the model can tell"
-MINUS = "\N{MINUS SIGN}"
 
 
 @dataclass(frozen=True)
@@ -303,11 +303,6 @@ def _statement(judged: Judged, standing: CandidateVerdict) -> str:
         sure = max(standing.p_better or 0.0, standing.p_worse or 0.0)
         return f"probably {change_text(standing, judged)}, {100 * sure:.0f} % sure"
     return f"not measured long enough: {signed(standing.low)} to {signed(standing.high)} %"
-
-
-def signed(ratio: float) -> str:
-    """A ratio as per cents with their sign: `−20`, `+30`."""
-    return f"{100 * (ratio - 1):+.0f}".replace("-", MINUS)
 
 
 def at_most(asked: Question) -> str:

@@ -1,60 +1,21 @@
-"""Which array to build: the recommendation of a sweep, in words and as a document.
-
-An array that survives no failure is recommended only where it was asked for. Without a wanted rate the fastest array is named, and among those within
-10 % of it, the error of the model, the one that survives more, then the larger; with one, the array of fewest drives that reaches it.
-Every array is simulated with the same seeds.
-"""
+"""Which array to build: the recommendation of a sweep, in words and as a document."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
-from seekwise.errors import NotMetError
-from seekwise.judge.front import on_front
+from seekwise.judge.design_choice import ArrayResult, DesignChoice
+from seekwise.number_text import listed, three
 from seekwise.report.answered import WITHIN_MODEL
-from seekwise.report.insights.means import listed
 from seekwise.report.layout import wrapped
-from seekwise.report.number_text import three
 from seekwise.simulate.arrays import LEVEL
-from seekwise.simulate.design.search import CPU, P99, RATE, SEEDS, Sweep, equals
-from seekwise.simulate.design.space import Array, Point, failures_text
+from seekwise.simulate.design.search import Sweep
+from seekwise.simulate.design.space import Point, failures_text
 from seekwise.workload.study.quantity import time_text
 
 WIDTH = 79
 ROWS_MOST = 9
-NAMES = {"raid0": "RAID 0", "raid1": "RAID 1", "raid10": "RAID 10", "raid5": "RAID 5", "raid6": "RAID 6"}
-
-
-@dataclass(frozen=True)
-class ArrayResult:
-    """The best point of an array, over its seeds."""
-
-    point: Point
-    rates_mb_s: tuple[float, ...]
-    """By load."""
-    p99_ms: float
-    cpu_us: float
-    score: float
-    """Rate relative to the fastest array's, geometric mean over loads."""
-    seeds: int
-    on_front: bool
-
-    @property
-    def name(self) -> str:
-        """`RAID 5 of 4, chunk 64 KiB`; levels without stripes have no chunk."""
-        chunk = f", chunk {self.point.chunk_kib} KiB" if self.point.chunk_kib else ""
-        return f"{NAMES[self.point.array.level]} of {self.point.array.drives}{chunk}"
-
-    @property
-    def rate_mb_s(self) -> float:
-        """Geometric mean over the loads, in MB/s (10⁶ bytes)."""
-        return math.exp(sum(map(math.log, self.rates_mb_s)) / len(self.rates_mb_s))
 
 
 @dataclass(frozen=True)
@@ -112,77 +73,12 @@ class DesignDocument:
     provenance: Literal["simulated"] = "simulated"
 
 
-@dataclass(frozen=True)
-class ArrayChoice:
-    chosen: ArrayResult
-    rows: tuple[ArrayResult, ...]
-    """Every array, the fastest first."""
-    wanted_mb_s: float | None
-    equals: dict[str, list[str | int]]
-    """{setting of the chosen array: values that do as well}."""
-
-    @property
-    def level(self) -> list[ArrayResult]:
-        """The fastest, and all that are as fast within what counts as a difference, by the same right to be chosen."""
-        return [row for row in self.rows if row.score >= 1 - LEVEL and row.point.array.survives > 0] or [self.chosen]
-
-
-def of(sweep: Sweep, best: Mapping[Array, Point], wanted_mb_s: float | None) -> ArrayChoice:
-    """Raises NotMetError where no array reaches the wanted rate. `best`: the point that stands for each array."""
-    points = [best[array] for array in sorted(best)]
-    logs = [sweep.logs(point) for point in points]
-    top = max(float(log[RATE]) for log in logs)
-    rows = [
-        ArrayResult(
-            point=point,
-            rates_mb_s=_throughputs(sweep, point),
-            p99_ms=float(np.exp(log[P99])),
-            cpu_us=float(np.exp(log[CPU])),
-            score=float(np.exp(log[RATE] - top)),
-            seeds=SEEDS,
-            on_front=is_on,
-        )
-        for point, log, is_on in zip(points, logs, on_front(list(map(_criteria, points, logs))), strict=True)
-    ]
-    rows.sort(key=lambda row: -row.score)
-    return ArrayChoice(
-        _chosen(rows, wanted_mb_s), tuple(rows), wanted_mb_s, equals(sweep, _chosen(rows, wanted_mb_s).point)
-    )
-
-
-def _criteria(point: Point, logs: NDArray[np.float64]) -> list[float]:
-    """Rate, p99, CPU, usable capacity and number of drives, such that more is better. Figures within 1 % count as equal."""
-    rate, p99, cpu = (round(float(each), 2) for each in logs)
-    return [rate, -p99, -cpu, float(point.array.capacity_bytes), -float(point.array.drives)]
-
-
-def _throughputs(sweep: Sweep, point: Point) -> tuple[float, ...]:
-    figures = [found for (each, _), found in sweep.found.items() if each == point]
-    return tuple(
-        float(np.exp(np.mean([math.log(each[place].rate_mb_s) for each in figures])))
-        for place in range(len(sweep.uses))
-    )
-
-
-def _chosen(rows: Sequence[ArrayResult], wanted_mb_s: float | None) -> ArrayResult:
-    if wanted_mb_s is None:
-        level = [row for row in rows if row.score >= 1 - LEVEL]
-        return max(level, key=lambda row: (row.point.array.survives, row.point.array.capacity_bytes, row.score))
-    enough = [row for row in rows if min(row.rates_mb_s) >= wanted_mb_s]
-    if not enough:
-        raise NotMetError(
-            f"no array of these reaches {three(wanted_mb_s)} MB/s: the fastest, {rows[0].name}, gives {three(min(rows[0].rates_mb_s))} MB/s",
-            hint="more drives (`--drives`), other drives, or a smaller `--rate`",
-        )
-    return min(enough, key=lambda row: (row.point.array.drives, -row.point.array.survives, -row.score))
-
-
 def capacity_text(count: int) -> str:
     """`12.3 TB`, or `500 GB`."""
     return f"{three(count / 1e12)} TB" if count >= 1e12 else f"{three(count / 1e9)} GB"
 
 
-def lines(answer: ArrayChoice, sweep: Sweep) -> list[str]:
+def lines(answer: DesignChoice, sweep: Sweep) -> list[str]:
     """At most 25 lines of at most 80 columns, the answer first."""
     chosen, point = answer.chosen, answer.chosen.point
     array = point.array
@@ -228,7 +124,7 @@ def mdadm(point: Point) -> str:
     return f"mdadm --create /dev/md0 --level={level}{chunk} --raid-devices={point.array.drives} …"
 
 
-def _table(answer: ArrayChoice, many: bool) -> list[str]:
+def _table(answer: DesignChoice, many: bool) -> list[str]:
     heading = "Rate" if many else "MB/s"
     found = [f"{'Array':<32}{'Usable':>9}{'Survives':>10}{heading:>8}{'p99 ms':>9}{'CPU µs':>8}"]
     for row in shown(answer):
@@ -240,7 +136,7 @@ def _table(answer: ArrayChoice, many: bool) -> list[str]:
     return found
 
 
-def shown(answer: ArrayChoice) -> list[ArrayResult]:
+def shown(answer: DesignChoice) -> list[ArrayResult]:
     """The Pareto front, shortened where it is long: the recommended array, then the ends of each level, then what lies between."""
     on = [row for row in answer.rows if row.on_front]
     wanted = [answer.chosen]
@@ -267,7 +163,7 @@ EQUALS = {
 }
 
 
-def _equals_text(answer: ArrayChoice) -> str:
+def _equals_text(answer: DesignChoice) -> str:
     """`Equal within 3 %, one at a time: chunk 64, 128 or 512 KiB; …`; empty where every setting matters."""
     parts = [
         EQUALS[name].format(listed(map(str, values)).replace(" and ", " or ")) for name, values in answer.equals.items()
@@ -279,7 +175,7 @@ def _wrapped(text: str) -> list[str]:
     return wrapped(text, WIDTH)
 
 
-def document(answer: ArrayChoice, sweep: Sweep) -> DesignDocument:
+def document(answer: DesignChoice, sweep: Sweep) -> DesignDocument:
     """What `--json` prints."""
     said = lines(answer, sweep)
     return DesignDocument(

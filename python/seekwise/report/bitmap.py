@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seekwise.judge.model_error import OF_THROUGHPUT
-from seekwise.report.arrays import load_words, long_text, name_of
+from seekwise.judge.arrays import load_words, long_text, name_of
 from seekwise.report.content import Advice
-from seekwise.report.number_text import natural, three
+from seekwise.number_text import natural, three
 from seekwise.store.record import Record
 
 FACTOR = "bitmap"

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from seekwise.number_text import three
 from seekwise.report.content import ReportContent
-from seekwise.report.number_text import three
 from seekwise.report.rows import trial_rows
 from seekwise.store import operations
 from seekwise.store.record import Record
@@ -51,9 +51,9 @@ def settings_of(content: ReportContent) -> list[str]:
 
 
 def of(content: ReportContent) -> list[SystemRow]:
-    """Systems in the order of the study; none where one system, one setting or a printed table says it."""
+    """Systems in the order of the study; none where one system or one setting says it."""
     settings = settings_of(content)
-    if len(content.systems) < 2 or content.printed or not 1 < len(settings) <= SETTINGS_MOST:
+    if len(content.systems) < 2 or not 1 < len(settings) <= SETTINGS_MOST:
         return []
     # In the order of the study; trials run in another one.
     by_load: dict[str, dict[str, list[Record]]] = (
@@ -102,7 +102,7 @@ def _row(system: str, words: str, operation: str, records: Sequence[Record], set
         for row in rows:
             value = row[column]
             if row["setting"] == setting and isinstance(value, float):
-                found.setdefault(row["cell"], []).append(value)
+                found.setdefault(row["combination"], []).append(value)
         if found:
             values[setting] = max(fmean(each) for each in found.values())
     return SystemRow(system, words, figure, values)

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 
 from markupsafe import Markup, escape
 
+from seekwise.judge.arrays import load_words
+from seekwise.number_text import three
 from seekwise.report import waits
-from seekwise.report.arrays import load_words
 from seekwise.report.charts import close_up_svg
 from seekwise.report.looks import Look, Looks
-from seekwise.report.number_text import three
 from seekwise.report.waits import Waits
 from seekwise.simulate import close_up as again
 from seekwise.store import operations

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from markupsafe import Markup, escape
 
+from seekwise.number_text import one_line, three
 from seekwise.report import site
 from seekwise.report.charts.live_svg import tips
 from seekwise.report.comparison import (
@@ -21,7 +22,6 @@ from seekwise.report.comparison import (
 )
 from seekwise.report.losses import shown_setting
 from seekwise.report.markdown import table, text
-from seekwise.report.number_text import one_line, three
 from seekwise.store.database import Run
 
 LIMIT = math.log(20.0)

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from seekwise.judge import compare as comparing
+from seekwise.judge.arrays import load_words
 from seekwise.judge.decision.runs import UseChange
 from seekwise.judge.rule import more_is_better
-from seekwise.report.arrays import load_words
+from seekwise.number_text import TIMES_FROM, change, factor_text, signed
 from seekwise.report.layout import wrapped
 from seekwise.report.losses import shown_setting
-from seekwise.report.metric_words import both_texts, factor_text, metric_name
+from seekwise.report.metric_words import both_texts, metric_name
 from seekwise.store import operations
 from seekwise.store.database import IMPORTED, Run
 from seekwise.workload.study import combination_key
@@ -85,25 +86,8 @@ class ChangeRow:
             # One unit for all three: a factor beside per cent reads like two statements.
             ends = f"{factor_text(self.low)} to {factor_text(self.high)}"
             return f"{ends} times" if alone else f"{factor_text(self.ratio)} times ({ends})"
-        ends = f"{_signed(self.low)} to {_signed(self.high)} %"
-        return ends if alone else f"{_signed(self.ratio)} % ({ends})"
-
-
-TIMES_FROM = 2.0
-"""Ratios from here on are said as factors."""
-
-
-def change(ratio: float) -> str:
-    """`+12 %`, `−3 %`, `2.4 times`, `0.42 times`."""
-    if ratio >= TIMES_FROM or ratio <= 1 / TIMES_FROM:
-        return f"{factor_text(ratio)} times"
-    return f"{_signed(ratio)} %"
-
-
-def _signed(ratio: float) -> str:
-    percent = 100 * (ratio - 1)
-    text = f"{percent:+.2g}" if abs(percent) < 9.95 else f"{percent:+.0f}"
-    return text.replace("-", "\N{MINUS SIGN}")
+        ends = f"{signed(self.low)} to {signed(self.high)} %"
+        return ends if alone else f"{signed(self.ratio)} % ({ends})"
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from seekwise.judge.printed import Printed
-from seekwise.report.arrays import ArrayRow
-from seekwise.report.insights.choices import SystemChoice
+from seekwise.judge.arrays import ArrayRow
+from seekwise.judge.system_choices import SystemChoice
 from seekwise.report.insights.finding import Finding
 from seekwise.store.record import Record
-from seekwise.workload.study.shown import Figure
 from seekwise.workload.study.study import System
 
 if TYPE_CHECKING:
@@ -77,14 +75,10 @@ class ReportContent:
     notes: Sequence[str] = ()
     traces: dict[str, Sequence[dict[str, float]]] = field(default_factory=dict)
     """{setting: trace} of a simulated run with `--trace`; drawn as head position over time."""
-    printed: Printed = field(default_factory=Printed)
-    """Tables of the text that the study repeats."""
-    figures: Sequence[Figure] = ()
-    """Figures of that text; drawn from the records."""
     findings: Sequence[Finding] = ()
     """What the numbers say, in sentences."""
     systems: Sequence[System] = ()
-    """Systems of the study, for diagrams of what was tested."""
+    """Systems of the study."""
     arrays: Sequence[ArrayRow] = ()
     """Arrays of a simulated run: capacity, failures survived, time to rebuild."""
     plan: Plan | None = None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from seekwise.judge.arrays import ArrayRow
 from seekwise.judge.decision import document as decision
 from seekwise.judge.decision import seen
 from seekwise.judge.decision.choose import Choice
@@ -15,7 +16,6 @@ from seekwise.judge.outcome import LiveOutcome, no_verdict, notes
 from seekwise.judge.rule import RULE_VERSION
 from seekwise.judge.study_outcome import StudyOutcome
 from seekwise.report import tune_answer
-from seekwise.report.arrays import ArrayRow
 from seekwise.report.content import Advice, ReportContent, WinnerRow
 from seekwise.report.insights.finding import Finding
 from seekwise.store.record import Record
@@ -68,8 +68,6 @@ class Results:
     """`results RUN --json`, `run --json`, `demo --json`, `lab --json`, `import --json`: verdicts and records of a study's run."""
 
     SCHEMA: ClassVar = "seekwise.results/1"
-    NAMES: ClassVar = {"provenance": "badge"}
-
     run_id: str
     study: str
     backend: str
@@ -85,8 +83,7 @@ class Results:
     """What was planned, schema seekwise.plan/1."""
     winners: Sequence[WinnerRow]
     arrays: Sequence[ArrayRow]
-    printed: dict[str, Any] | None
-    """Tables in the form of the publication that the study repeats."""
+    """Of a study of arrays."""
     findings: Sequence[Finding]
     """Insights, strongest first."""
     advice: Advice
@@ -153,7 +150,6 @@ def of_study(found: StudyOutcome, content: ReportContent, *, report: str | None 
         plan=found.plan.to_document(),
         winners=content.winners,
         arrays=content.arrays,
-        printed=_printed(content),
         findings=content.findings,
         advice=content.advice,
         control=content.control,
@@ -166,31 +162,3 @@ def of_study(found: StudyOutcome, content: ReportContent, *, report: str | None 
         records=found.records,
         report=report,
     )
-
-
-def _printed(content: ReportContent) -> dict[str, object] | None:
-    """Tables in the form of a text, or None."""
-    if not content.printed:
-        return None
-    shown = content.printed
-    tables = [
-        {
-            **asdict(table),
-            "blocks": [
-                {
-                    "title": block.title,
-                    "rows": {
-                        name: [{**asdict(c), "agrees": c.agrees} for c in row] for name, row in block.rows.items()
-                    },
-                }
-                for block in table.blocks
-            ],
-        }
-        for table in shown.tables
-    ]
-    return {
-        "style": asdict(shown.style),
-        "summary": shown.summary,
-        "tables": tables,
-        "grids": [asdict(grid) for grid in shown.grids],
-    }

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from seekwise.number_text import three
 from seekwise.report.charts.panels import ChartPoint, Panel, PanelChart, Series
 from seekwise.report.frame import Axes, Frame, axes, combinations, has, is_number, shown
 from seekwise.report.looks import Looks
-from seekwise.report.number_text import three
 from seekwise.report.rows import METRICS
 from seekwise.report.why import held_words
 

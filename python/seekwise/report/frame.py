@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from seekwise.report.insights.choices import kind_of
+from seekwise.judge.system_choices import kind_of
 from seekwise.report.rows import summary_rows, trial_rows
 from seekwise.store import operations
 from seekwise.store.record import Record

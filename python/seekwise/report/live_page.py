@@ -10,16 +10,16 @@ from pathlib import Path
 from markupsafe import Markup
 
 from seekwise.judge.decision.periods import AGAIN, dense, quantile_ns
-from seekwise.judge.decision.priors import FLAT, USUAL
-from seekwise.judge.decision.records import job_of, period_of, without_control
+from seekwise.judge.decision.records import job_of, period_of, prior_of, without_control
 from seekwise.judge.decision.verdicts import CandidateVerdict, Judged
 from seekwise.judge.outcome import LiveOutcome, notes
+from seekwise.number_text import percent
 from seekwise.report import answered, close_up, site, stages, terms, tested, tune_answer
 from seekwise.report.charts import files, live_svg, panels
 from seekwise.report.charts.live_svg import Distance, Value, distances
 from seekwise.report.looks import Look, Looks
 from seekwise.report.losses import LossBlock
-from seekwise.report.metric_words import metric_name, percent, subject, value_text
+from seekwise.report.metric_words import metric_name, subject, value_text
 from seekwise.store.record import Record, environment_of
 from seekwise.trace import excerpt
 from seekwise.workload.study import load_words
@@ -80,7 +80,7 @@ def html(found: LiveOutcome) -> str:
         distribution=panels.distribution,
         percent=percent,
         time_text=time_text,
-        prior=(FLAT if found.plan.extra.get("no_prior") else USUAL).source,
+        prior=prior_of(found.plan).source,
         invalid=invalid,
         terms=words,
         term_anchors=terms.anchors(words, known),

@@ -6,13 +6,19 @@ a palette in turn. Colours are moved until they have a contrast of 3 : 1 against
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from seekwise.report.charts.style import SCHEDULER_STYLE
+from seekwise import schedulers
 
+Style = tuple[str, tuple[int, ...], str]
+"""Colour, dash pattern, marker."""
+SCHEDULER_STYLE: dict[str, Style] = {
+    row.name: (row.colour, row.dash, row.marker) for row in schedulers.known().values()
+}
 # Okabe and Ito (2008), then two of Tol's (2021): distinguishable with the common colour deficiencies.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#44AA99", "#6A3D9A", "#7F7F7F")
 ORDERED = ("#440154", "#3B528B", "#21918C", "#5EC962", "#C8A415")
@@ -52,6 +58,14 @@ class Look:
         return self.label
 
 
+def style_of(label: str) -> Style:
+    """Of the scheduler that a label names; else one of the palette, always the same."""
+    own = scheduler_of(label)
+    if own is not None:
+        return SCHEDULER_STYLE[own]
+    return PALETTE[zlib.crc32(label.encode(errors="replace")) % len(PALETTE)], (), "circle"
+
+
 def scheduler_of(label: str) -> str | None:
     """The scheduler that a label names: `bfq`, `scheduler=bfq`, `bfq low_latency=0`."""
     for word in label.replace(",", " ").split():
@@ -70,16 +84,20 @@ class Looks:
     def of(self, labels: Sequence[str], *, ordered: bool = False, kind: str = "setting") -> dict[str, Look]:
         """{label: look} in this order."""
         made: dict[str, Look] = {}
+        schedulers_ = {SCHEDULER_STYLE[own][0] for own in map(scheduler_of, labels) if own is not None}
+        palette = [each for each in PALETTE if each not in schedulers_] or list(PALETTE)
         for number, label in enumerate(labels):
             look = self._known.get((kind, label))
             if look is None:
                 taken = {each.mark for (other, _), each in self._known.items() if other == kind}
-                look = self._made(label, number, len(labels), taken, ordered=ordered)
+                look = self._made(label, number, len(labels), taken, palette, ordered=ordered)
                 self._known[kind, label] = look
             made[label] = look
         return made
 
-    def _made(self, label: str, number: int, count: int, taken: set[str], *, ordered: bool) -> Look:
+    def _made(
+        self, label: str, number: int, count: int, taken: set[str], palette: Sequence[str], *, ordered: bool
+    ) -> Look:
         own = scheduler_of(label)
         # A scheduler keeps its mark, too, unless another configuration of it has it already.
         wanted = [SCHEDULER_STYLE[own][2]] if own is not None else []
@@ -92,7 +110,7 @@ class Looks:
             colour, pattern, _ = SCHEDULER_STYLE[own]
             dash = "" if pattern in ((), (1, 0)) else " ".join(map(str, pattern))
         else:
-            colour = PALETTE[number % len(PALETTE)]
+            colour = palette[number % len(palette)]
         return Look(
             label,
             f"s{len(self._known)}",

@@ -16,11 +16,11 @@ from markupsafe import Markup
 from seekwise.errors import UsageError
 from seekwise.judge.decision.verdicts import Judged
 from seekwise.judge.rule import THRESHOLD_SHARE, more_is_better
+from seekwise.judge.system_choices import OVERALL, competitions, system_title
 from seekwise.judge.workloads import OperationMix, Weighed, WeighedSetting, weigh
-from seekwise.report.charts.figures import panel_title
+from seekwise.number_text import by
 from seekwise.report.charts.live_svg import Distance, distances
 from seekwise.report.content import ReportContent
-from seekwise.report.insights.choices import OVERALL, competitions
 from seekwise.report.looks import Look, Looks
 from seekwise.report.metric_words import NO_BOUND_FACTOR
 from seekwise.store import operations
@@ -175,7 +175,7 @@ def _block(
         tuple(rows),
         distances(ordered_rows, title),
         "; ".join(f"{row.look.label} {row.words}" for row in rows if row.chosen),
-        panel_title(system, content.systems),
+        system_title(system, content.systems),
     )
 
 
@@ -230,10 +230,7 @@ def amount(factor: float, metric: str) -> str:
     word = "slower" if more_is_better(metric) else "longer"
     if factor < 1.0005:
         return "level"
-    if factor >= 2:
-        return f"{factor:.2g} times {word}" if factor < 9.95 else f"{factor:.0f} times {word}"
-    share = 100 * (1 - 1 / factor if more_is_better(metric) else factor - 1)
-    return f"{share:.2g} % {word}" if share < 9.95 else f"{share:.0f} % {word}"
+    return by(factor, word, of_rate=more_is_better(metric))
 
 
 IN_WORDS = {

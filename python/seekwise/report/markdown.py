@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from seekwise.judge import arrays
 from seekwise.judge.outcome import LiveOutcome, notes
-from seekwise.report import arrays, losses, tested, tune_answer
+from seekwise.number_text import one_line, three
+from seekwise.report import losses, tested, tune_answer
 from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.looks import Looks
-from seekwise.report.number_text import one_line, three
-from seekwise.report.terminal import known, word
 from seekwise.store import operations
 
 SPECIAL = re.compile(r"([\\`*_\[\]<>|#~])")
@@ -80,8 +80,6 @@ def of_study(content: ReportContent) -> str:
             for block in blocks
         ]
         lines += table(["Operation", "Metric", "Best", "Behind the best"], rows)
-    if content.printed.tables:
-        lines += _published(content)
     elif content.winners:
         metrics = [name for name in METRIC_TITLES if any(name in row.cells for row in content.winners)]
         rows = [
@@ -124,25 +122,3 @@ def _arrays(content: ReportContent) -> list[str]:
         for row in content.arrays
     ]
     return table(heads, rows, (1, *range(5, len(heads))))
-
-
-def _published(content: ReportContent) -> list[str]:
-    lines = [f"{text(content.printed.summary)}.", ""] if content.printed.summary else []
-    for each in content.printed.tables:
-        rows = []
-        for block in each.blocks:
-            for operation, cells in block.rows.items():
-                shown = []
-                for cell in cells:
-                    mark = (
-                        ""
-                        if not known(cell) or cell.agrees is None
-                        else " ✓"
-                        if cell.agrees
-                        else f" ≠ {word(cell.text)}"
-                    )
-                    shown.append(word(cell.word) + mark)
-                rows.append([block.title, operations.name(operation), *shown])
-        lines += [f"Table {each.number}: {text(each.title)} (≠: published)", ""]
-        lines += table(["", "Operation", "Rate", "Access time", "CPU efficiency"], rows)
-    return lines

@@ -6,12 +6,9 @@ import math
 
 from seekwise.judge.decision.choose import STARVED_FACTOR
 from seekwise.judge.decision.verdicts import CandidateVerdict, Judged
-from seekwise.report.number_text import three
+from seekwise.number_text import TIMES_FROM, factor_text, percent, three
 
-FACTOR_FROM = 2.0
-"""From this factor on a loss is said as "3 times longer" instead of "200 % longer"."""
-
-TIMES_FROM = 1.25
+SPEED_FROM = 1.25
 """From this factor on a speed-up is said as "1.4 times quicker"."""
 
 NO_BOUND_FACTOR = STARVED_FACTOR
@@ -51,14 +48,6 @@ WHOLE_CLOSE = 0.05
 """A threshold this close to whole per cents was given in them, as a ratio: 3 % more, 5 % more."""
 
 
-def percent(share: float) -> str:
-    """`3 %`, `0.4 %`, `38 %`, and `over 99.9 %` of what is almost all."""
-    value = 100 * share
-    if 99.95 <= value < 100:
-        return "over 99.9 %"
-    return f"{value:.2g} %" if value < 9.95 else f"{value:.0f} %"
-
-
 def within(threshold: float) -> str:
     """`within 3 %`. `threshold` is a loss: where 3 % more counts, the lower value is 2.9 % less; what is said is the 3 % of the rule."""
     whole = round(100 * threshold) / 100
@@ -68,11 +57,6 @@ def within(threshold: float) -> str:
 def loss_cell(share: float) -> str:
     """A loss in a table: in per cent, beyond starvation `over 10×`."""
     return f"over {STARVED_FACTOR:.0f}×" if share >= STARVED_FACTOR - 1 else percent(share)
-
-
-def factor_text(factor: float) -> str:
-    """A factor in two digits, from ten on in three: `3.1`, `145`."""
-    return f"{factor:.2g}" if factor < 9.95 else f"{float(f'{factor:.3g}'):g}"
 
 
 def metric_name(judged: Judged | str) -> str:
@@ -158,7 +142,7 @@ def amount(loss: float, more_is_better: bool, metric: str = "") -> str:
     """`38 % less`, `3.1 times longer`, `over 10 times longer`: a loss as a share, of a rate or of a time."""
     factor = 1 + loss if not more_is_better else (1 / (1 - loss) if loss < 1 else math.inf)
     word = "less" if more_is_better else ("more" if metric.endswith(("cpu", "cost")) else "longer")
-    if factor < FACTOR_FROM:
+    if factor < TIMES_FROM:
         return f"{percent(loss)} {word}"
     return f"{times_text(factor)} {word}"
 
@@ -175,7 +159,7 @@ def _span(ratio: float, low: float, high: float, up: str, down: str) -> str:
     word = up if ratio >= 1 else down
     if max(ratio, 1 / ratio) > STARVED_FACTOR:
         return f"over {STARVED_FACTOR:.0f} times {word}"
-    if max(ratio, 1 / ratio) >= FACTOR_FROM:
+    if max(ratio, 1 / ratio) >= TIMES_FROM:
         ends = sorted((low, high) if ratio >= 1 else (1 / high, 1 / low))
         far = "over 10" if ends[1] > STARVED_FACTOR else factor_text(ends[1])
         return f"{factor_text(max(ratio, 1 / ratio))} times {word}{_ends(factor_text(max(ends[0], 1.0)), far)}"
@@ -208,12 +192,12 @@ def effect(judged: Judged, standing: CandidateVerdict) -> str:
 def _quicker(name: str, speed: float, low: float, high: float, up: str) -> str:
     if max(speed, 1 / speed) > STARVED_FACTOR:
         return f"{name} over {STARVED_FACTOR:.0f} times {up if speed > 1 else 'slower'}"
-    if speed >= TIMES_FROM:
+    if speed >= SPEED_FROM:
         ends = _ends(factor_text(max(low, 1.0)), factor_text(high), "very likely ")
         return f"{name} {factor_text(speed)} times {up}{ends}"
     if speed >= 1:
         return f"{name} {percent(speed - 1)} {up}"
-    if 1 / speed >= FACTOR_FROM:
+    if 1 / speed >= TIMES_FROM:
         return f"{name} {factor_text(1 / speed)} times slower"
     return f"{name} about {percent(1 - speed)} slower"
 

@@ -17,7 +17,6 @@ from seekwise.judge import outcome
 from seekwise.judge.decision.choose import Choice
 from seekwise.judge.observation import Verdict
 from seekwise.judge.outcome import LiveOutcome, notes
-from seekwise.judge.printed import Style
 from seekwise.judge.study_outcome import StudyOutcome
 from seekwise.report import documents, tune_answer
 from seekwise.report.content import ReportContent
@@ -115,14 +114,14 @@ class Report(ABC):
         """Writes the page. OSError where that fails."""
 
 
-def of(store: Store, *runs: Run, style: Style | None = None, brief: bool = False) -> Report:
+def of(store: Store, *runs: Run, brief: bool = False) -> Report:
     """One run, or several of one study as one. UsageError where they cannot be one; `brief`: for the words alone."""
-    return of_outcome(outcome.of(store, *runs, brief=brief), style)
+    return of_outcome(outcome.of(store, *runs, brief=brief))
 
 
-def of_outcome(found: outcome.Outcome, style: Style | None = None) -> Report:
-    """The report of what was judged. `style`: how tables in a text's form sum up repeats."""
-    return TuneReport(found) if isinstance(found, LiveOutcome) else StudyReport(found, style)
+def of_outcome(found: outcome.Outcome) -> Report:
+    """The report of what was judged."""
+    return TuneReport(found) if isinstance(found, LiveOutcome) else StudyReport(found)
 
 
 @dataclass(frozen=True)
@@ -130,13 +129,12 @@ class StudyReport(Report):
     """Of a run of a study."""
 
     outcome: StudyOutcome
-    style: Style | None = None
 
     @cached_property
     def content(self) -> ReportContent:
         """Everything that its page draws."""
         with damage.reading(self.run.run_id):
-            return content_of(self.outcome, self.style)
+            return content_of(self.outcome)
 
     @property
     def plan(self) -> Plan:
@@ -207,7 +205,7 @@ class StudyReport(Report):
         return of_study(self.content)
 
     def pictures(self) -> list[tuple[str, str]]:
-        """(name, SVG) of each chart; figures of a repeated publication first."""
+        """(name, SVG) of each chart."""
         from seekwise.report import page
 
         return page.pictures(self.content)

@@ -6,25 +6,23 @@ import math
 import re
 from collections.abc import Sequence
 
-from seekwise.judge import believable, printed, tables
+from seekwise.judge import arrays, believable, tables
 from seekwise.judge.control import judge_control
 from seekwise.judge.observation import Verdict
 from seekwise.judge.observe import observations
 from seekwise.judge.records import exact_note, invalid_note, remarks
 from seekwise.judge.rule import ROUNDS_MIN, RULE_VERSION, THRESHOLD_SHARE, more_is_better
 from seekwise.judge.study_outcome import StudyOutcome, condition_text, lines, otherwise, pooled_threads, reference
-from seekwise.report import answered, array_choice, arrays, bitmap, insights, predicted, rebuild
+from seekwise.number_text import TIMES_FROM, listed
+from seekwise.report import answered, array_advice, bitmap, insights, rebuild, systems_answer, whatif_answer
 from seekwise.report.answered import Question
 from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
-from seekwise.report.insights import choices as answers
-from seekwise.report.insights.means import listed
 from seekwise.report.rows import apart
 from seekwise.store import operations
 from seekwise.store.database import IMPORTED, Run
 from seekwise.store.record import Record
 from seekwise.workload.study import combination_key
 from seekwise.workload.study.plan import Plan, SystemFacts
-from seekwise.workload.study.study import Study
 
 
 def rule_text() -> str:
@@ -39,24 +37,21 @@ def rule_text() -> str:
     )
 
 
-def content_of(found: StudyOutcome, style: printed.Style | None = None) -> ReportContent:
-    """The outcome of a study in the shape that reports draw; `style` is how tables in a text's form sum up repeats."""
+def content_of(found: StudyOutcome) -> ReportContent:
+    """The outcome of a study in the shape that reports draw."""
     run, plan, records, study, compared = found.run, found.plan, found.records, found.study, found.compared
     facts = plan.systems[0]
     environment = dict(records[0].environment) if records else {}
     environment.pop("stack", None)
-    shown = printed.printed(
-        study.table if study else (), study.grid if study else (), compared, style or printed.Style()
-    )
     many = len(plan.systems) > 1
     labels = [setting.label for setting in plan.settings]
     apart = (
-        predicted.advice(compared, labels, cautions(plan))
+        whatif_answer.advice(compared, labels, cautions(plan))
         or rebuild.advice(compared, cautions(plan))
         or bitmap.advice(compared, cautions(plan))
-        or array_choice.advice(compared, cautions(plan))
+        or array_advice.advice(compared, cautions(plan))
         or _conditions(compared, plan)
-        or _answer(study, compared, plan, shown)
+        or systems_answer.advice(study, compared, cautions(plan))
     )
     candidates = [setting for setting in plan.settings if not setting.control]
     said = remarks(records)
@@ -77,8 +72,6 @@ def content_of(found: StudyOutcome, style: printed.Style | None = None) -> Repor
         repeat_lines=repeat_lines(run),
         traces=traces(compared),
         arrays=arrays.with_states(compared),
-        printed=shown,
-        figures=tuple(study.figure) if study else (),
         systems=tuple(study.system) if study else (),
         findings=insights.find(compared, study.system if study else ()),
         plan=plan,
@@ -103,15 +96,6 @@ def _notes(plan: Plan, records: list[Record], said: Sequence[str]) -> list[str]:
 
 def _subject(facts: SystemFacts) -> str:
     return f"{facts.target} on {', '.join(facts.leaves)}" if facts.leaves else facts.target
-
-
-def _answer(study: Study | None, records: Sequence[Record], plan: Plan, shown: printed.Printed) -> Advice | None:
-    """The answer for each system; None where one system's settings compete and nothing else."""
-    found = answers.answer(study, records)
-    if found is None:
-        return None
-    agreement = (shown.summary,) if shown.summary else ()
-    return Advice(found.headline, found.reasons, caution=(*agreement, *cautions(plan)), choices=found.choices)
 
 
 CONDITIONS = {"missing", "resync_kib_s", "sync_action", "sync_speed_max"}
@@ -368,10 +352,6 @@ def times(low: float, high: float, *, more_is_better: bool) -> str:
     if high <= 1:
         return f"{_span(100 * (1 - high), 100 * (1 - low))} % {down}"
     return f"{100 * (1 - low):.3g} % {down} to {100 * (high - 1):.3g} % {up}"
-
-
-TIMES_FROM = 2.0
-"""Ratios from here on are told as times, smaller ones in per cent."""
 
 
 def _span(low: float, high: float) -> str:

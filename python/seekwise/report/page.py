@@ -5,37 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from altair.utils.schemapi import debug_mode
 from markupsafe import Markup
 
-from seekwise.judge.printed import MEANS
+from seekwise.judge import array_choice, arrays
+from seekwise.number_text import one_line, three
 from seekwise.report import (
     answered,
-    array_choice,
-    arrays,
     by_system,
     close_up,
     evidence,
     losses,
     pareto,
-    published_words,
     site,
+    systems_answer,
     terms,
     tested,
     why,
 )
 from seekwise.report.charts import files, live_svg, panels
-from seekwise.report.charts.diagrams import diagram
-from seekwise.report.charts.export import compact, explorable, svg
-from seekwise.report.charts.figures import drawn as drawn_figure
-from seekwise.report.charts.figures import figure_rows
 from seekwise.report.charts.head_position import head_position
 from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.frame import Axes, Frame, axes, frame, shown
-from seekwise.report.insights import choices
 from seekwise.report.looks import Looks
-from seekwise.report.number_text import one_line, three
-from seekwise.report.terminal import known, word
 from seekwise.store import operations
 
 number = three
@@ -58,7 +49,7 @@ def render(content: ReportContent) -> str:
     discarded = content.discarded or [record for record in content.records if not record.valid]
     run = content.run
     sections = [
-        ("arrays", "arrays", content.arrays), ("published", "as published", content.printed), ("charts", "charts", True),
+        ("arrays", "arrays", content.arrays), ("charts", "charts", True),
         ("why", "why", causes or stretches), ("insights", "insights", content.findings), ("winners", "winners", content.winners),
         ("table", "numbers", True), ("discarded", "discarded trials", discarded), ("run", "what was run", True), ("terms", "terms", words),
     ]  # fmt: skip
@@ -79,9 +70,6 @@ def render(content: ReportContent) -> str:
         metric_titles=METRIC_TITLES,
         operation_names=operations.NAMES,
         shown_setting=losses.shown_setting,
-        known=known,
-        word=word,
-        means=MEANS,
         loads=tested.loads(content),
         facts=tested.facts(content.environment),
         **answer,
@@ -105,7 +93,6 @@ def _answer(content: ReportContent, looks: Looks) -> dict[str, object]:
         "by_system": by_system.of(content),
         "settings": by_system.settings_of(content),
         "cautions": [sentence(one_line(each)) for each in content.advice.caution],
-        "unanswered": unanswered(content),
         "loss_blocks": blocks,
         "overview": overview,
         "overview_keys": _overview_keys(overview),
@@ -126,17 +113,10 @@ def _arrays(content: ReportContent) -> dict[str, object]:
 
 
 def _charts(content: ReportContent, looks: Looks, table: Frame) -> dict[str, object]:
-    """The publication's figures, or ours; the rows of a table that is too long to stand in the page."""
+    """Figures; the rows of a table that is too long to stand in the page."""
     at = axes(table)
-    published = _published_charts(content, looks)
     first, more, left = evidence.figures(table, looks, at) if table.rows else ([], [], 0)
-    if published:
-        # The figures of the publication are the charts; ours stand behind a click.
-        left += len(first) + len(more) - evidence.CHARTS_FIRST
-        first, more, left = [], [*first, *more][: evidence.CHARTS_FIRST], max(left, 0)
     return {
-        "published_words": published_words.paragraph(content.printed),
-        "published_charts": published,
         "definitions": panels.definitions(),
         "charts": [panels.figure(each) for each in first],
         "more_charts": [panels.figure(each) for each in more],
@@ -166,7 +146,7 @@ def reasons(content: ReportContent, loss_blocks: Sequence[losses.LossBlock]) -> 
     found = [each for each in content.advice.reasons if each]
     if by_system.of(content):
         # The table above them has the values; what it cannot say comes first.
-        said = choices.shares(content.advice.choices)
+        said = systems_answer.shares(content.advice.choices)
         found = [*(each for each in found if each not in said), *said]
     if (
         content.question is None
@@ -215,11 +195,6 @@ def _row(table: Frame, row: dict[str, object], names: Sequence[str]) -> dict[str
     return {"levels": [shown(name, row[name]) for name in table.factors], "n": row["n"], "cells": cells}
 
 
-def _published_charts(content: ReportContent, looks: Looks) -> list[Markup]:
-    found = [drawn_figure(each, content.records, content.systems, looks) for each in content.figures if each.metric]
-    return [panels.figure(each) for each in found if each is not None]
-
-
 def _nines(content: ReportContent, table: Frame, at: Axes, looks: Looks) -> Markup | None:
     """Latency on a scale of nines, a panel per operation."""
     if not table.rows:
@@ -248,33 +223,9 @@ def _nines(content: ReportContent, table: Frame, at: Axes, looks: Looks) -> Mark
 
 
 def _sheets(content: ReportContent) -> list[tuple[str, str, Markup]]:
-    """Pictures with colours of their own, on a white sheet: diagrams of a publication, the head's path."""
-    found = []
-    for figure in content.figures:
-        if figure.diagram:
-            with debug_mode(False):  # our own charts need no check against the schema, which takes seconds
-                picture = svg(diagram(figure.diagram, content.systems))
-            named = explorable(compact(picture), f"Figure {figure.number}: {figure.caption}")
-            found.append((f"Figure {figure.number}", f"{figure.caption}.", Markup(named)))
-    if content.traces:
-        caption = "One mark per request served, joined in order of service."
-        found.append(
-            (
-                "Head position over time",
-                caption,
-                Markup(
-                    explorable(
-                        compact(svg(head_position(content.traces))), "Head position over time, a panel per setting"
-                    )
-                ),
-            )
-        )
-    return found
-
-
-def unanswered(content: ReportContent) -> list[int]:
-    """Numbers of the figures that the records do not answer."""
-    return [f.number for f in content.figures if f.metric is not None and not figure_rows(f, content.records)[0]]
+    """The head's path, with colours of its own on a white sheet."""
+    caption = "One mark per request served, joined in order of service."
+    return [("Head position over time", caption, head_position(content.traces))] if content.traces else []
 
 
 def write_report(path: Path, content: ReportContent) -> Path:
@@ -283,15 +234,11 @@ def write_report(path: Path, content: ReportContent) -> Path:
 
 
 def pictures(content: ReportContent) -> list[tuple[str, str]]:
-    """(name, SVG) of everything that becomes a picture file; the figures of a publication stand first."""
+    """(name, SVG) of everything that becomes a picture file."""
     looks = Looks()
-    drawn = [drawn_figure(each, content.records, content.systems, looks) for each in content.figures if each.metric]
     table = frame(content.records, content.systems, content.plan.compare if content.plan else ())
     first, more, _ = evidence.figures(table, looks) if table.rows else ([], [], 0)
-    found = [(each.name, files.svg(each)) for each in (*drawn, *first, *more) if each is not None]
-    for figure in content.figures:
-        if figure.diagram:
-            found.append((f"figure-{figure.number:02}", svg(diagram(figure.diagram, content.systems))))
+    found = [(each.name, files.svg(each)) for each in (*first, *more)]
     if content.traces:
-        found.append(("head-position", svg(head_position(content.traces))))
+        found.append(("head-position", str(head_position(content.traces))))
     return found

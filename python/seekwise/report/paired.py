@@ -33,8 +33,6 @@ FACTS = ("kernel", "fio", "filesystem", "mount_options", "memory_bytes", "cpu_mo
 class Compared:
     """One of two compared runs."""
 
-    NAMES: ClassVar = {"provenance": "badge"}
-
     run_id: str
     provenance: str
 
@@ -58,12 +56,10 @@ class ComparedSetting(Verdict):
 class Quantiles:
     """Latency by percentile, second run over first."""
 
-    NAMES: ClassVar = {"combination": "cell", "latency": "access_time"}
-
     combination: str
     setting: str
     operation: str
-    latency: Sequence[QuantileRatio]
+    access_time: Sequence[QuantileRatio]
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from markupsafe import Markup, escape
 
+from seekwise.judge.array_choice import speeds
+from seekwise.judge.arrays import ArrayRow
 from seekwise.judge.front import on_front
-from seekwise.report.array_choice import speeds
-from seekwise.report.arrays import ArrayRow
 from seekwise.report.charts.live_svg import tips
 
 HEIGHT = 190

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seekwise.report.arrays import long_text, name_of
+from seekwise.judge.arrays import long_text, name_of
 from seekwise.report.content import Advice
-from seekwise.report.number_text import natural
+from seekwise.number_text import natural
 from seekwise.store.record import Record
 from seekwise.workload.study.quantity import time_text
 

@@ -12,11 +12,11 @@ import json
 from functools import cache
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from seekwise.files import write_product
-from seekwise.report.number_text import one_line, plain_settings, three
+from seekwise.number_text import one_line, plain_settings, three
 
 
 @cache
@@ -41,14 +41,14 @@ def _source(name: str) -> str:
     return text
 
 
-def render(template: str, **values: object) -> str:
-    """The page as text."""
+def render(template: str | Template, **values: object) -> str:
+    """The page as text; a template of another distribution is given as such."""
     script = "\n" + _source("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     return (
         environment()
-        .get_template(template)
+        .get_or_select_template(template)
         .render(script=Markup(script), policy=policy, style=Markup(_source("style.css")), **values)
     )
 

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 
 from seekwise.judge.outcome import LiveOutcome
-from seekwise.report.metric_words import amount, metric_name, percent
+from seekwise.number_text import percent
+from seekwise.report.metric_words import amount, metric_name
 from seekwise.workload.live_plan import Pruned
 from seekwise.workload.study.quantity import counted
 

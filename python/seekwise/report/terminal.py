@@ -8,24 +8,20 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
-from seekwise.judge.printed import MEANS, Cell, GridCell, PrintedGrid, PrintedTable
-from seekwise.judge.published_rule import RULE
-from seekwise.report import arrays, bitmap, by_system, rebuild, tune_answer
+from seekwise.judge import arrays
+from seekwise.number_text import plain_settings, three
+from seekwise.report import bitmap, by_system, rebuild, systems_answer, tune_answer
 from seekwise.report.by_system import SystemRow
 from seekwise.report.content import METRIC_TITLES, ReportContent
-from seekwise.report.insights import choices
 from seekwise.report.layout import WIDTH, plain_table, print_columns, print_lines, wrapped
-from seekwise.report.number_text import plain_settings, three
 from seekwise.report.rows import apart, summary_rows, trial_rows
 from seekwise.store import operations
 from seekwise.workload.study.quantity import size_word
-from seekwise.workload.study.shown import RESERVED
 
 
 def print_winners(content: ReportContent, console: Console) -> None:
-    """The winner table in the articles' shape: operation by rate, access time, CPU efficiency."""
+    """The winner table: operation by rate, access time, CPU efficiency."""
     metrics = [name for name in METRIC_TITLES if any(name in row.cells for row in content.winners)]
     heads = ["Operation", *(METRIC_TITLES[metric] for metric in metrics)]
     body = []
@@ -38,82 +34,6 @@ def print_winners(content: ReportContent, console: Console) -> None:
     print_lines([each for each in words if each], console, style="dim")
 
 
-def print_printed(content: ReportContent, console: Console) -> None:
-    """Tables and grids in the form of the text that the study repeats, its own words beside ours."""
-    for table in content.printed.tables:
-        print_table(table, console)
-    for grid in content.printed.grids:
-        print_grid(grid, console)
-    if content.printed.tables:
-        console.print(
-            f"First rows: {WHOSE.get(content.provenance, content.provenance)}; `published`: what the publication prints; `–`: no answer here. "
-            f"`tie`: {RULE}.",
-            style="dim",
-            highlight=False,
-        )
-    mean = content.printed.style.mean
-    if mean != "plain":
-        console.print(f"Shown is the {MEANS[mean]}.", style="dim", highlight=False)
-
-
-WHOSE = {"simulated": "simulated here", "measured": "measured here", "virtual": "a real kernel on virtual drives, here"}
-
-
-def print_table(table: PrintedTable, console: Console) -> None:
-    """A table of winners as the publication prints it, its own words below ours."""
-    console.print(f"Table {table.number}: {table.title}", style="bold", highlight=False)
-    shown = plain_table(style="dim")
-    for title, width in (("", 22), ("Rate", 12), ("Access time", 12), ("CPU efficiency", 14)):
-        shown.add_column(title, no_wrap=True, min_width=width)
-    for block in table.blocks:
-        shown.add_row(Text(block.title, style="italic"))
-        for operation, row in block.rows.items():
-            shown.add_row(f"  {operations.name(operation)}", *(word(cell.word) for cell in row))
-            if any(known(cell) for cell in row):
-                shown.add_row("    published", *(word(cell.text) if known(cell) else "" for cell in row), style="dim")
-    console.print(shown)
-    if table.agreement:
-        console.print(f"{table.agreement}.", style="dim", highlight=False)
-    console.print()
-
-
-def known(cell: Cell) -> bool:
-    """The publication's winner is part of the data."""
-    return cell.text not in ("", RESERVED)
-
-
-def word(printed: str) -> str:
-    """A printed winner in words: `=` is a tie."""
-    return "tie" if printed == "=" else printed
-
-
-def print_grid(grid: PrintedGrid, console: Console) -> None:
-    """A table of values as the publication prints it, operation by system."""
-    console.print(f"Table {grid.number}: {grid.title} [{grid.unit}]", style="bold", highlight=False, markup=False)
-    shown = plain_table(style="dim")
-    shown.add_column("", no_wrap=True)
-    for column in grid.columns:
-        shown.add_column(column, justify="right", no_wrap=True)
-    for operation, systems in grid.rows.items():
-        shown.add_row(Text(operations.name(operation), style="italic"))
-        for system, cells in systems.items():
-            shown.add_row(f"  {system}", *(_throughput(cell, grid.digits) for cell in cells))
-            if any(cell.text is not None for cell in cells):
-                shown.add_row(
-                    "    published", *("" if cell.text is None else f"{cell.text:.3g}" for cell in cells), style="dim"
-                )
-    console.print(shown)
-    if any(cell.acceptable for systems in grid.rows.values() for cells in systems.values() for cell in cells):
-        console.print("* acceptable: near the best system of its column", style="dim", highlight=False)
-    if grid.scatter:
-        console.print(f"{grid.scatter}.", style="dim", highlight=False)
-    console.print()
-
-
-def _throughput(cell: GridCell, digits: int = 0) -> str:
-    return "–" if cell.value is None else f"{'*' if cell.acceptable else ''}{cell.value:.{digits}f}"
-
-
 def print_arrays(content: ReportContent, console: Console, *, everything: bool = False) -> None:
     """What each array offers and survives, beside the best rate that it gave. `everything`: also with a drive missing and while it is rebuilt."""
     if not content.arrays:
@@ -121,7 +41,8 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
     # Where every array lacks a drive, that is what was asked.
     shown = [row for row in content.arrays if everything or not row.is_degraded] or content.arrays
     names = arrays.operations(shown)
-    loads = arrays.by_load(shown)
+    # Arrays that did not all do the same loads show what each did.
+    loads = arrays.by_load(shown) or [("", {})]
     common = _common_words([row.name for row in shown])
     heads = [
         "Array",
@@ -137,7 +58,7 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
         for row in shown:
             facts = (row.capacity_text, row.survives_text, row.rebuild_text) if place == 0 else ("", "", "")
             name = ", ".join(word for word in row.name.split(", ") if word not in common)
-            throughputs = [three(row.combination_throughputs.get(keys.get(each, ""))) for each in names]
+            throughputs = [three(row.combination_throughputs.get(keys[each]) if each in keys else row.rates_mb_s.get(each)) for each in names]
             body.append([f"{INDENT if len(loads) > 1 else ''}{name}", *facts, *throughputs])
     console.print()
     print_columns(heads, body, console, numbers_from=4)
@@ -212,7 +133,7 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
     if systems:
         rows = [""]
         print_systems(systems, by_system.settings_of(content), console, everything=everything)
-        said = choices.shares(advice.choices)
+        said = systems_answer.shares(advice.choices)
         shown = [each for each in shown if everything or each not in said]
     if own := _own_table(content):
         console.print()
@@ -261,10 +182,7 @@ def print_study(
 ) -> None:
     """The answer first; `everything`: also every table of winners, insight, outlier and the self-check."""
     print_answer(content, console, everything=everything)
-    if content.printed:
-        console.print()
-        print_printed(content, console)
-    elif everything and content.winners:
+    if everything and content.winners:
         console.print()
         print_winners(content, console)
     elif not content.winners:

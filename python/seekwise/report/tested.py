@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 
 from seekwise.judge.outcome import LiveOutcome
+from seekwise.judge.system_choices import kind_of
+from seekwise.number_text import one_line
 from seekwise.report.content import ReportContent
-from seekwise.report.insights.choices import kind_of
-from seekwise.report.number_text import one_line
 from seekwise.store import operations
 from seekwise.store.record import Record, environment_of
 from seekwise.workload.study.plan import Load
@@ -58,7 +58,7 @@ def _load(name: str, members: Sequence[Load]) -> str:
     runtime = first.phases[0].runtime_s if first.phases else None
     if runtime:
         parts.append(f"{time_text(runtime)} per operation")
-    for other in first.background:
+    for other in first.beside:
         operation = operations.name(other.phases[0].operation).lower() if other.phases else "other work"
         parts.append(f"with {other.name}: {operation}, {bytes_text(other.block_bytes)}")
     return f"{name}: {'; '.join(parts)}"

@@ -6,11 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from markupsafe import Markup
 
 from seekwise.report import close_up, site
 from seekwise.report.charts import trace as charts
-from seekwise.report.charts.export import compact, explorable, svg
 from seekwise.report.looks import Looks
 from seekwise.trace.close_up import of_rows
 from seekwise.trace.columns import Notes
@@ -31,9 +29,9 @@ def write(
     ]
     looks = Looks()
     stretch = None if begun is None else _stretch(begun, notes, looks)
-    shown = [(name, Markup(explorable(compact(svg(chart)), name))) for name, chart in pictures]
     site.write(
-        path, site.render("trace.html", title=title, words="\n".join(words), charts=shown, looks=looks, stretch=stretch)
+        path,
+        site.render("trace.html", title=title, words="\n".join(words), charts=pictures, looks=looks, stretch=stretch),
     )
 
 

@@ -6,10 +6,11 @@ import math
 
 from seekwise.judge.decision.verdicts import Judged
 from seekwise.judge.outcome import LiveOutcome, no_verdict, notes
+from seekwise.number_text import percent
 from seekwise.report import answered, stages
 from seekwise.report.answered import Question, UseRow
 from seekwise.report.layout import columns, joined, wrapped
-from seekwise.report.metric_words import percent, subject
+from seekwise.report.metric_words import subject
 
 LINES_MOST = 22
 NOTES_MOST = 2

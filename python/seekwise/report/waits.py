@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from seekwise.report.number_text import three
+from seekwise.number_text import three
 from seekwise.trace.close_up import CloseUp
 
 if TYPE_CHECKING:

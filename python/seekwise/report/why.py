@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from seekwise.number_text import three
 from seekwise.report.frame import Axes, Frame, combinations, shown
-from seekwise.report.number_text import three
 from seekwise.store import operations
 from seekwise.store.percentiles import merged
 from seekwise.store.record import Phase, Record

@@ -16,7 +16,7 @@ from seekwise.errors import UsageError
 from seekwise.linux.block_device import BlockDevice
 from seekwise.linux.diskstats import DiskCounters
 from seekwise.linux.resolve import ResolvedPath
-from seekwise.report.number_text import three
+from seekwise.number_text import three
 from seekwise.settings.drive_class import class_of
 from seekwise.simulate import trial_spec
 from seekwise.workload.study.quantity import bytes_text

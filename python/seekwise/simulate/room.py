@@ -35,4 +35,4 @@ def check(plan: Plan, capacity: Capacity) -> None:
 
 def needed_bytes(load: Load) -> int:
     """Bytes of all files of a load."""
-    return sum(each.threads * each.size_bytes for each in (load, *load.background))
+    return sum(each.threads * each.size_bytes for each in (load, *load.beside))

@@ -430,9 +430,9 @@ def _phases_of(result: dict, thread: str, load: Load) -> list[Phase]:
     """The phase, and one for each group that worked beside it: bytes and latency are its own, processor time is the machine's."""
     if load.use is not None:
         return [_units(result, thread, use_files.one(load.use))]
-    if not load.background:
+    if not load.beside:
         return [_phase(result, thread)]
-    groups = [(result["operation"], load.threads), *((e.phases[0].operation, e.threads) for e in load.background)]
+    groups = [(result["operation"], load.threads), *((e.phases[0].operation, e.threads) for e in load.beside)]
     found = []
     for (name, threads), own in zip(groups, result["jobs"], strict=True):
         phase = _phase({**result, **own, "operation": name}, thread)

@@ -243,9 +243,9 @@ def _controller(specs: dict[str, dict]) -> dict[str, dict[str, str]]:
 
 def phases_of(operation: str, result: dict, load: Load, *, ticks: bool) -> list[Phase]:
     """The phase, and one for each group that worked beside it: bytes and latency are its own, processor time is the machine's."""
-    if not load.background:
+    if not load.beside:
         return [phase(operation, result, load.threads, ticks=ticks)]
-    groups = [(operation, load.threads), *((each.phases[0].operation, each.threads) for each in load.background)]
+    groups = [(operation, load.threads), *((each.phases[0].operation, each.threads) for each in load.beside)]
     found = []
     for (name, threads), own in zip(groups, result["jobs"], strict=True):
         made = phase(name, {**result, **own}, threads, ticks=ticks)

@@ -219,7 +219,7 @@ def _phase_spec(
     else:
         job["ios"] = ios if ios is not None else max(1, load.size_bytes // load.block_bytes)
     behind = load.threads * load.size_bytes + int(options.get("region_start_bytes", 0))
-    for each, other in zip(load.background, background_jobs(load), strict=True):
+    for each, other in zip(load.beside, background_jobs(load), strict=True):
         jobs.append(other | {"region_start_bytes": behind})
         behind += each.threads * each.size_bytes
     return phase
@@ -258,5 +258,5 @@ def background_jobs(load: Load) -> list[dict[str, object]]:
     return [
         _job(each.name, each.phases[0].operation, each)
         | {"own_regions": True, "region_bytes": each.threads * each.size_bytes}
-        for each in load.background
+        for each in load.beside
     ]

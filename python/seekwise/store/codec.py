@@ -1,6 +1,6 @@
 """Records as JSON and back: the one place that knows how a record lies in the database.
 
-Keys of `latency_bins` are integers in memory and text in JSON, and some names are older there (`Record.NAMES`); everything else is the same in both.
+Keys of `latency_bins` are integers in memory and text in JSON; everything else is the same in both.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from seekwise.store.record import CpuSeconds, Derived, Phase, Record
 def to_document(record: Record) -> dict[str, Any]:
     """The record as plain data, ready for JSON; derived figures are added under `derived` for readers without our code."""
     document = _plain(record)
-    for name, key in Record.NAMES.items():
-        document[key] = document.pop(name)
     document["schema"] = Record.SCHEMA
     document["phases"] = tuple(_plain(phase) for phase in record.phases)
     for phase, plain in zip(record.phases, document["phases"], strict=True):
@@ -42,8 +40,7 @@ def from_document(document: dict[str, Any]) -> Record:
     devices = document.get("environment", {}).get("devices") or []
     if not isinstance(devices, list) or not all(isinstance(each, dict) for each in devices):
         raise ValueError("the devices of the environment are no list of objects")
-    keys = {name: Record.NAMES.get(name, name) for name in Record.__dataclass_fields__}
-    plain = {name: document[key] for name, key in keys.items() if key in document}
+    plain = {name: document[name] for name in Record.__dataclass_fields__ if name in document}
     plain["phases"] = tuple(_phase(phase) for phase in document["phases"])
     return Record(**plain)
 
@@ -108,7 +105,7 @@ class Brief:
         for name in ("environment", "factors", "settings_seen", "conditions", "load"):
             if name in document:
                 document[name] = self._shared({k: v for k, v in document[name].items() if k not in ("spec", "seed")})
-        for name in ("run_id", "cell", "setting", "badge"):
+        for name in ("run_id", "combination", "setting", "provenance"):
             document[name] = sys.intern(document[name])
         for phase in document["phases"]:
             self._shorten(phase)

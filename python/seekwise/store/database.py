@@ -33,7 +33,7 @@ UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
 IMPORTED = "imported"
 """Backend of runs that another tool measured, and their name where none was given."""
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 # "SEEK" in ASCII: tells our files from other SQLite databases (PRAGMA application_id).
 APPLICATION_ID = 0x5345454B
 
@@ -55,10 +55,10 @@ CREATE TABLE trial (
     run_id TEXT NOT NULL REFERENCES run (run_id),
     trial INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
-    block INTEGER NOT NULL,
-    cell TEXT NOT NULL,
+    repetition INTEGER NOT NULL,
+    combination TEXT NOT NULL,
     setting TEXT NOT NULL,
-    badge TEXT NOT NULL,
+    provenance TEXT NOT NULL,
     valid INTEGER NOT NULL,
     invalid_reason TEXT,
     seed INTEGER NOT NULL,
@@ -66,7 +66,7 @@ CREATE TABLE trial (
     record TEXT NOT NULL,
     PRIMARY KEY (run_id, trial, attempt)
 );
-CREATE INDEX trial_by_cell ON trial (run_id, cell, setting, block);
+CREATE INDEX trial_by_combination ON trial (run_id, combination, setting, repetition);
 """
 
 
@@ -419,7 +419,7 @@ def _read_only(path: Path) -> sqlite3.Connection:
 
 
 def _check(path: Path, connection: sqlite3.Connection) -> int:
-    """Refuses another program's file and one of a newer version; the number of tables."""
+    """Refuses another program's file and one of another version; the number of tables."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
@@ -429,6 +429,11 @@ def _check(path: Path, connection: sqlite3.Connection) -> int:
         raise SeekwiseError(
             f"{path} was written by a newer seekwise (schema {version}, this one knows {SCHEMA_VERSION})",
             hint="use that seekwise, or name another file with `--db`; the file was not touched",
+        )
+    if tables and version < SCHEMA_VERSION:
+        raise SeekwiseError(
+            f"{path} holds runs of a seekwise from before the first release, which this one does not read",
+            hint="move the file away, or name another one with `--db`; studies can be run again from their files",
         )
     return tables
 

@@ -129,8 +129,6 @@ class Record:
     """What one trial, or one period of a live-switched run, measured."""
 
     SCHEMA: ClassVar = "seekwise.record/1"
-    NAMES: ClassVar = {"provenance": "badge", "repetition": "block", "combination": "cell"}
-
     run_id: str
     trial: int
     repetition: int

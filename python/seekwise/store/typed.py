@@ -74,8 +74,8 @@ PHASE = {
     "cpu": _is_object,
 }
 RECORD = {
-    **dict.fromkeys(("run_id", "cell", "setting", "badge", "started_at"), _is_text),
-    **dict.fromkeys(("trial", "block", "attempt"), _is_whole),
+    **dict.fromkeys(("run_id", "combination", "setting", "provenance", "started_at"), _is_text),
+    **dict.fromkeys(("trial", "repetition", "attempt"), _is_whole),
     "seed": _is_seed,
     "factors": _each(_is_plain),
     "settings_seen": _each(_is_object),

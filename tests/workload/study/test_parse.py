@@ -33,7 +33,7 @@ def test_a_study_is_read_with_its_defaults():
     assert study.settings == {"scheduler": ["none", "mq-deadline"], "iosched.read_expire": [100, 500]}
     assert study.workload[0].operations == ["rand_read"]
     assert study.workload[0].direct is True
-    assert study.design.repetitions == 5
+    assert study.design.blocks == 5
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@
 //!                drive's bandwidth; pauses and how often a writer looks; all in ticks, as the kernel counts.
 //! Not modelled:  several drives that share the limits, dirty_bytes, strict limits (fuse), writers of real-time class.
 //! Source:        facts of Linux v5.10, v6.1 and v6.12 mm/page-writeback.c, and what its tracepoints balance_dirty_pages and
-//!                bdi_dirty_ratelimit said in the VM testbed (docs/engineering/ladder-buffered.md).
+//!                bdi_dirty_ratelimit said in the VM testbed (proof/docs/ladder-buffered.md).
 
 /// What a new drive is believed to write: 100 MiB/s in pages (INIT_BW).
 const FIRST_BANDWIDTH: u64 = 25_600;

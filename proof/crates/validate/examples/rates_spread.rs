@@ -1,4 +1,4 @@
-//! How far recorded rows depend on details that their description leaves open (docs/engineering/recorded-machines.md).
+//! How far recorded rows depend on details that their description leaves open (proof/docs/recorded-machines.md).
 //! `rates_spread TABLE WORDS [cost=ns …] [left_out=processes …]`: rows that contain all the words, separated by commas, under other costs of the
 //! host, or without the run of so many processes before; sets of them are separated by `/`.
 

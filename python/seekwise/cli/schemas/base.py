@@ -36,9 +36,6 @@ class Described(GenerateJsonSchema):
         """Pydantic's schema with the keys that `seekwise.document` prints: HIDDEN fields out, SHOWN properties in, all required."""
         made, kind = super().dataclass_schema(schema), schema["cls"]
         properties, docs = made.get("properties", {}), attribute_docs(kind)
-        for name, printed in getattr(kind, "NAMES", {}).items():
-            if printed in properties:  # by the alias that reads it
-                properties[name] = properties.pop(printed)
         for name in getattr(kind, "SHOWN", ()):
             shown = inspect.getattr_static(kind, name).fget
             properties[name] = self.generate_inner(TypeAdapter(get_type_hints(shown)["return"]).core_schema)

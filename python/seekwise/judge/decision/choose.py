@@ -1,8 +1,8 @@
 """What to set: the setting from which most is to be expected, and what one loses by it or by staying, for each purpose.
 
 The *utility* of a setting is the mean of its ln gain over the setting in force, over the parts of a purpose. A part is a use and a purpose, its figures
-averaged; no figure weighs more than a factor of ten. Half of what the other purpose, or the background of a use that was asked for, loses by it on average
-is subtracted, so a price counts and does not rule. All of it is computed draw by draw (`posterior.py`), so sums know how sure they are.
+averaged; no figure weighs more than a factor of ten. What the other purpose, or the background of a use that was asked for, loses by it is its price: it is
+said beside the gain, and forbids what would halve something. All of it is computed draw by draw (`posterior.py`), so sums know how sure they are.
 
     regret    of a setting: how much more the best one would bring, expected, and its 95 % bound
     harm      it brings less than nothing, or loses more in one use of the purpose than it gains in any, or more than that in most uses of all, or more than
@@ -38,8 +38,6 @@ P_GAIN = 0.80
 P_HARM_MOST = 0.20
 P_PROBABLE = 0.70
 """A setting that is not advised is named where it is probably better."""
-PRICE_WEIGHT = 0.5
-"""Of what the other purpose loses on average over its uses."""
 HARM_LOG = math.log1p(0.10)
 """A loss below this is no harm."""
 HALVED_LOG = math.log(2)
@@ -134,16 +132,18 @@ def utility(own: Sequence[Judged], setting: str, in_force: str, others: Sequence
     prices = list(parts_of(others, setting, in_force).values())
     if not gains:
         return None
-    gain = np.mean(gains, axis=0)
-    if prices:
-        gain = gain + PRICE_WEIGHT * np.minimum(np.mean(prices, axis=0), 0.0)
+    return Utility(np.mean(gains, axis=0), harms(gains, prices))
+
+
+def harms(gains: Sequence[Array], prices: Sequence[Array]) -> NDArray[np.bool_]:
+    """[draw] whether a setting harms, by its ln gains in the parts of a purpose and in all others."""
     most = np.max(gains, axis=0)
-    harms = (gain < -0.01) | (-np.min(gains, axis=0) > np.maximum(most, HARM_LOG))
+    found = (np.mean(gains, axis=0) < -0.01) | (-np.min(gains, axis=0) > np.maximum(most, HARM_LOG))
     if prices:
-        harms |= -np.min(prices, axis=0) > np.maximum(most, HALVED_LOG)
+        found |= -np.min(prices, axis=0) > np.maximum(most, HALVED_LOG)
         lost = np.mean([-each > np.maximum(most, LOST_LOG) for each in [*gains, *prices]], axis=0)
-        harms |= lost > 0.5
-    return Utility(gain, harms)
+        found |= lost > 0.5
+    return found
 
 
 def choose(

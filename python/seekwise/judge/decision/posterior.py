@@ -4,7 +4,7 @@
 
 Most settings do about the same and a few do something else altogether, so θ is a mixture of scales, narrow and wide: a small difference is drawn
 towards nothing, a large one stays large (Stephens 2017, Biostatistics 18(2)). g ± s is what the setting does in general, by the other uses of the same
-purpose. The weights belong to a setting and are learned over all figures of the run, from a prior that counts for a few entries: this is what
+purpose and by programs that were measured elsewhere (`priors.py`). The weights belong to a setting and are learned over all figures of the run, from a prior that counts for a few entries: this is what
 protects many comparisons at once (Gelman, Hill and Yajima 2012, J. Research on Educational Effectiveness 5(2)). How well a place is known follows a
 t distribution, played by a few points.
 
@@ -32,6 +32,8 @@ GENERAL_SCALES_LOG = np.array([0.01, 0.03, 0.1])
 GENERAL_SHARES = (0.12, 0.12, 0.06)
 GENERAL_USES_LEAST = 2
 """Other uses that tell what a setting does in general."""
+ELSEWHERE_ODDS = 4.0
+"""So many times the odds that a setting does what it does in general, where programs elsewhere tell: with it two of three such figures follow them."""
 EM_STEPS = 5
 NOISE_BORDERS = np.array([0.0, 0.01, 0.05, 0.17, 0.45, 0.77, 1.0])
 """Shares of the distribution of the true variance, each played by its middle: narrow ones where it is far larger than seen, as that is where a t
@@ -48,12 +50,25 @@ P_COMMON_STALLS = 0.7
 
 
 @dataclass(frozen=True)
+class Elsewhere:
+    """What a scheduler did to one program on another machine, as ln goodness against the middle of all schedulers there."""
+
+    kind: str
+    """Of work: waiting, background, alone."""
+    setting: str
+    program: str
+    log: float
+    variance: float
+
+
+@dataclass(frozen=True)
 class Prior:
     """Shares of the scales of `SCALES_LOG` among settings. `weight`: how many entries it counts for; 0: none is used."""
 
     shares: tuple[float, ...]
     weight: float
     source: str
+    elsewhere: tuple[Elsewhere, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -64,6 +79,8 @@ class Figure:
     effects: Effects
     use: str
     purpose: str
+    kind: str = ""
+    """Of work, where programs elsewhere tell of it: waiting, background, alone."""
 
     @property
     def luck(self) -> str:
@@ -73,7 +90,9 @@ class Figure:
 
 def draws(figures: Sequence[Figure], prior: Prior, count: int = DRAWS) -> list[Array]:
     """[draw, setting] ln goodness of each entry, up to a constant of the entry. Without a value: NaN."""
-    places = [_Places.of(each, *general) for each, general in zip(figures, _in_general(figures), strict=True)]
+    places = [
+        _Places.of(each, *general) for each, general in zip(figures, _in_general(figures, prior.elsewhere), strict=True)
+    ]
     weights = _weights(places, prior)
     return [each.draws([weights[name] for name in each.settings], count) for each in places]
 
@@ -97,8 +116,9 @@ class _Places:
     """[setting, component] variance of the prior"""
 
     @classmethod
-    def of(cls, figure: Figure, general: Array, general_variance: Array) -> _Places:
-        """`general`: [setting] what each does in other uses, with its variance; infinite where nothing is known."""
+    def of(cls, figure: Figure, general: Array, general_variance: Array, told: frozenset[str]) -> _Places:
+        """`general`: [setting] what each does in other uses, with its variance; infinite where nothing is known. `told`: settings of which programs
+        elsewhere tell."""
         effects = figure.effects
         index = np.flatnonzero(np.isfinite(effects.mean) & np.isfinite(effects.error))
         mean, df = effects.mean[index], np.maximum(effects.df[index], 1.0)
@@ -132,6 +152,7 @@ class _Places:
         z2 = (mean[None, :, None, None] - levels[:, None, None, None] - centre[None, :, :, None]) ** 2 / total[None]
         likelihood = np.exp(-0.5 * np.minimum(z2, 1400)) / np.sqrt(total)[None]
         likelihood[:, ~known, len(SCALES_LOG) :] = 0.0
+        likelihood[:, [figure.settings[i] in told for i in index], len(SCALES_LOG) :] *= ELSEWHERE_ODDS
         return cls(
             figure, tuple(figure.settings[i] for i in index), index, levels, likelihood, variance, centre, scale2
         )
@@ -226,8 +247,9 @@ def _weights(places: Sequence[_Places], prior: Prior) -> dict[str, Array]:
     return found
 
 
-def _in_general(figures: Sequence[Figure]) -> list[tuple[Array, Array]]:
-    """For each figure, by setting: (mean of what it does in other uses of the same purpose, its variance).
+def _in_general(figures: Sequence[Figure], elsewhere: Sequence[Elsewhere]) -> list[tuple[Array, Array, frozenset[str]]]:
+    """For each figure, by setting: (mean of what it does in other uses of the same purpose and to programs elsewhere, its variance), and the settings
+    of which such programs tell.
 
     Random effects (DerSimonian and Laird 1986, Controlled Clinical Trials 7(3)): what differs from use to use counts as such.
     """
@@ -242,13 +264,22 @@ def _in_general(figures: Sequence[Figure]) -> list[tuple[Array, Array]]:
             rows.setdefault((each.purpose, each.settings[j]), []).append(
                 (each.use, float(mean[j]) - middle, float(error[j]))
             )
-    return [_of_others(each, rows) for each in figures]
+    programs: dict[tuple[str, str], list[tuple[str, float, float]]] = {}
+    for one in elsewhere:
+        programs.setdefault((one.kind, one.setting), []).append((one.program, one.log, one.variance))
+    return [_of_others(each, rows, programs) for each in figures]
 
 
-def _of_others(figure: Figure, rows: dict[tuple[str, str], list[tuple[str, float, float]]]) -> tuple[Array, Array]:
+def _of_others(
+    figure: Figure,
+    rows: dict[tuple[str, str], list[tuple[str, float, float]]],
+    programs: dict[tuple[str, str], list[tuple[str, float, float]]],
+) -> tuple[Array, Array, frozenset[str]]:
     mean, variance = np.zeros(len(figure.settings)), np.full(len(figure.settings), np.inf)
+    told = frozenset(name for name in figure.settings if programs.get((figure.kind, name)))
     for j, name in enumerate(figure.settings):
         others = [(use, y, v) for use, y, v in rows.get((figure.purpose, name), ()) if use != figure.use]
+        others += programs.get((figure.kind, name), ())
         if len({use for use, _, _ in others}) < GENERAL_USES_LEAST:
             continue
         y, v = np.array([y for _, y, _ in others]), np.array([v for _, _, v in others])
@@ -258,4 +289,4 @@ def _of_others(figure: Figure, rows: dict[tuple[str, str], list[tuple[str, float
         between = max(0.0, spread / max(float(w.sum() - (w**2).sum() / w.sum()), 1e-12))
         w = 1 / (v + between)
         mean[j], variance[j] = float((w * y).sum() / w.sum()), float(1 / w.sum()) + between / 2
-    return mean, variance
+    return mean, variance, told

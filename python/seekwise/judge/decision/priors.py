@@ -1,11 +1,19 @@
-"""What is expected of a setting before anything was measured: shares of the sizes of its effect. Printed with every report; `tune --no-prior` does without.
+"""What is expected of a setting before anything was measured: shares of the sizes of its effect, and what it did to programs that were measured
+elsewhere (`elsewhere.toml`). Printed with every report; `tune --no-prior` does without.
 
 Sizes are standard deviations of ln goodness about what most settings do: 0.3 %, 1 %, 3 %, 10 %, 30 %, and a factor of e (`posterior.SCALES_LOG`).
 """
 
 from __future__ import annotations
 
-from seekwise.judge.decision.posterior import Prior
+import math
+import statistics
+import tomllib
+from dataclasses import replace
+from functools import cache
+from importlib import resources
+
+from seekwise.judge.decision.posterior import Elsewhere, Prior
 
 USUAL = Prior(
     (0.15, 0.15, 0.25, 0.25, 0.12, 0.08),
@@ -17,3 +25,36 @@ USUAL = Prior(
 
 FLAT = Prior((0.0, 0.0, 0.0, 0.0, 0.0, 1.0), 0.0, "none: every difference is taken as it was measured")
 """For `--no-prior`: one scale so wide that it says nothing."""
+PROGRAMS_LEAST = 3
+"""Of one kind of drive, below which programs on all drives are asked."""
+
+
+def usual_of(drive: str | None) -> Prior:
+    """The usual prior with what schedulers did to programs on drives of this kind (virtio, nvme, …); without a kind, the usual one alone."""
+    if drive is None:
+        return USUAL
+    known = _programs()
+    found: list[dict] = []
+    for kind in dict.fromkeys(each["kind"] for each in known):
+        mine = [each for each in known if each["kind"] == kind]
+        own = [each for each in mine if each["drive"] == drive]
+        found += own if len(own) >= PROGRAMS_LEAST else mine
+    on = ", ".join(dict.fromkeys(each["drive"] for each in found))
+    source = f"{USUAL.source}; {len(found)} programs measured under several schedulers on {on} (listed with their sources in elsewhere.toml)"
+    return replace(USUAL, source=source, elsewhere=tuple(one for each in found for one in _against_middle(each)))
+
+
+def _against_middle(program: dict) -> list[Elsewhere]:
+    """Each scheduler against the middle one."""
+    sign = 1 if program["more"] else -1
+    logs = {name: sign * math.log(value) for name, value in program["values"].items()}
+    middle = statistics.median(logs.values())
+    return [
+        Elsewhere(program["kind"], name, program["program"], log - middle, program["known_to"] ** 2)
+        for name, log in logs.items()
+    ]
+
+
+@cache
+def _programs() -> list[dict]:
+    return tomllib.loads((resources.files(__package__) / "elsewhere.toml").read_text(encoding="utf-8"))["program"]

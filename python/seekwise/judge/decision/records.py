@@ -10,17 +10,19 @@ from functools import lru_cache
 from seekwise.judge.decision import choose as choices
 from seekwise.judge.decision.choose import Choice
 from seekwise.judge.decision.periods import AGAIN, BINS, BINS_PER_OCTAVE, JobPeriod, Merged, jain, upper_bound_ns
-from seekwise.judge.decision.priors import FLAT, USUAL
+from seekwise.judge.decision.posterior import Prior
+from seekwise.judge.decision.priors import FLAT, usual_of
 from seekwise.judge.decision.table import Conditions, UseFigure
 from seekwise.judge.decision.verdicts import Difference, Judged, control, judge
 from seekwise.judge.model_error import model_error
 from seekwise.store.record import Phase, Record
 from seekwise.workload.live_plan import CONTROL_SUFFIX, LivePlan
-from seekwise.workload.study.uses import Purpose
+from seekwise.workload.study.uses import Purpose, Use, UseMetric
 
 ADDED_LOG = 0.02
 """What a setting's place differs by from run to run on the same disk, whatever the rounds of one run show; of slow tails twice that. Seen between
 repeated runs of two minutes on a virtio disk."""
+TAILS = ("tail", "p99", "p999")
 UNWRITTEN_UNIT_BYTES = 1e8
 """Unwritten data before a period is counted in units of this size, as a quantity that explains scatter."""
 
@@ -101,11 +103,21 @@ def entries(records: Sequence[Record], plan: LivePlan) -> list[UseFigure]:
                         conditions=Conditions(
                             f"{metric.kind} {metric.role}",
                             model_error=model_error(metric.kind) if plan.provenance == "simulated" else 0.0,
-                            added_log=2 * ADDED_LOG if metric.kind in ("tail", "p99", "p999") else ADDED_LOG,
+                            added_log=2 * ADDED_LOG if metric.kind in TAILS else ADDED_LOG,
+                            work=_work(use, metric),
                         ),
                     )
                 )
     return found
+
+
+def _work(use: Use, metric: UseMetric) -> str:
+    """Of which programs elsewhere tell; slow tails of theirs were not compared, and requests that wait for nothing are no program."""
+    if metric.kind in TAILS or any(job.program is None for job in use.job):
+        return ""
+    if metric.role == "background":
+        return "background"
+    return "alone" if len(use.foreground) == len(use.job) else "waiting"
 
 
 def without_control(label: str) -> str:
@@ -144,10 +156,15 @@ class Decided:
     """Where what is in force differs from itself: nothing is advised then."""
 
 
+def prior_of(plan: LivePlan) -> Prior:
+    """What is expected before anything was measured; programs elsewhere tell of real drives alone."""
+    drive = plan.extra.get("drive") if plan.provenance == "measured" else None
+    return FLAT if plan.extra.get("no_prior") else usual_of(str(drive) if drive else None)
+
+
 def decided(records: Sequence[Record], plan: LivePlan) -> Decided:
     """The verdicts and choices of a live-switched run."""
-    found, base = entries(records, plan), plan.in_force.label
-    prior = FLAT if plan.extra.get("no_prior") else USUAL
+    found, base, prior = entries(records, plan), plan.in_force.label, prior_of(plan)
     judged = judge(found, base, prior, with_pairs=False)
     return made(
         judged, base, [each for each in plan.labels if without_control(each) == each], control(found, base, prior)

@@ -60,6 +60,8 @@ class Conditions:
     """{setting: reason} of what did not reach steady state: it may lose, but not win."""
     unusable: Mapping[str, int] = field(default_factory=dict)
     """{setting: values left out, because they have no logarithm}."""
+    work: str = ""
+    """Of which programs measured elsewhere tell: `waiting` for it is somebody beside other work, `background` is that other work, `alone`."""
 
 
 @dataclass(frozen=True)

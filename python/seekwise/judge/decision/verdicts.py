@@ -290,7 +290,7 @@ def _of_observed(
         [each.conditions.added_log for each in entries],
     )
     figures = [
-        posterior.Figure(one.settings, found, each.use, each.purpose)
+        posterior.Figure(one.settings, found, each.use, each.purpose, each.conditions.work)
         for each, one, found in zip(entries, data, effects, strict=True)
     ]
     count = DRAWS_OF_MANY if len(entries) > MANY_ENTRIES else posterior.DRAWS

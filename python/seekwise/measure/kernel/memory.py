@@ -1,6 +1,6 @@
 """A memory limit on a buffered load, so that the page cache cannot answer for the storage.
 
-The article's machine was started with 256 MB; a control group does the same to one job: page cache that the job fills is
+A control group gives one job as little memory as a machine may have (`mem=256M`): page cache that the job fills is
 charged to it and reclaimed at the limit. Version 2 (memory.max) is used where the memory controller is there, else
 version 1 (memory.limit_in_bytes).
 """

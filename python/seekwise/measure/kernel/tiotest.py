@@ -1,4 +1,4 @@
-"""tiotest as the load generator beside fio, where it is installed: one call does the four phases of a trial, as the 2008 article ran it.
+"""tiotest as the load generator beside fio, where it is installed: one call does the four phases of a trial.
 
 Source of the options: github.com/mkuoppal/tiobench (tiotest.c): `-t` threads, `-f` MiB of each thread's file, `-b` bytes of a request,
 `-r` random requests of each thread, `-d` folder. It goes through the page cache, always does all four phases in its order and cannot
@@ -60,7 +60,7 @@ def _cannot(load: Load) -> str | None:
         return "has no direct I/O"
     if load.iodepth > 1:
         return "keeps one request of each thread in flight"
-    if load.background or load.think_s or load.rate_limit_bytes or load.start_stagger_s or load.io_class:
+    if load.beside or load.think_s or load.rate_limit_bytes or load.start_stagger_s or load.io_class:
         return "knows no pace, priority or job beside it"
     return None
 

@@ -96,8 +96,8 @@ def make_plan(request: Request, target: Target) -> LivePlan:
     seconds = request.budget - execute.END_S - execute.PREPARE_LEAST_S
     if further is not None:
         notes += further.notes
-        seconds *= staged.SCHEDULERS_SHARE / progress.FIT_SHARE
-    measured, left_out = progress.uses_that_fit(chosen, running, seconds)
+        seconds *= staged.SCHEDULERS_SHARE / progress.FIT_SHARE_NAMED
+    measured, left_out = progress.uses_that_fit(chosen, running, seconds, named=request.uses is not None)
     notes += use_files.offered(left_out)
     if not target.is_device:
         prepare.check_room(target.path, measured)
@@ -110,7 +110,9 @@ def make_plan(request: Request, target: Target) -> LivePlan:
         left_out=tuple(use.name for use in left_out),
         group=request.uses,
         levels=further.levels if further is not None else (),
-        extra=_extra(request) | ({"combinations": further.combinations} if further is not None else {}),
+        extra=_extra(request)
+        | _drive(target)
+        | ({"combinations": further.combinations} if further is not None else {}),
     )
 
 
@@ -127,6 +129,14 @@ def under_a_load(request: Request, target: Target, use: Use, notes: Sequence[str
 def _extra(request: Request) -> dict[str, object]:
     """What judging has to know of how the run was asked for."""
     return {"no_prior": True} if request.no_prior else {}
+
+
+def _drive(target: Target) -> dict[str, object]:
+    """The kind of all drives below the target, where they are of one: virtio, nvme, rotational, ssd."""
+    kinds = {
+        ("rotational" if leaf.rotational else "ssd") if leaf.kind == "disk" else leaf.kind for leaf in target.leaves
+    }
+    return {"drive": kinds.pop()} if len(kinds) == 1 else {}
 
 
 def _on_this_machine(

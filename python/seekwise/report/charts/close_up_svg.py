@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+from seekwise.number_text import three
 from seekwise.report.looks import Look
-from seekwise.report.number_text import three
 from seekwise.trace.close_up import CloseUp, ServedRequest
 
 PATH_HEIGHT, GAP, ROW, LANES_MOST, DEPTH_HEIGHT = 96, 10, 7, 16, 30

@@ -1,32 +1,45 @@
-"""Where the head was over time, a panel per setting: the elevator's sweep, the batches, the idling.
-
-Many points are binned before they are drawn; what is left is one mark per served request or per bin.
-"""
+"""Where the head was over time, a panel per setting: the elevator's sweep, the batches, the idling."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 
-import altair as alt
+from markupsafe import Markup
 
-from seekwise.report.charts.style import configured, style_of
+from seekwise.report.charts import plot
+from seekwise.report.looks import style_of
 
 POINTS_MAX = 4000
+WIDTH, HEIGHT, STEP = 740, 130, 190
+SHAPES = {"read": "circle", "write": "square"}
 
 
-def head_position(trace_by_setting: dict[str, Sequence[dict[str, float]]]) -> alt.TopLevelMixin:
+def head_position(trace_by_setting: Mapping[str, Sequence[Mapping[str, object]]]) -> Markup:
     """`trace_by_setting`: {setting: rows with `time_ms`, `position_percent` (of the drive), `kind` (read or write)}."""
-    panels = []
-    for setting, trace in trace_by_setting.items():
-        step = max(1, len(trace) // POINTS_MAX)
-        rows = list(trace)[::step]
-        base = alt.Chart(alt.Data(values=rows), title=setting).encode(
-            x=alt.X("time_ms:Q", title="time [ms]"),
-            y=alt.Y("position_percent:Q", title="position on the drive [%]", scale=alt.Scale(zero=False)),
+    known = {setting: list(rows)[:: max(1, len(rows) // POINTS_MAX)] for setting, rows in trace_by_setting.items()}
+    points = {
+        setting: [(float(str(row["time_ms"])), float(str(row["position_percent"]))) for row in rows]
+        for setting, rows in known.items()
+    }
+    every = [point for each in points.values() for point in each] or [(0.0, 0.0)]
+    times, places = [x for x, _ in every], [y for _, y in every]
+    low = 10.0 * math.floor(min(places) / 10)
+    span = (low, max(10.0 * math.ceil(max(places) / 10), low + 10))
+    parts = []
+    for number, (setting, rows) in enumerate(known.items()):
+        box = ((50.0, 34.0), (WIDTH - 14.0, 34.0 + HEIGHT))
+        at, axes = plot.axes(box, (0.0, max(times) or 1.0), span, ("time [ms]", "position on the drive [%]"))
+        marks = [
+            plot.mark(at(*point), SHAPES[str(row["kind"])], style_of(setting)[0], f"{point[0]:.4g} ms: {row['kind']} at {point[1]:.3g} %", 0.4)
+            for row, point in zip(rows, points[setting], strict=True)
+        ]  # fmt: skip
+        path = plot.curve((at(*point) for point in points[setting]), "#bbb", 0.5)
+        parts.append(
+            plot.group(0, STEP * number, plot.text(50, 13, setting, anchor="start", weight="bold"), axes, path, *marks)
         )
-        path = base.mark_line(strokeWidth=0.5, opacity=0.35, color="#888").encode(order=alt.Order("time_ms:Q"))
-        dots = base.mark_point(filled=True, size=14, color=style_of(setting)[0]).encode(
-            shape=alt.Shape("kind:N", title=None, scale=alt.Scale(domain=["read", "write"], range=["circle", "square"]))
-        )
-        panels.append((path + dots).properties(width=680, height=130))
-    return configured(alt.vconcat(*panels).resolve_scale(x="shared", y="shared"))
+    keys = [(kind, "#525b64", "", shape) for kind, shape in SHAPES.items()]
+    end = STEP * len(known) + 14
+    return plot.picture(
+        WIDTH, end + 14, "Head position over time, a panel per setting", *parts, plot.legend(50, end, keys)
+    )

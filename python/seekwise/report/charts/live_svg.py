@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+from seekwise.number_text import three
 from seekwise.report.looks import MARKS, Look
-from seekwise.report.number_text import three
 
 AXIS_FACTOR_MAX = 100.0
 LOSS_TICKS = ((1.0, "best"), (1.05, "5 %"), (1.25, "25 %"), (2.0, "2×"), (5.0, "5×"), (20.0, "20×"), (100.0, "100×"))

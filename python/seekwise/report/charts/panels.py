@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 
 from markupsafe import Markup, escape
 
+from seekwise.number_text import three
 from seekwise.report.looks import MARKS, Look
-from seekwise.report.number_text import three
 
 HEIGHT = 150
 TOP = 8

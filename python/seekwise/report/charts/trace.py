@@ -2,133 +2,112 @@
 
 from __future__ import annotations
 
-import altair as alt
-import numpy as np
+import math
+from collections.abc import Sequence
 
+import numpy as np
+from markupsafe import Markup
+
+from seekwise.number_text import three
+from seekwise.report.charts import plot
 from seekwise.trace.columns import Notes
 from seekwise.trace.summary import KINDS, TIME_BINS, Summary
+from seekwise.workload.study.quantity import bytes_text
 
-WIDTH = 760
-POINTED = alt.OverlayMarkDef(opacity=0, size=9)
-"""Unseen: its values are told at the pointer and by the arrow keys."""
-COLOURS = alt.Scale(domain=list(KINDS), range=["#4477aa", "#ee6677"])
+WIDTH, LEFT = 830, 60.0
+COLOURS = ("#4477aa", "#ee6677")
+KEYS = [(kind, colour, "", "square") for kind, colour in zip(KINDS, COLOURS, strict=True)]
+SHADES = ("#c6dbef", "#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#084594")
+PROCESSES_MOST = 15
 
 
 def _used(summary: Summary) -> int:
     return int(min(TIME_BINS, summary.last_ns // summary.bin_ns + 1))
 
 
-def _seconds(summary: Summary) -> np.ndarray:
-    return np.arange(_used(summary)) * summary.bin_ns / 1e9
+def _box(top: float, height: float, left: float = LEFT) -> tuple[plot.Point, plot.Point]:
+    return (left, top), (WIDTH - 14, top + height)
 
 
-def over_time(summary: Summary) -> alt.TopLevelMixin:
+def over_time(summary: Summary) -> Markup:
     """Requests and bytes per second by direction, and requests outstanding, over the same time."""
-    seconds, used, width_s = _seconds(summary), _used(summary), summary.bin_ns / 1e9
-    panels = []
-    for title, table, divisor in (("IOPS", summary.rate, 1.0), ("MB/s", summary.moved, 1e6)):
-        rows = [
-            {"s": float(s), "kind": name, "value": float(table[kind, place]) / divisor / width_s}
-            for kind, name in enumerate(KINDS)
-            for place, s in enumerate(seconds[:used])
-        ]
-        panels.append(
-            alt.Chart(alt.Data(values=rows))
-            .mark_area(opacity=0.8, interpolate="step-after", point=POINTED)
-            .encode(
-                x=alt.X("s:Q", title=None),
-                y=alt.Y("value:Q", title=title),
-                color=alt.Color("kind:N", scale=COLOURS, title=None),
-            )
-            .properties(width=WIDTH, height=110)
-        )
+    used, width_s = _used(summary), summary.bin_ns / 1e9
     depth = summary.outstanding_ns[:used] / summary.bin_ns
-    rows = [{"s": float(s), "depth": float(value)} for s, value in zip(seconds, depth, strict=True)]
-    panels.append(
-        alt.Chart(alt.Data(values=rows))
-        .mark_line(interpolate="step-after", color="#228833", point=POINTED)
-        .encode(x=alt.X("s:Q", title="time, s"), y=alt.Y("depth:Q", title="outstanding, mean"))
-        .properties(width=WIDTH, height=90)
-    )
-    return alt.vconcat(*panels, spacing=6).resolve_scale(x="shared")
-
-
-def offsets(summary: Summary) -> alt.TopLevelMixin:
-    """Where requests start, over time: darker is more."""
-    used = _used(summary)
-    wide = summary.bin_ns / 1e9
-    high = summary.offset_sectors * 512 / 1e9
-    when, where = np.nonzero(summary.offsets[:used])
-    rows = [
-        {
-            "s": float(t * wide),
-            "s2": float((t + 1) * wide),
-            "gb": float(p * high),
-            "gb2": float((p + 1) * high),
-            "n": int(summary.offsets[t, p]),
-        }
-        for t, p in zip(when.tolist(), where.tolist(), strict=True)
+    panels = [
+        ("IOPS", [summary.rate[kind][:used] / width_s for kind in range(len(KINDS))], COLOURS, KINDS),
+        ("MB/s", [summary.moved[kind][:used] / 1e6 / width_s for kind in range(len(KINDS))], COLOURS, KINDS),
+        ("outstanding, mean", [depth], ("#228833",), ("outstanding",)),
     ]
-    return (
-        alt.Chart(alt.Data(values=rows))
-        .mark_rect()
-        .encode(
-            x=alt.X("s:Q", title="time, s"),
-            x2="s2",
-            y=alt.Y("gb:Q", title="offset, GB"),
-            y2="gb2",
-            color=alt.Color("n:Q", scale=alt.Scale(type="log", scheme="blues"), title="requests"),
-        )
-        .properties(width=WIDTH, height=260)
-    )
+    parts, step = [], 165.0
+    for number, (unit, tables, colours, names) in enumerate(panels):
+        stacked = np.cumsum(tables, axis=0)
+        last = number == len(panels) - 1
+        at, axes = plot.axes(
+            _box(28 + step * number, 110), (0.0, used * width_s), (0.0, float(stacked.max()) or 1.0), ("time [s]" if last else "", unit)
+        )  # fmt: skip
+        parts.append(axes)
+        for upper, values, colour, name in reversed(list(zip(stacked, tables, colours, names, strict=True))):
+            steps = [at(s * width_s, float(y)) for bin_, y in enumerate(upper) for s in (bin_, bin_ + 1)]
+            parts.append(plot.curve([at(0, 0), *steps, at(used * width_s, 0)], colour, 1, fill=colour))
+            parts += [
+                plot.rect(at(bin_ * width_s, float(y)), at((bin_ + 1) * width_s, 0), "transparent", f"{bin_ * width_s:.3g} s: {name} {three(float(value))} {unit}")
+                for bin_, (y, value) in enumerate(zip(upper, values, strict=True)) if value
+            ]  # fmt: skip
+    end = 28 + step * len(panels)
+    return plot.picture(WIDTH, end + 12, "Rate and requests outstanding", *parts, plot.legend(LEFT, end, KEYS))
 
 
-def sizes(summary: Summary) -> alt.TopLevelMixin:
+def offsets(summary: Summary) -> Markup:
+    """Where requests start, over time: darker is more."""
+    used, wide, high = _used(summary), summary.bin_ns / 1e9, summary.offset_sectors * 512 / 1e9
+    when, where = np.nonzero(summary.offsets[:used])
+    top = float(where.max(initial=0) + 1) * high
+    at, axes = plot.axes(_box(28, 260), (0.0, used * wide), (0.0, top), ("time [s]", "offset [GB]"))
+    most = math.log1p(float(summary.offsets.max(initial=1)))
+    boxes = []
+    for t, p in zip(when.tolist(), where.tolist(), strict=True):
+        count = int(summary.offsets[t, p])
+        shade = SHADES[min(int(math.log1p(count) / most * len(SHADES)), len(SHADES) - 1)]
+        said = f"{t * wide:.3g} s, {p * high:.4g} GB: {count} requests"
+        boxes.append(plot.rect(at(t * wide, p * high), at((t + 1) * wide, (p + 1) * high), shade, said))
+    return plot.picture(WIDTH, 28 + 260 + plot.BELOW, "Where requests start", axes, *boxes)
+
+
+def sizes(summary: Summary) -> Markup:
     """Requests by size, in powers of two."""
     last = int(np.nonzero(summary.sizes.sum(axis=0))[0].max(initial=0)) + 1
-    labels = [_size(place) for place in range(last)]
-    rows = [
-        {"size": labels[place], "kind": name, "n": int(summary.sizes[kind, place])}
-        for kind, name in enumerate(KINDS)
-        for place in range(last)
-    ]
-    return (
-        alt.Chart(alt.Data(values=rows))
-        .mark_bar()
-        .encode(
-            x=alt.X("size:N", sort=labels, title="size, from"),
-            y=alt.Y("n:Q", title="requests"),
-            color=alt.Color("kind:N", scale=COLOURS, title=None),
-            xOffset="kind:N",
-        )
-        .properties(width=WIDTH, height=140)
-    )
+    most = float(summary.sizes.max(initial=1))
+    at, axes = plot.axes(_box(28, 140), (0.0, float(last)), (0.0, most), ("", "requests"))
+    bars = _bars([[int(summary.sizes[kind, place]) for kind in range(len(KINDS))] for place in range(last)], at)
+    # Over the numbers of the axis, which mean nothing here.
+    names = [plot.rect((LEFT - 8, 170), (WIDTH, 184), "#fff")]
+    names += [plot.text(at(place + 0.5, 0)[0], 182, bytes_text(512 << place)) for place in range(last)]
+    title = plot.text(WIDTH / 2, 198, "size, from")
+    return plot.picture(WIDTH, 222, "Sizes", axes, *bars, *names, title, plot.legend(LEFT, 208, KEYS))
 
 
-def _size(place: int) -> str:
-    bytes_count = 512 << place
-    for unit, width in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if bytes_count >= width:
-            return f"{bytes_count // width} {unit}"
-    return f"{bytes_count} B"
+def _bars(counts: Sequence[Sequence[int]], at: plot.Place) -> list[str]:
+    wide = 0.8 / len(KINDS)
+    return [
+        plot.rect(at(place + 0.1 + wide * kind, 0), at(place + 0.1 + wide * (kind + 1), count), COLOURS[kind], f"{KINDS[kind]}: {count}")
+        for place, row in enumerate(counts) for kind, count in enumerate(row) if count
+    ]  # fmt: skip
 
 
-def mix(summary: Summary, notes: Notes) -> alt.TopLevelMixin:
+def mix(summary: Summary, notes: Notes) -> Markup:
     """Requests of the processes that moved most bytes."""
-    top = sorted(summary.by_process.items(), key=lambda item: -item[1][3])[:15]
-    rows = [
-        {"process": notes.processes[place], "kind": name, "n": int(counts[1 + kind])}
-        for place, counts in top
-        for kind, name in enumerate(KINDS)
-    ]
-    order = [notes.processes[place] for place, _ in top]
-    return (
-        alt.Chart(alt.Data(values=rows))
-        .mark_bar()
-        .encode(
-            y=alt.Y("process:N", sort=order, title=None, axis=alt.Axis(labelLimit=220)),
-            x=alt.X("n:Q", title="requests"),
-            color=alt.Color("kind:N", scale=COLOURS, title=None),
-        )
-        .properties(width=WIDTH - 160, height=max(len(order) * 18, 40))
-    )
+    top = sorted(summary.by_process.items(), key=lambda item: -item[1][3])[:PROCESSES_MOST]
+    left, row, height = 200.0, 18, max(len(top) * 18, 40)
+    most = float(max((sum(counts[1 : 1 + len(KINDS)]) for _, counts in top), default=1)) or 1.0
+    at, axes = plot.axes(_box(14, height, left), (0.0, most), (0.0, 1.0), ("requests", ""))
+    parts = [axes, plot.rect((0, 0), (left - 1, height + 20), "#fff")]
+    for number, (place, counts) in enumerate(top):
+        y, begun = 14.0 + row * number, 0
+        parts.append(plot.text(left - 8, y + 12, notes.processes[place][:30], anchor="end"))
+        for kind, count in enumerate(counts[1 : 1 + len(KINDS)]):
+            said = f"{notes.processes[place]}, {KINDS[kind]}: {count}"
+            box = ((at(begun, 0)[0], y + 2), (at(begun + count, 0)[0], y + row - 3))
+            parts.append(plot.rect(*box, COLOURS[kind], said) if count else "")
+            begun += count
+    end = 14 + height + plot.BELOW + 8
+    return plot.picture(WIDTH, end + 10, "Requests by process", *parts, plot.legend(left, end, KEYS))

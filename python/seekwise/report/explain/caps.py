@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import fmean
 
 from seekwise.errors import SeekwiseError
-from seekwise.report.number_text import thousands
+from seekwise.number_text import thousands
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
 

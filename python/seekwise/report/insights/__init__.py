@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from seekwise.number_text import natural
 from seekwise.report.insights import controllers, loads, locks, pairs, protects, requests, schedulers
 from seekwise.report.insights.finding import Finding
 from seekwise.report.insights.means import Means
-from seekwise.report.number_text import natural
 from seekwise.store.record import Record
 from seekwise.workload.study import combination_key
 from seekwise.workload.study.study import System

@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 
 from seekwise.judge.raid_kind import MatchedOperation, RaidKind, raid_kind
+from seekwise.number_text import listed
 from seekwise.report.insights.finding import Finding
-from seekwise.report.insights.means import Means, listed, span
+from seekwise.report.insights.means import Means, span
 from seekwise.workload.study.study import System
 
 WORDS = {

@@ -9,9 +9,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from seekwise.number_text import thousands
 from seekwise.report.explain.caps import NOTHING, WITHOUT
 from seekwise.report.insights.finding import Finding, means
-from seekwise.report.number_text import thousands
 from seekwise.store.record import Record
 
 CAPPED = 0.5

@@ -6,15 +6,15 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from seekwise.judge.printed import PRINTED_MB, metric_error, repeats
-from seekwise.report.number_text import three
+from seekwise.judge.repeats import MIB, Place, repeats
+from seekwise.number_text import three
 from seekwise.store.operations import OPERATIONS
 from seekwise.store.record import Record
 
 METRICS = ("rate", "access_time", "cpu_efficiency")
 UNITS = {"rate": "MB/s", "access_time": "ms", "cpu_efficiency": "MB per system-CPU second"}
-SCALE = {"rate": PRINTED_MB / 1e6, "access_time": 1.0, "cpu_efficiency": PRINTED_MB / 1e6}
-"""Repeats are in the unit that the publications print (2^20 bytes); a MB here has 10^6 bytes, as everywhere else."""
+SCALE = {"rate": MIB / 1e6, "access_time": 1.0, "cpu_efficiency": MIB / 1e6}
+"""Repeats count in 2^20 bytes; a MB here has 10^6 bytes, as everywhere else."""
 NAMES = {
     "seq_read": "sequential reading",
     "seq_write": "sequential writing",
@@ -24,9 +24,6 @@ NAMES = {
 }
 LEVEL = 0.10
 """Values nearer than this are called level: three times the 3 % at which single winners are ties, since whole curves are compared."""
-
-Place = tuple[str, str, str, int, int]
-"""System, setting, operation, threads, request bytes."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +48,7 @@ class Means:
                 noises = sorted(
                     (max(v) - min(v)) / (sum(v) / len(v)) for v in known.values() if len(v) > 1 and sum(v) > 0
                 )
-        ticks = repeats(records, "cpu_efficiency", metric_error)
+        ticks = repeats(records, "cpu_efficiency", errors=True)
         scale = SCALE["cpu_efficiency"]
         errors = {place: scale * math.hypot(*found) / len(found) for place, found in ticks.items()}
         return cls(values, noises[len(noises) // 2] if noises else 0.0, tuple(order), errors)
@@ -82,12 +79,6 @@ class Means:
     def get(self, metric: str, system: str, setting: str, operation: str, threads: int, size: int) -> float | None:
         """In the unit of `UNITS`; None where nothing was measured. `size`: request size in bytes."""
         return self.values[metric].get((system, setting, operation, threads, size))
-
-
-def listed(names: Iterable[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    given = list(names)
-    return given[0] if len(given) == 1 else f"{', '.join(given[:-1])} and {given[-1]}"
 
 
 def span(values: Iterable[float], unit: str) -> str:

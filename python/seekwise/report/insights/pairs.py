@@ -9,9 +9,9 @@ import math
 from collections.abc import Sequence
 from itertools import combinations
 
+from seekwise.number_text import change, listed
 from seekwise.report.insights.finding import Finding
-from seekwise.report.insights.means import NAMES, Means, listed
-from seekwise.report.number_text import three
+from seekwise.report.insights.means import NAMES, Means
 from seekwise.workload.study.quantity import size_word
 from seekwise.workload.study.study import System
 
@@ -139,13 +139,6 @@ def _said(ratios: dict[str, dict[int, float]], level: float) -> str:
             said.append(f"{low if low == high else f'{low.removesuffix(unit)} to {high}'}{_who(members, single)}")
     same = [name for name in single if name not in apart]
     return ", ".join([*said, f"level{_who(same, single)}"] if same else said)
-
-
-def change(ratio: float) -> str:
-    """`+35 %`, `-20 %` with a real minus, `3.2 times` from twice on."""
-    if ratio >= 2:
-        return f"{three(ratio)} times"
-    return f"{100 * (ratio - 1):+.0f} %".replace("-", "\N{MINUS SIGN}")
 
 
 def _who(members: Sequence[str], ratios: dict[str, float]) -> str:

@@ -9,10 +9,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from seekwise.number_text import listed, thousands, three
 from seekwise.report.explain.caps import WITHOUT
 from seekwise.report.insights.finding import Finding, means
-from seekwise.report.insights.means import listed
-from seekwise.report.number_text import thousands, three
 from seekwise.store.record import Phase, Record
 
 LEVEL = 0.10

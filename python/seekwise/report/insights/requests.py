@@ -7,9 +7,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from seekwise.number_text import listed, three
 from seekwise.report.insights.finding import Finding
-from seekwise.report.insights.means import LEVEL, NAMES, Means, listed
-from seekwise.report.number_text import three
+from seekwise.report.insights.means import LEVEL, NAMES, Means
 from seekwise.workload.study.quantity import counted, size_word
 from seekwise.workload.study.study import System
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from seekwise.judge.naming import pieces
+from seekwise.number_text import listed, three
 from seekwise.report.insights.finding import Finding
-from seekwise.report.insights.means import NAMES, UNITS, Means, listed, span
-from seekwise.report.number_text import three
+from seekwise.report.insights.means import NAMES, UNITS, Means, span
 from seekwise.workload.study.quantity import counted, size_word
 
 Curve = dict[int, float]

@@ -104,7 +104,7 @@ def of_system(study: Study, system: System) -> Setup:
         file_bytes=workload.size,
         memory_bytes=workload.memory_limit[0] if workload.memory_limit else None,
         random_ios=workload.random_ios,
-        repeats=max(study.design.repetitions, REPEATS_LEAST),
+        repeats=max(study.design.blocks, REPEATS_LEAST),
         wait_s=study.design.wait,
         threads=tuple(workload.threads),
         schedulers=tuple(str(each) for each in study.settings.get("scheduler", ())),

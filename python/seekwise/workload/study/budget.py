@@ -72,8 +72,8 @@ def _with_notes(plan: Plan, said: list[str]) -> Plan:
 def _more_repetitions(study: Study, plan: Plan, budget_s: float, make: Callable[[Study, int], Plan]) -> Plan:
     """As many repetitions as fit, but not more than the study asks for."""
     per_repetition = (plan.estimated_s - plan.prepare_s) / plan.repetitions
-    affordable = int((budget_s - plan.prepare_s) / per_repetition) if per_repetition > 0 else study.design.repetitions
-    repetitions = max(REPETITIONS_LEAST, min(study.design.repetitions, affordable))
+    affordable = int((budget_s - plan.prepare_s) / per_repetition) if per_repetition > 0 else study.design.blocks
+    repetitions = max(REPETITIONS_LEAST, min(study.design.blocks, affordable))
     if repetitions == plan.repetitions:
         return plan
     return make(study, repetitions)

@@ -14,16 +14,12 @@ from seekwise.errors import UsageError
 from seekwise.files import read_regular
 from seekwise.workload.study import factors, profiles
 from seekwise.workload.study.quantity import NotAllowed
-from seekwise.workload.study.shown import Figure, Grid, Table
 from seekwise.workload.study.study import Design, Study, System, Workload
 
 TABLES: dict[str, type[BaseModel]] = {
     "system": System,
     "workload": Workload,
     "design": Design,
-    "figure": Figure,
-    "table": Table,
-    "grid": Grid,
 }
 
 
@@ -219,7 +215,7 @@ def _check_trials(study: Study, source: str) -> None:
         len(each.threads) * len(each.block_bytes) * len(each.iodepth) * max(1, len(each.memory_limit))
         for each in study.workload
     )
-    trials = settings * combinations * len(study.system) * study.design.repetitions
+    trials = settings * combinations * len(study.system) * study.design.blocks
     if trials > TRIALS_MAX:
         raise UsageError(
             f"{source}: {trials:.3g} trials are more than {TRIALS_MAX:,}", hint="fewer values, or several studies"

@@ -17,9 +17,9 @@ import random
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Annotated, ClassVar, Literal
+from typing import Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import TypeAdapter
 
 from seekwise.document import printed
 from seekwise.errors import SeekwiseError, UsageError
@@ -69,8 +69,6 @@ class PlannedPhase:
 class Load:
     """The work of one combination, resolved: one thread count, one request size, one depth."""
 
-    NAMES: ClassVar = {"background": "beside"}
-
     name: str
     phases: tuple[PlannedPhase, ...] = ()
     job: str | None = None
@@ -95,7 +93,7 @@ class Load:
     think_s: float = 0.0
     io_class: str | None = None
     io_priority: int | None = None
-    background: Annotated[tuple[Load, ...], Field(validation_alias="beside")] = ()
+    beside: tuple[Load, ...] = ()
     """Others that work for as long as each phase; each has one operation."""
 
 
@@ -131,11 +129,9 @@ class Setting:
 
 @dataclass(frozen=True)
 class Trial:
-    NAMES: ClassVar = {"repetition": "block", "combination": "cell"}
-
     index: int
-    repetition: Annotated[int, Field(validation_alias="block")]
-    combination: Annotated[int, Field(validation_alias="cell")]
+    repetition: int
+    combination: int
     """Its place among those of the plan."""
     setting: int
     role: Role
@@ -158,15 +154,13 @@ class Touch:
 
 @dataclass(frozen=True)
 class Plan:
-    NAMES: ClassVar = {"repetitions": "blocks", "combinations": "cells"}
-
     study: str
     backend: str
     seed: int
-    repetitions: Annotated[int, Field(validation_alias="blocks")]
+    repetitions: int
     compare: tuple[str, ...]
     reference: str
-    combinations: Annotated[tuple[Combination, ...], Field(validation_alias="cells")]
+    combinations: tuple[Combination, ...]
     settings: tuple[Setting, ...]
     trials: tuple[Trial, ...]
     systems: tuple[SystemFacts, ...]
@@ -236,7 +230,7 @@ class Plan:
         return next(facts for facts in self.systems if facts.name == combination.system)
 
     def to_document(self) -> dict[str, object]:
-        """With the keys of `run --dry-run --json` and of stored runs (combinations are called `cells`)."""
+        """With the keys of `run --dry-run --json` and of stored runs."""
         return {
             "schema": PLAN_SCHEMA,
             "estimated_s": round(self.estimated_s, 1),
@@ -267,7 +261,7 @@ def make(
 ) -> Plan:
     """The plan of a study on systems as a backend found them."""
     seed = study.design.seed if seed is None else seed
-    repetitions = study.design.repetitions if repetitions is None else repetitions
+    repetitions = study.design.blocks if repetitions is None else repetitions
     compare, settings, fixed, notes = _settings(study, systems)
     reference = _reference(study, settings, systems)
     if study.design.control:
@@ -279,7 +273,7 @@ def make(
         for load in _loads(profiles.resolve(workload))
         for values in fixed
     )
-    if study.backend != "simulated" and any(combination.load.background for combination in combinations):
+    if study.backend != "simulated" and any(combination.load.beside for combination in combinations):
         raise UsageError(
             f"study {study.name}: `workload.beside` works with the simulated backend, not with `{study.backend}`",
             hint="add `--backend simulated`, or write the jobs into one fio job file (`job`)",
@@ -420,7 +414,7 @@ def _loads(workload: Workload) -> list[Load]:
         "think_s": workload.think_time,
         "io_class": workload.io_class,
         "io_priority": workload.io_priority,
-        "background": tuple(_background_load(each, workload) for each in workload.background),
+        "beside": tuple(_background_load(each, workload) for each in workload.beside),
     }
     memories = tuple(workload.memory_limit) or (None,)
     if workload.job is not None:

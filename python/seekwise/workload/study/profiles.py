@@ -21,7 +21,7 @@ def resolve(workload: Workload) -> Workload:
         return workload
     table = table_of(workload.profile)
     table.pop("description", None)
-    own = workload.model_dump(exclude_unset=True, by_alias=True, exclude={"profile"})
+    own = workload.model_dump(exclude_unset=True, exclude={"profile"})
     if "random_ios" in own and "runtime" not in own:
         # A study that bounds a phase by amount replaces the profile's bound by time.
         table.pop("runtime", None)

@@ -1,4 +1,4 @@
-"""Studies that ship: `seekwise/studies/NAME.toml`, and those of other distributions (`seekwise.extensions`), `published/NAME` among them.
+"""Studies that ship: `seekwise/studies/NAME.toml`, and those of other distributions (`seekwise.extensions`).
 
 Each one is a file that a user can copy and change.
 """
@@ -15,19 +15,15 @@ from seekwise.errors import UsageError
 from seekwise.workload.study import parse
 from seekwise.workload.study.study import Study
 
-PUBLISHED = "published"
-"""The group that repeats published texts: the distribution `seekwise-papers`."""
-
 
 def names() -> list[str]:
     """Own studies, then those of other distributions."""
     return [name for folder in _folders().values() for name in _names_in(folder)]
 
 
-def published_names() -> list[str]:
-    """Studies that repeat a published text; none where they are not installed."""
-    folder = _folders().get(PUBLISHED)
-    return _names_in(folder) if folder is not None else []
+def names_of(group: str) -> list[str]:
+    """Studies that another distribution brings under this name; none where it is not installed."""
+    return _names_in(_folders().get(group))
 
 
 def text(name: str) -> str:

@@ -11,13 +11,16 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from seekwise.store.operations import PureOperation
-from seekwise.workload.study import shown
 from seekwise.workload.study.quantity import parse_bytes, parse_seconds
-from seekwise.workload.study.shown import as_list
 
 Bytes = Annotated[int, BeforeValidator(parse_bytes), Field(ge=1)]
 Seconds = Annotated[float, BeforeValidator(parse_seconds), Field(ge=0)]
 BackendName = Literal["kernel", "simulated", "lab"]
+
+
+def as_list(value: object) -> object:
+    """One value stands for a list of one."""
+    return value if isinstance(value, list | tuple) else [value]
 
 
 class Part(BaseModel):
@@ -156,20 +159,20 @@ class Workload(Part):
     """I/O scheduling class of the threads, as ionice sets it."""
     io_priority: IoPriority | None = None
     """Level within the class: 0 is served first."""
-    background: Annotated[list[BackgroundLoad], BeforeValidator(as_list)] = Field(default=[], alias="beside")
+    beside: Annotated[list[BackgroundLoad], BeforeValidator(as_list)] = []
 
     @model_validator(mode="after")
     def others_can_work_in_the_background(self) -> Workload:
         """ValueError for background jobs without `runtime`, buffered ones without a buffered workload, or an operation named twice."""
-        if self.background and self.runtime is None:
+        if self.beside and self.runtime is None:
             raise ValueError("`beside` needs a `runtime`, for which all of them work")
-        if any(not each.direct for each in self.background) and self.direct:
+        if any(not each.direct for each in self.beside) and self.direct:
             raise ValueError(
                 "`beside` jobs with `direct = false` need a buffered workload, whose `memory_limit` they share"
             )
-        named = [*self.operations, *(each.operation for each in self.background)]
+        named = [*self.operations, *(each.operation for each in self.beside)]
         double = next((name for name in named if named.count(name) > 1), None)
-        if self.background and double is not None:
+        if self.beside and double is not None:
             raise ValueError(f"`{double}` is named twice; results tell jobs apart by their operation")
         return self
 
@@ -187,7 +190,7 @@ class Workload(Part):
     def pace_is_possible(self) -> Workload:
         """ValueError where pace and start delays of threads do not fit the run time."""
         _check_pace(self, max(self.threads), self.runtime)
-        for each in self.background:
+        for each in self.beside:
             _check_pace(each, each.threads, self.runtime, each.start_delay)
         return self
 
@@ -218,7 +221,8 @@ class Workload(Part):
 class Design(Part):
     """How trials are laid out in time."""
 
-    repetitions: int = Field(default=5, ge=1, le=1000, alias="blocks")
+    blocks: int = Field(default=5, ge=1, le=1000)
+    """Repetitions: in each, every setting runs in every combination."""
     seed: int = Field(default=1, ge=0, lt=2**63)
     control: bool = True
     """A/A control: the reference setting runs under a second label."""
@@ -238,6 +242,13 @@ class Design(Part):
     """How often an invalid trial is tried in all."""
 
 
+class Answer(Part):
+    """How a study ends: beside the choice for each system, which uses it advises for, and whether by number of threads."""
+
+    uses: Annotated[list[str], BeforeValidator(as_list)] = []
+    by_threads: bool = False
+
+
 Settings = dict[str, list[str | int | float | bool]]
 
 
@@ -251,13 +262,7 @@ class Study(Part):
     """Settings written out one by one, instead of the product of `settings`."""
     workload: list[Workload] = Field(min_length=1)
     design: Design = Design()
-    figure: list[shown.Figure] = []
-    """Graphs and diagrams of the text that the study repeats."""
-    table: list[shown.Table] = []
-    """Winner tables in that text's form, with what it prints."""
-    grid: list[shown.Grid] = []
-    """Tables of rates over request sizes."""
-    answer: shown.Answer | None = None
+    answer: Answer | None = None
     """How the study ends in words."""
 
     @field_validator("settings", mode="before")
@@ -274,16 +279,12 @@ class Study(Part):
 
     @model_validator(mode="after")
     def names_are_unique(self) -> Study:
-        """ValueError for a name used twice, a figure or table of what the study lacks, or both `[settings]` and `[[candidate]]`."""
+        """ValueError for a name used twice, or both `[settings]` and `[[candidate]]`."""
         for what, given in (("system", [s.name for s in self.system]), ("workload", [w.name for w in self.workload])):
             named = [name for name in given if name is not None]
             double = next((name for name in named if named.count(name) > 1), None)
             if double is not None:
                 raise ValueError(f"two of `[[{what}]]` have the name {double!r}")
-        loads = [workload.name for workload in self.workload if workload.name]
-        wrong = shown.problem(self.figure, self.table, self.grid, [system.name for system in self.system], loads)
-        if wrong is not None:
-            raise ValueError(wrong)
         if self.settings and self.candidate:
             raise ValueError("has `[settings]` and `[[candidate]]`; write one of them")
         return self

@@ -262,10 +262,9 @@ class Use(BaseModel):
 
 
 def _purpose(kind: Judged, job: Job, *, alone: bool) -> Purpose:
-    """Times count where something competes; of a job that runs alone they say how much gets done."""
-    if kind in ("tail", "p99", "p999") and job.role == "foreground":
-        return "responsive"
-    return "responsive" if kind in ("time", "mean", "p50") and job.role == "foreground" and not alone else "throughput"
+    """Times and slow tails count where something else competes; of a job that runs alone they say how much gets done."""
+    waits = kind in ("time", "mean", "p50", "tail", "p99", "p999") and job.role == "foreground"
+    return "responsive" if waits and not alone else "throughput"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,371 @@
+"""Diagrams drawn from the drive models: block distance against access time, zones, the parts of an I/O system, NCQ and rotation.
+
+Every position, time and count comes from the compiled models (`measure_drives`); only the disk's inner radius is chosen for the eye.
+Readable without colour: fits, longer and shorter differ by dash and mark, too.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from typing import Any, cast
+
+from seekwise import core
+from seekwise.report.charts.plot import Place, Point, axes, curve, group, legend, line, mark, picture, rect, text
+from seekwise.workload.study.quantity import counted
+from seekwise.workload.study.study import System
+
+SIZE, TOP, AXIS = 330, 40, 50
+INNER = 0.42
+"""Inner radius of the platters in the picture, as a share of the outer one: about that of 3.5-inch disks."""
+FITS, LONGER, SHORTER = "as the distance says", "longer", "shorter"
+KINDS = {
+    FITS: ("#009E73", "", "circle"),
+    LONGER: ("#D55E00", "6 2", "triangle-up"),
+    SHORTER: ("#0072B2", "2 2", "square"),
+}
+"""Colour, dash and mark of an access."""
+QUARTER = 0.25
+"""An access this part of a turn away from the mean at its distance deviates."""
+DRIVE = "st3250620ns"
+"""Drawn when a study has no disk."""
+Row = dict[str, Any]
+
+
+def diagram(name: str, systems: Sequence[System]) -> str:
+    """The SVG of that diagram, from the first disk (and controller) of the systems."""
+    return DIAGRAMS[name](systems)
+
+
+def disk_of(systems: Sequence[System]) -> str:
+    """The first hard disk of these systems, or a common one."""
+    return next((s.drive for s in systems if s.drive is not None and _model(s.drive).get("kind") == "hdd"), DRIVE)
+
+
+def _model(name: str) -> Row:
+    try:
+        return cast(Row, json.loads(core.drive_model(name)))
+    except ValueError:
+        return {}
+
+
+def _parameter(model: Row, name: str) -> float:
+    stated = model["parameters"].get(name)
+    if stated is not None:
+        return float(stated["value"])
+    return float(next(each["default"] for each in model["known_parameters"] if each["key"] == name))
+
+
+def _measured(drive: str, *requests: Row) -> list[Row]:
+    answers = json.loads(core.measure_drives(json.dumps([{"model": drive, **request} for request in requests])))
+    for answer in answers:
+        if "error" in answer:
+            raise ValueError(answer["error"])
+    return cast(list[Row], answers)
+
+
+def deviations(drive: str, count: int, seed: int = 1) -> tuple[Row, list[Row]]:
+    """A block, and others with their distance, place, access time from it, and whether that is what the distance says."""
+    model = _model(drive)
+    capacity = int(_parameter(model, "capacity_sectors"))
+    turn = 60_000 / _parameter(model, "rpm")
+    start = capacity // 50
+    # From one track to the whole disk, evenly in the logarithm.
+    draw = random.Random(seed)
+    shares = sorted(10 ** draw.uniform(-5, math.log10(0.97)) for _ in range(count))
+    sectors = [start + int(share * (capacity - start - 64)) for share in shares]
+    places, times = _measured(
+        drive,
+        {"measure": "places", "sectors": [start, *sectors]},
+        {"measure": "next", "from": start, "sectors": sectors},
+    )
+    rows = []
+    for share, place, time in zip(shares, places["places"][1:], times["ms"], strict=True):
+        expected = _measured(drive, {"measure": "access_at", "place": share})[0]["value"]
+        kind = FITS if abs(time - expected) <= QUARTER * turn else LONGER if time > expected else SHORTER
+        x, y = _xy(place)
+        rows.append({"x": x, "y": y, "distance": 100 * share, "ms": time, "expected": expected, "kind": kind})
+    x, y = _xy(places["places"][0])
+    return {"x": x, "y": y}, rows
+
+
+def zones_of(drive: str, samples: int = 1500) -> list[Row]:
+    """Zones from the outside in: sectors per track, first and last radius (0 outer, 1 inner) and block number as a share."""
+    capacity = int(_parameter(_model(drive), "capacity_sectors"))
+    sectors = [int(capacity * i / samples) for i in range(samples)]
+    places = _measured(drive, {"measure": "places", "sectors": sectors})[0]["places"]
+    found: list[Row] = []
+    for place in places:
+        share = place["sector"] / capacity
+        if not found or found[-1]["sectors"] != place["sectors_on_track"]:
+            found.append({"sectors": place["sectors_on_track"], "radius": place["radius"], "share": share})
+        found[-1] |= {"last_radius": place["radius"], "last_share": share}
+    return found
+
+
+DRAWS = 41
+READS = 12
+
+
+def service(drive: str) -> tuple[list[Row], dict[bool, list[Row]]]:
+    """Reads at random over the disk: their places, and order and times of service one by one and all at once.
+
+    Of many draws the one whose gain is the median: neither a lucky nor an unlucky picture.
+    """
+    capacity = int(_parameter(_model(drive), "capacity_sectors"))
+    draw = random.Random(1)
+    draws = [[draw.randrange(capacity - 64) for _ in range(READS)] for _ in range(DRAWS)]
+    requests = [
+        {"measure": "served", "sectors": each, "together": together} for each in draws for together in (False, True)
+    ]
+    answers = [answer["served"] for answer in _measured(drive, *requests)]
+    pairs = list(zip(draws, answers[::2], answers[1::2], strict=True))
+    pairs.sort(key=lambda each: each[2][-1]["ms"] / each[1][-1]["ms"])
+    sectors, single, together = pairs[DRAWS // 2]
+    places = _measured(drive, {"measure": "places", "sectors": sectors})[0]["places"]
+    return places, {False: single, True: together}
+
+
+def _xy(place: Row) -> tuple[float, float]:
+    """Where a sector is in the picture; the outermost track has radius 1."""
+    radius = 1 - (1 - INNER) * place["radius"]
+    angle = 2 * math.pi * place["angle"]
+    return radius * math.cos(angle), radius * math.sin(angle)
+
+
+LABEL_WIDTH, LABEL_HEIGHT, LABEL_GAP = 0.36, 0.10, 0.05
+"""Room of a label such as `12.3 ms`, and its distance from its mark, in radii of the picture."""
+
+Box = tuple[float, float, float, float]
+"""Left, bottom, right, top."""
+
+
+def _overlaps(a: Box, b: Box) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+def labelled(rows: Sequence[Row]) -> list[Row]:
+    """Rows with `label_x` and `label_y`, so that no label covers another one or a mark; rows without room are left out."""
+    half = LABEL_GAP * 0.7
+    marks = [(row["x"] - half, row["y"] - half, row["x"] + half, row["y"] + half) for row in rows]
+    dx, dy = LABEL_WIDTH / 2 + LABEL_GAP, LABEL_HEIGHT / 2 + LABEL_GAP
+    sides = [(dx, 0.0), (-dx, 0.0), (0.0, dy), (0.0, -dy), (dx, dy), (-dx, dy), (dx, -dy), (-dx, -dy)]
+    taken: list[Box] = []
+    found = []
+    for i, row in enumerate(rows):
+        for x, y in ((row["x"] + a, row["y"] + b) for a, b in sides):
+            box = (x - LABEL_WIDTH / 2, y - LABEL_HEIGHT / 2, x + LABEL_WIDTH / 2, y + LABEL_HEIGHT / 2)
+            others = [mark for j, mark in enumerate(marks) if j != i]
+            if not any(_overlaps(box, other) for other in (*taken, *others)):
+                taken.append(box)
+                found.append({**row, "label_x": x, "label_y": y})
+                break
+    return found
+
+
+APART = 0.24
+"""Least distance of two marks in a picture, in radii."""
+
+
+def _distant(rows: Sequence[Row]) -> list[Row]:
+    """Rows of every kind in turn, each far enough from those before it."""
+    turns = [[row for row in rows if row["kind"] == kind and row["distance"] > 0.3] for kind in KINDS]
+    found: list[Row] = []
+    for i in range(max(len(turn) for turn in turns)):
+        for turn in turns:
+            if i < len(turn) and all(math.dist((turn[i]["x"], turn[i]["y"]), (o["x"], o["y"])) > APART for o in found):
+                found.append(turn[i])
+    return found
+
+
+TITLE_CHARACTERS = 57
+"""What a line above a panel of SIZE holds at 10.5 points."""
+
+
+def _panel(x: float, title: str, *parts: str) -> str:
+    lines = textwrap.wrap(title, TITLE_CHARACTERS)
+    said = (text(0, 12 + 13 * i, each, anchor="start") for i, each in enumerate(lines))
+    return group(x + 18, 4, *said, *parts)
+
+
+def _graph(x: Point, most: float, titles: tuple[str, str], *, log: bool = False) -> tuple[Place, str]:
+    """Beside a platter, from zero to `most`."""
+    return axes(((AXIS, TOP), (SIZE - 14, TOP + SIZE - 44)), x, (0.0, most), titles, log=log)
+
+
+def _plane(scale: float = 1.12) -> Place:
+    """From radii of the platter to points of its panel."""
+    return lambda x, y: (SIZE / 2 * (1 + x / scale), TOP + SIZE / 2 * (1 - y / scale))
+
+
+def _rings(radii: Iterable[float], colour: str = "#888", width: float = 1.0, scale: float = 1.12) -> str:
+    x, y = _plane(scale)(0, 0)
+    circle = f'<circle cx="{x:.1f}" cy="{y:.1f}" fill="none" stroke="{colour}" stroke-width="{width}"'
+    return "".join(f'{circle} r="{SIZE / 2 / scale * radius:.1f}"/>' for radius in radii)
+
+
+def locality(systems: Sequence[System]) -> str:
+    """Accesses from one block to others: those that take what block distance says, and deviations to both sides."""
+    drive = disk_of(systems)
+    start, rows = deviations(drive, 150)
+    at = _plane()
+    shown = labelled([{**row, "label": f"{row['ms']:.1f} ms"} for row in _distant(rows)])
+    spiral = ((1 - (1 - INNER) * i / 600, 12 * math.pi * (1 - INNER) * i / 600) for i in range(601))
+    platter = [_rings([1, INNER]), curve((at(r * math.cos(a), r * math.sin(a)) for r, a in spiral), "#ddd", 1)]
+    origin = at(start["x"], start["y"])
+    for row in shown:
+        colour, dash, shape = KINDS[row["kind"]]
+        end = at(row["x"], row["y"])
+        platter += [line(origin, end, colour, 1.8, dash), mark(end, shape, colour, f"{row['label']}, {row['kind']}")]
+        x, y = at(row["label_x"], row["label_y"])
+        platter.append(text(x, y + 3.5, row["label"], size=10))
+    platter.append(mark(origin, "diamond", "#000", "from here", 1.2))
+    title = ("distance in block numbers [% of the capacity]", "access time [ms]")
+    most = max(row["ms"] for row in rows)
+    to, frame = _graph((rows[0]["distance"], 100.0), most, title, log=True)
+    graph = [frame, *(
+        mark(to(row["distance"], row["ms"]), KINDS[row["kind"]][2], KINDS[row["kind"]][0], f"{row['ms']:.1f} ms, {row['kind']}", 0.55)
+        for row in rows
+    ), curve(to(row["distance"], row["expected"]) for row in rows)]  # fmt: skip
+    keys = [(f"access is {kind}", *look) for kind, look in KINDS.items()]
+    return picture(
+        2 * SIZE + 80,
+        TOP + SIZE + 40,
+        "Access times and distances",
+        _panel(0, f"{_model(drive)['name']}: from one sector to others", *platter),
+        _panel(SIZE + 45, "line: mean at that distance", *graph),
+        legend(8, TOP + SIZE + 24, keys),
+    )
+
+
+def zones(systems: Sequence[System]) -> str:
+    """Zones of a disk with their density, and the borders at which equal block distance means another number of tracks."""
+    drive = disk_of(systems)
+    found = zones_of(drive)
+    radii = [1 - (1 - INNER) * zone["radius"] for zone in found]
+    # A tick for every so many sectors: the outer tracks are visibly denser.
+    each = max(1, found[0]["sectors"] // 90)
+    at = _plane()
+    strokes = []
+    for zone, radius, next_radius in zip(found, radii, [*radii[1:], INNER], strict=True):
+        count = max(8, zone["sectors"] // each)
+        for x, y in ((math.cos(a), math.sin(a)) for a in (2 * math.pi * i / count for i in range(count))):
+            strokes.append(line(at(radius * x, radius * y), at(next_radius * x, next_radius * y), "#555", 0.8))
+    title = ("block number [% of the capacity]", "sectors per track")
+    to, frame = _graph((0.0, 100.0), found[0]["sectors"] * 1.04, title)
+    steps = [
+        to(100 * share, zone["sectors"]) for zone in found for share in (zone["share"], zone["last_share"])
+    ]  # fmt: skip
+    rules = [
+        line(to(100 * z["share"], 0), to(100 * z["share"], found[0]["sectors"]), "#D55E00", 1, "4 2") for z in found[1:]
+    ]
+    ratio = found[0]["sectors"] / found[-1]["sectors"]
+    name = f"{_model(drive)['name']}: {len(found)} zones, a stroke per {each} sectors"
+    platter = (*strokes, _rings([1, INNER], "#555", 1.4), _rings(radii[1:], "#D55E00", 0.8))
+    graph = _panel(
+        SIZE + 45, f"outermost track: {ratio:.2f} times the innermost", frame, *rules, curve(steps, width=1.8)
+    )
+    return picture(2 * SIZE + 80, TOP + SIZE + 10, "Zones", _panel(0, name, *platter), graph)
+
+
+def rotation(systems: Sequence[System]) -> str:
+    """Reads at random, one by one and all at once: which order the drive chooses, and how long it takes."""
+    places, served = service(disk_of(systems))
+    xy = {place["sector"]: _xy(place) for place in places}
+    at = _plane(1.25)
+    panels: list[str] = []
+    for with_ncq, title in (
+        (False, "without NCQ: in order of arrival"),
+        (True, "with NCQ: by seek and rotation together"),
+    ):
+        order = served[with_ncq]
+        rows: list[Row] = [
+            {"x": xy[row["sector"]][0], "y": xy[row["sector"]][1], "label": f"{i}: {row['ms']:.0f} ms"}
+            for i, row in enumerate(order, start=1)
+        ]
+        drawn = [_rings([1, INNER], scale=1.25)]
+        drawn += [line(at(a["x"], a["y"]), at(b["x"], b["y"]), "#0072B2", 1.3) for a, b in pairwise(rows)]
+        drawn += [mark(at(row["x"], row["y"]), "circle", "#000", row["label"]) for row in rows]
+        for row in labelled(rows):
+            x, y = at(row["label_x"], row["label_y"])
+            drawn.append(text(x, y + 3.5, row["label"], size=10))
+        panels.append(_panel(len(panels) * (SIZE + 45), f"{title}, {order[-1]['ms']:.0f} ms in all", *drawn))
+    return picture(2 * SIZE + 80, TOP + SIZE + 10, "Order of service", *panels)
+
+
+def parts(systems: Sequence[System]) -> str:
+    """Kernel with its schedulers, controller, disks: what each knows, and that neither end sees the other's costs."""
+    system = next((s for s in systems if s.controller), systems[0] if systems else System(name="x", drive=DRIVE))
+    model = _model(disk_of([system]))
+    outer, inner = _boxes(system)
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        return 8 + 7.8 * x, 10 + 5.2 * (60 - y)
+
+    drawn = [
+        rect(at(box["x"], box["y"]), at(box["x2"], box["y2"]), fill, stroke=stroke)
+        for boxes, fill, stroke in ((outer, "#f3f5f7", "#555"), (inner, "#fff", "#888"))
+        for box in boxes
+    ]
+    for box in outer:
+        x, y = at((box["x"] + box["x2"]) / 2, 56)
+        drawn.append(text(x, y + 4, box["title"], size=13, weight="bold"))
+    for box in inner:
+        x, y = at((box["x"] + box["x2"]) / 2, (box["y"] + box["y2"]) / 2)
+        drawn.append(text(x, y + 4, box["title"], size=12))
+    for x, y, words in _knowledge(model):
+        drawn.append(text(at(x, y)[0], at(x, y)[1] + 4, words, anchor="start"))
+    for a, b, y, to in ((31, 41, 40, "right"), (41, 31, 32, "left"), (67, 77, 40, "right"), (77, 67, 32, "left")):
+        drawn += [line(at(a, y), at(b, y), width=1.6), mark(at(b, y), f"triangle-{to}", "#000", to, 1)]
+    for x, y, words in ((36, 43, "requests"), (72, 43, "commands"), (36, 29, "data"), (72, 29, "data")):
+        drawn.append(text(*at(x, y), words))
+    return picture(860, 332, "Parts of the I/O system", *drawn)
+
+
+def _boxes(system: System) -> tuple[list[Row], list[Row]]:
+    """(kernel, controller and disks; what stands in them)."""
+    outer = [
+        {"x": 0, "x2": 30, "y": 0, "y2": 60, "title": f"Kernel {system.kernel or ''}".strip()},
+        {"x": 42, "x2": 66, "y": 0, "y2": 60, "title": f"Controller {system.controller or 'none (md in the kernel)'}"},
+        {"x": 78, "x2": 108, "y": 0, "y2": 60, "title": counted(system.drives, "disk")},
+    ]
+    inner = [
+        {"x": 3, "x2": 27, "y": 44 - 8 * i, "y2": 50 - 8 * i, "title": name}
+        for i, name in enumerate(("noop", "deadline", "anticipatory", "cfq"))
+    ]
+    inner += [
+        {"x": 81, "x2": 105, "y": 44 - 10 * i, "y2": 51 - 10 * i, "title": f"disk {i + 1}"}
+        for i in range(min(system.drives, 4))
+    ]
+    level = (system.raid_level or "").replace("raid", "RAID ") or "single drive"
+    inner += [
+        {"x": 45, "x2": 63, "y": 40, "y2": 48, "title": level},
+        {"x": 45, "x2": 63, "y": 28, "y2": 36, "title": "cache"},
+    ]
+    return outer, inner
+
+
+def _knowledge(model: Row) -> list[tuple[float, float, str]]:
+    """What each part knows and what it does not."""
+    depth = _parameter(model, "ncq_depth") if "ncq_depth" in {p["key"] for p in model["known_parameters"]} else 32
+    return [
+        (79.5, 9, model["name"].split(",")[0]),
+        (1.5, 5, "knows processes, nice levels, priorities"),
+        (1.5, 2, "not: layout, angle of the platters"),
+        (43.5, 5, "knows levels, queue of each disk"),
+        (43.5, 2, "not: processes, tracks"),
+        (79.5, 5, f"knows layout and angle; NCQ holds {depth:.0f}"),
+        (79.5, 2, "not: processes, priorities"),
+    ]
+
+
+DIAGRAMS: dict[str, Callable[[Sequence[System]], str]] = {
+    "locality": locality,
+    "zones": zones,
+    "parts": parts,
+    "rotation": rotation,
+}

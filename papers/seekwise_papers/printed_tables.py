@@ -1,0 +1,302 @@
+"""Tables of a study in the form of the text that it repeats: winners with what the text prints beside them, and grids of rates.
+
+Reads records only, from any backend. Winners follow the rule of `seekwise verify verdicts`; figures count MB as the texts' programs
+print them (2^20 bytes). What the records do not hold is an en dash; what the text does not give is said to be so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from seekwise.judge.repeats import Place, repeats
+from seekwise.schedulers import SUCCESSORS
+from seekwise.store.operations import PURE_OPERATIONS, PureOperation
+from seekwise.store.record import Record
+from seekwise.workload.study.quantity import parse_bytes, size_word
+from seekwise_papers.publication import RESERVED, TABLE_METRICS, Block, Grid, Side, Table
+from seekwise_papers.winner_rule import METRICS, decide
+
+Mean = Literal["plain", "high"]
+MEANS = {
+    "plain": "mean of the repeats",
+    "high": "mean of the repeats that prefers high values: ranked from low to high, the n-th counts n times",
+}
+MISSING = "–"
+Values = Mapping[Place, list[float]]
+
+
+@dataclass(frozen=True)
+class Style:
+    """How repeats are summed up, and which values are marked."""
+
+    mean: Mean = "plain"
+    acceptable: float | None = None
+    """Share of the best system's value from which a value is marked; None marks nothing."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One winner: what came out, what the text prints, and the two values behind it."""
+
+    metric: str
+    word: str
+    text: str
+    first: float | None
+    second: float | None
+
+    @property
+    def agrees(self) -> bool | None:
+        """None where one of the two is missing."""
+        return None if self.word == MISSING or self.text in (RESERVED, "") else self.word == self.text
+
+
+@dataclass(frozen=True)
+class PrintedBlock:
+    title: str
+    rows: dict[str, list[Cell]]
+
+
+@dataclass(frozen=True)
+class PrintedTable:
+    number: int
+    title: str
+    blocks: list[PrintedBlock]
+
+    @property
+    def cells(self) -> list[Cell]:
+        """The winners of all parts of the table, row by row, left to right."""
+        return [cell for block in self.blocks for row in block.rows.values() for cell in row]
+
+    @property
+    def agreement(self) -> str:
+        """`18 of 24 winners as published`; what the publication's data leave out is counted beside it."""
+        judged = [cell for cell in self.cells if cell.agrees is not None]
+        withheld = sum(cell.text == RESERVED for cell in self.cells)
+        silent = sum(cell.word == MISSING for cell in self.cells)
+        parts = [f"{sum(bool(cell.agrees) for cell in judged)} of {len(judged)} winners as published"] if judged else []
+        parts += [f"{withheld} more winners are published but not part of the data here"] if withheld else []
+        parts += [f"{silent} without an answer here"] if silent else []
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True)
+class GridCell:
+    value: float | None
+    least: float | None = None
+    greatest: float | None = None
+    text: float | None = None
+    acceptable: bool = False
+
+
+@dataclass(frozen=True)
+class PrintedGrid:
+    number: int
+    title: str
+    columns: list[str]
+    rows: dict[str, dict[str, list[GridCell]]]
+    """{operation: {system: cells}}"""
+    scatter: str = ""
+    mean: Mean = "plain"
+    unit: str = "MB/s"
+
+    @property
+    def digits(self) -> int:
+        """Behind the point: whole MB/s, ratios to a hundredth."""
+        return 0 if self.unit == "MB/s" else 2
+
+
+@dataclass(frozen=True)
+class Printed:
+    tables: list[PrintedTable] = field(default_factory=list)
+    grids: list[PrintedGrid] = field(default_factory=list)
+    style: Style = Style()
+
+
+def mean_of(values: Sequence[float], mean: Mean) -> float:
+    """The plain mean, or the one that weights values by their rank, as some publications print."""
+    if mean == "plain":
+        return sum(values) / len(values)
+    ranked = sorted(values)
+    return sum(rank * value for rank, value in enumerate(ranked, start=1)) / sum(range(1, len(ranked) + 1))
+
+
+def printed(tables: Sequence[Table], grids: Sequence[Grid], records: Sequence[Record], style: Style) -> Printed:
+    """Everything that a study shows in its text's form."""
+    known: dict[str, Values] = {metric: repeats(records, metric) for metric in TABLE_METRICS}
+    errors: dict[str, Values] = {metric: repeats(records, metric, errors=True) for metric in TABLE_METRICS}
+    return Printed(
+        [_table(table, known, errors, style) for table in tables],
+        [_of_grid(grid, known["rate"], records, style) for grid in grids],
+        style,
+    )
+
+
+def _of_grid(grid: Grid, known: Values, records: Sequence[Record], style: Style) -> PrintedGrid:
+    if grid.load is not None:
+        known = _of_load(records, grid.load)
+    if grid.against_load is not None:
+        return _loads(grid, _grid(grid, known, style), _grid(grid, _of_load(records, grid.against_load), style), style)
+    return _ratios(grid, known, style) if grid.against else _grid(grid, known, style)
+
+
+def _of_load(records: Sequence[Record], load: str) -> Values:
+    return repeats([record for record in records if record.factors.get("load") == load], "rate")
+
+
+def _loads(grid: Grid, rates: PrintedGrid, others: PrintedGrid, style: Style) -> PrintedGrid:
+    """What one program measures as multiples of what another one does; a text's own ratios stand in `grid.text`."""
+    rows = {
+        operation: {
+            name: [
+                GridCell(
+                    cell.value / one.value if cell.value is not None and one.value else None,
+                    text=cell.text,
+                )
+                for cell, one in zip(cells, others.rows.get(operation, {}).get(name, []), strict=False)
+            ]
+            for name, cells in systems.items()
+        }
+        for operation, systems in rates.rows.items()
+    }
+    unit = f"times the rate of {grid.against_load}"
+    return PrintedGrid(grid.number, grid.title, rates.columns, rows, "", style.mean, unit)
+
+
+def _table(table: Table, known: Mapping[str, Values], errors: Mapping[str, Values], style: Style) -> PrintedTable:
+    sides = [side for block in table.block for side in block.sides]
+    stand_ins = {side.setting: setting_of(side, known["rate"]) for side in sides}
+    said = [f"{new} stands for {old}" for old, new in stand_ins.items() if new != old]
+    title = f"{table.title} ({', '.join(said)})" if said else table.title
+    return PrintedTable(table.number, title, [_block(block, known, errors, style) for block in table.block])
+
+
+def _block(block: Block, known: Mapping[str, Values], errors: Mapping[str, Values], style: Style) -> PrintedBlock:
+    rows: dict[str, list[Cell]] = {}
+    for operation in PURE_OPERATIONS:
+        text = block.text.get(operation, [""] * len(TABLE_METRICS))
+        row = [
+            _cell(block.sides, operation, metric, word, known[metric], errors[metric], style)
+            for metric, word in zip(TABLE_METRICS, text, strict=True)
+        ]
+        if any(cell.word != MISSING or cell.text for cell in row):
+            rows[operation] = row
+    return PrintedBlock(block.title, rows)
+
+
+def _cell(
+    sides: Sequence[Side], operation: str, metric: str, text: str, known: Values, errors: Values, style: Style
+) -> Cell:
+    first, second = (_over_threads(side, operation, known, style) for side in sides)
+    if first is None or second is None:
+        return Cell(metric, MISSING, text, first, second)
+    error = math.hypot(*(_error_over_threads(side, operation, errors) for side in sides))
+    winner = decide(first, second, (sides[0].printed, sides[1].printed), METRICS[metric][1], error)
+    return Cell(metric, "=" if winner == "tie" else winner, text, first, second)
+
+
+def _over_threads(side: Side, operation: str, known: Values, style: Style) -> float | None:
+    """Mean over the thread counts of the means over the repeats."""
+    values = [mean_of(found, style.mean) for found in _of_side(side, operation, known)]
+    return sum(values) / len(values) if values else None
+
+
+def _error_over_threads(side: Side, operation: str, errors: Values) -> float:
+    # Of one run, however many repeats there are: the publication ran once, and `verify verdicts` asks what its clock could tell apart.
+    each = [math.hypot(*found) / math.sqrt(len(found)) for found in _of_side(side, operation, errors)]
+    return math.hypot(*each) / len(each) if each else 0.0
+
+
+def _of_side(side: Side, operation: str, known: Values) -> list[list[float]]:
+    setting = setting_of(side, known)
+    return [
+        found
+        for (system, label, name, *_), found in known.items()
+        if (system, label, name) == (side.system, setting, operation)
+    ]
+
+
+def setting_of(side: Side, known: Values) -> str:
+    """The setting of a side; where a newer kernel ran, the successor of its scheduler."""
+    present = {label for system, label, *_ in known if system == side.system}
+    successor = SUCCESSORS.get(side.setting)
+    return successor if side.setting not in present and successor in present else side.setting
+
+
+def _grid(grid: Grid, known: Values, style: Style) -> PrintedGrid:
+    sizes = sorted({key[4] for key in known if key[0] in grid.systems and key[3] == grid.threads})
+    rows: dict[str, dict[str, list[GridCell]]] = {}
+    scatter: list[float] = []
+    for operation in ("rand_read", "rand_write", "seq_read", "seq_write"):
+        table = {
+            system: [_values(known, system, operation, grid.threads, size) for size in sizes] for system in grid.systems
+        }
+        if not any(values for line in table.values() for values in line):
+            continue
+        means = {name: [mean_of(v, style.mean) if v else None for v in line] for name, line in table.items()}
+        best = [max((line[i] or 0.0 for line in means.values()), default=0.0) for i in range(len(sizes))]
+        scatter += [max(v) - min(v) for line in table.values() for v in line if len(v) > 1]
+        rows[operation] = {
+            name: [
+                GridCell(
+                    mean,
+                    min(values, default=None),
+                    max(values, default=None),
+                    _text_value(grid, operation, name, size),
+                    style.acceptable is not None and mean is not None and mean >= style.acceptable * most,
+                )
+                for mean, values, size, most in zip(means[name], table[name], sizes, best, strict=True)
+            ]
+            for name in grid.systems
+        }
+    return PrintedGrid(
+        grid.number, grid.title, [size_word(size) for size in sizes], rows, _scatter(grid, scatter), style.mean
+    )
+
+
+def _ratios(grid: Grid, known: Values, style: Style) -> PrintedGrid:
+    """The same table as multiples of one system: what an array gains over a single drive, here and as published."""
+    rates = _grid(grid, known, style)
+    rows: dict[str, dict[str, list[GridCell]]] = {}
+    for operation, systems in rates.rows.items():
+        base = systems.get(str(grid.against), [])
+        rows[operation] = {
+            name: [
+                GridCell(
+                    cell.value / one.value if cell.value is not None and one.value else None,
+                    text=cell.text / one.text if cell.text is not None and one.text else None,
+                )
+                for cell, one in zip(cells, base, strict=True)
+            ]
+            for name, cells in systems.items()
+            if name != grid.against and base
+        }
+    return PrintedGrid(
+        grid.number, grid.title, rates.columns, rows, "", style.mean, f"times the rate of {grid.against}"
+    )
+
+
+def _values(known: Values, system: str, operation: str, threads: int, size: int) -> list[float]:
+    return [
+        value
+        for key, values in known.items()
+        if (key[0], *key[2:]) == (system, operation, threads, size)
+        for value in values
+    ]
+
+
+def _text_value(grid: Grid, operation: PureOperation, system: str, size: int) -> float | None:
+    rows = grid.text.get(operation, {}).get(system, {})
+    return next((value for word, value in rows.items() if parse_bytes(word) == size), None)
+
+
+def _scatter(grid: Grid, scatter: Sequence[float]) -> str:
+    if not scatter:
+        return ""
+    middle = sum(scatter) / len(scatter)
+    said = f"scatter of the repeats: {min(scatter):.1f} to {max(scatter):.1f} MB/s, {middle:.1f} on average"
+    if len(grid.text_scatter_mb_s) == 2:
+        said += f"; the publication states {grid.text_scatter_mb_s[0]:g} to {grid.text_scatter_mb_s[1]:g} MB/s"
+    return said

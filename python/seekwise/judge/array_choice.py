@@ -1,0 +1,103 @@
+"""Which array: capacity, failures survived and speed weighed in the order in which an administrator asks for them.
+
+An array that survives no failure is never recommended while the study has one that does. To have it recommended, study it alone.
+Among the others the fastest is named (geometric mean over operations and loads of its rate, each relative to the best there), and every array that
+is better at something stands beside it with what it gives up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from seekwise.judge.arrays import ArrayRow, rows
+from seekwise.number_text import natural
+from seekwise.simulate.arrays import LEVEL
+from seekwise.store.record import Record
+
+SAFETY_FACTORS = ("raid_level", "drives", "layout")
+
+
+def candidates(found: Sequence[ArrayRow]) -> list[ArrayRow]:
+    """Arrays in order; one with a drive missing, or being rebuilt, is a state of another one."""
+    return [row for row in found if not row.is_degraded]
+
+
+def varies_safety(records: Sequence[Record]) -> bool:
+    """Whether arrays of different capacity or safety compete."""
+    found = candidates(rows(records))
+    competing = {record.setting for record in records if record.valid}
+    named = any(len({record.factors.get(name) for record in records}) > 1 for name in SAFETY_FACTORS)
+    return len(competing) > 1 and named and len({(r.survives_failures, r.capacity_bytes) for r in found}) > 1
+
+
+def unsafe_settings(records: Sequence[Record]) -> set[str]:
+    """Settings whose arrays survive nothing, while others of the run survive a failure."""
+    survives: dict[str, int] = {}
+    for record in records:
+        if record.valid and "array" in record.load:
+            survives[record.setting] = int(record.load["array"]["survives_failures"])  # type: ignore[index, call-overload]
+    if max(survives.values(), default=0) == 0:
+        return set()
+    return {setting for setting, count in survives.items() if count == 0}
+
+
+def speeds(found: Sequence[ArrayRow]) -> dict[str, float]:
+    """{array: rate relative to the best, geometric mean over everything that all of them did}."""
+    common = set.intersection(*(set(row.combination_throughputs) for row in found)) if found else set()
+    best = {combination: max(row.combination_throughputs[combination] for row in found) for combination in common}
+    return {
+        row.name: math.exp(
+            sum(math.log(row.combination_throughputs[combination] / best[combination]) for combination in common)
+            / len(common)
+        )
+        if common
+        else 1.0
+        for row in found
+    }
+
+
+@dataclass(frozen=True)
+class ArrayChoice:
+    """The array to build, among those that were simulated."""
+
+    arrays: tuple[ArrayRow, ...]
+    """Every candidate, in order."""
+    array: ArrayRow
+    """The one to build."""
+    settings: tuple[str, ...]
+    """Labels of the settings that are this array."""
+    as_fast: tuple[ArrayRow, ...] = ()
+    """Others that survive a failure and are as fast within the model's error."""
+
+    @property
+    def unsafe(self) -> tuple[ArrayRow, ...]:
+        """Those that survive no failure."""
+        return tuple(row for row in self.arrays if row.survives_failures == 0)
+
+
+def choose(records: Sequence[Record]) -> ArrayChoice | None:
+    """None where arrays do not compete in capacity or safety."""
+    if not varies_safety(records):
+        return None
+    found = candidates(rows(records))
+    safe = [row for row in found if row.survives_failures > 0] or found
+    speed = speeds(found)
+    chosen = max(safe, key=lambda row: (speed[row.name], row.capacity_bytes))
+    level = [
+        row
+        for row in safe
+        if row is not chosen
+        and speed[row.name] >= (1 - LEVEL) * speed[chosen.name]
+        and (row.survives_failures, row.capacity_bytes) > (chosen.survives_failures, chosen.capacity_bytes)
+    ]
+    if level:
+        chosen = max(level, key=lambda row: (row.survives_failures, row.capacity_bytes))
+    settings = tuple(sorted({r.setting for r in records if r.valid and _is_of(r, chosen)}, key=natural))
+    near = [row for row in safe if row is not chosen and speed[row.name] >= (1 - LEVEL) * speed[chosen.name]]
+    return ArrayChoice(tuple(found), chosen, settings, tuple(near))
+
+
+def _is_of(record: Record, row: ArrayRow) -> bool:
+    return any(each.name == row.name for each in rows([record]))

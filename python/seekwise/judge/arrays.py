@@ -1,0 +1,281 @@
+"""Arrays of a simulated run: what each offers and survives, how long a rebuild takes, beside the rates that it gave."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from seekwise.number_text import natural
+from seekwise.simulate import degraded
+from seekwise.store.operations import OPERATIONS, place
+from seekwise.store.record import Record
+from seekwise.workload.study import combination_key
+from seekwise.workload.study.quantity import bytes_text, capacity_text, counted, parse_bytes, time_text
+
+
+@dataclass(frozen=True)
+class ArrayRow:
+    """One array and what it gave under the load of most requests at once, with its best setting: the mean of its repetitions."""
+
+    name: str
+    """`RAID 5 of 4, chunk 64 KiB`."""
+    capacity_bytes: int
+    survives_failures: int
+    """Drives that may fail for certain without loss of data."""
+    rebuild_s: float | None
+    """Time to rebuild one drive with nothing else to do; None where no failure is survived."""
+    rates_mb_s: dict[str, float]
+    """By operation, in MB/s."""
+    settings: dict[str, str]
+    """By operation, the setting and combination that gave it."""
+    best: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """By operation, the label of the setting and the key of the combination that gave its rate."""
+    combination_throughputs: dict[str, float] = field(default_factory=dict)
+    """By operation and load, the best setting's mean in MB/s."""
+    is_degraded: bool = False
+    """A drive is missing, or one is being rebuilt."""
+    is_rebuilding: bool = False
+    whole: str | None = None
+    """Name of the same array with every drive, of a state that was simulated beside it."""
+    members: int = 0
+    """Drives that it is made of."""
+    row_kib: int = 0
+    """Data of one row of chunks with parity; 0 without parity."""
+    beyond_study: bool = False
+    """Simulated beside the study, which does not vary `missing`."""
+    rebuild_loaded_s: float | None = None
+    """Time to rebuild one drive beside the load that slows it most; None where it was not simulated."""
+
+    @property
+    def capacity_text(self) -> str:
+        """Usable capacity with its unit, as drives are sold (powers of ten)."""
+        return capacity_text(self.capacity_bytes)
+
+    @property
+    def survives_text(self) -> str:
+        """`no failure`, `1 failure`, `2 failures`: for certain, whichever drives fail."""
+        return self.failures_text.replace("drive ", "")
+
+    @property
+    def failures_text(self) -> str:
+        """`no drive failure`, `1 drive failure`, `2 drive failures`."""
+        count = self.survives_failures
+        return "no drive failure" if count == 0 else counted(count, "drive failure")
+
+    @property
+    def exposure_text(self) -> str:
+        """What is survived while a drive is rebuilt."""
+        if self.rebuild_s is None:
+            return "–"
+        left = self.survives_failures - 1
+        return "no further failure" if left <= 0 else f"{left} more"
+
+    @property
+    def rebuild_text(self) -> str:
+        """Of one drive without load; a dash where no failure is survived."""
+        return "–" if self.rebuild_s is None else time_text(self.rebuild_s)
+
+    @property
+    def rebuild_loaded_text(self) -> str:
+        """`up to 3 days under load`; empty where it is not known."""
+        return "" if self.rebuild_loaded_s is None else f"up to {long_text(self.rebuild_loaded_s)} under load"
+
+
+DAYS_FROM_S = 48 * 3600
+
+
+def long_text(seconds: float) -> str:
+    """`8 h`, `12 days`."""
+    return f"{seconds / 86400:.0f} days" if seconds >= DAYS_FROM_S else time_text(seconds)
+
+
+def rows(records: Sequence[Record]) -> list[ArrayRow]:
+    """A row per array in the order of the run, empty when there is none."""
+    groups: dict[str, list[Record]] = {}
+    for record in records:
+        if record.valid and "array" in record.load:
+            array = record.load["array"]
+            groups.setdefault(json.dumps([record.factors.get("system"), array], sort_keys=True), []).append(record)
+    many = len({record.factors.get("system") for members in groups.values() for record in members}) > 1
+    return sorted((_row(members, many) for members in groups.values()), key=lambda row: natural(row.name))
+
+
+def with_states(records: Sequence[Record]) -> list[ArrayRow]:
+    """`rows`, and below each array the same one with a drive failed and while it is rebuilt, unless the study has such states itself."""
+    groups: dict[str, list[Record]] = {}
+    for record in records:
+        if record.valid and degraded.can(record) and record.role != "sentinel":
+            groups.setdefault(rows([record])[0].name if len(_systems(records)) < 2 else _named(record), []).append(
+                record
+            )
+    found = []
+    own = rows(records)
+    studied = any(row.is_degraded for row in own)
+    for row in own:
+        made = [] if studied or row.name not in groups else _states(row, groups[row.name])
+        loaded = [each.rebuild_loaded_s for each in made if each.rebuild_loaded_s is not None]
+        found += [replace(row, rebuild_loaded_s=max(loaded, default=None)), *made]
+    return found
+
+
+def _systems(records: Sequence[Record]) -> set[object]:
+    return {record.factors.get("system") for record in records if record.valid and "array" in record.load}
+
+
+def _named(record: Record) -> str:
+    return f"{record.factors.get('system')}: {name_of(record.load['array'])}"  # type: ignore[arg-type]
+
+
+def _states(row: ArrayRow, records: Sequence[Record]) -> list[ArrayRow]:
+    """The array in its other states, under the load and setting that gave each operation's best rate."""
+    throughputs: dict[str, dict[str, float]] = {}
+    arrays: dict[str, dict[str, object]] = {}
+    slowest: dict[str, float] = {}
+    for operation, (setting, combination) in row.best.items():
+        mine = [record for record in records if (record.setting, record.combination) == (setting, combination)]
+        for state, result in degraded.results(mine, operation).items() if mine else ():
+            throughputs.setdefault(state, {})[operation] = result.rate_bytes_per_s / 1e6
+            arrays[state] = result.array
+            if result.slowdown:
+                slowest[state] = max(slowest.get(state, 1.0), result.slowdown)
+    system = row.name.removesuffix(name_of(records[0].load["array"]))  # type: ignore[arg-type]
+    made = []
+    for state, array in arrays.items():
+        made.append(
+            ArrayRow(
+                name=system + name_of(array),
+                capacity_bytes=row.capacity_bytes,
+                survives_failures=int(str(array["survives_failures"])),
+                rebuild_s=None,
+                rates_mb_s=throughputs[state],
+                settings={name: text for name, text in row.settings.items() if name in throughputs[state]},
+                is_degraded=True,
+                is_rebuilding=array.get("state") == "rebuild",
+                whole=row.name,
+                members=row.members,
+                beyond_study=True,
+                rebuild_loaded_s=row.rebuild_s * slowest[state] if row.rebuild_s and state in slowest else None,
+            )
+        )
+    return made
+
+
+def operations(found: Sequence[ArrayRow]) -> list[str]:
+    """The operations that any array has a rate for."""
+    return [name for name in OPERATIONS if any(name in row.rates_mb_s for row in found)]
+
+
+STATE_WORDS = {"resync": "resyncing", "rebuild": "rebuilding"}
+
+
+def name_of(array: dict[str, object]) -> str:
+    """`raid5 of 4, chunk 64 KiB, 1 missing` of an array as a record has it."""
+    parts = [f"{array['level']} of {array['members']}"]
+    parts += [str(array["layout"])] if array.get("layout") else []
+    parts += [f"chunk {array['chunk_kib']} KiB"] if array["chunk_kib"] else []
+    # A drive whose replacement is being filled is missing, too; that it is being rebuilt says so.
+    parts += [f"{len(array['missing'])} missing"] if array["missing"] and array.get("state") != "rebuild" else []
+    parts += ["bitmap"] if array.get("bitmap", "none") != "none" else []
+    parts += [STATE_WORDS[str(array["state"])]] if array.get("state") in STATE_WORDS else []
+    return ", ".join(parts)
+
+
+def _row(records: list[Record], many_systems: bool) -> ArrayRow:
+    array = records[0].load["array"]
+    throughputs: dict[str, dict[tuple[str, str], list[float]]] = {}
+    for record in records:
+        for phase in record.phases:
+            key = (record.setting, record.combination)
+            throughput = phase.rate_bytes_per_s / 1e6
+            throughputs.setdefault(phase.operation, {}).setdefault(key, []).append(throughput)
+    best: dict[str, float] = {}
+    where: dict[str, str] = {}
+    keys: dict[str, tuple[str, str]] = {}
+    combinations: dict[str, float] = {}
+    for operation, by_setting in throughputs.items():
+        means = {key: sum(values) / len(values) for key, values in by_setting.items()}
+        for (_, combination), mean in means.items():
+            name = f"{operation} {combination_key.without(combination, *ARRAY_WORDS)}"
+            combinations[name] = max(combinations.get(name, 0.0), mean)
+        # One load for all arrays: rates of different ones do not compare.
+        most = max(map(requests_at_once, (combination for _, combination in means)))
+        key = max((each for each in means if requests_at_once(each[1]) == most), key=lambda each: means[each])
+        best[operation], where[operation], keys[operation] = means[key], load_words(key[1]), key
+    system = f"{records[0].factors.get('system')}: " if many_systems else ""
+    best = dict(sorted(best.items(), key=lambda item: place(item[0])))
+    return ArrayRow(
+        name=system + name_of(array),
+        capacity_bytes=int(array["capacity_bytes"]),
+        survives_failures=int(array["survives_failures"]),
+        rebuild_s=array["rebuild_s"],
+        rates_mb_s=best,
+        settings=where,
+        best=keys,
+        combination_throughputs=combinations,
+        is_degraded=bool(array["missing"]) or array.get("state") in ("resync", "rebuild"),
+        is_rebuilding=array.get("state") == "rebuild",
+        members=int(array["members"]),
+        row_kib=int(array["chunk_kib"] or 0) * max(int(array["members"]) - PARITIES.get(str(array["level"]), 10**6), 0),
+    )
+
+
+PARITIES = {"RAID 5": 1, "RAID 6": 2}
+SENT_KIB = 1024
+"""What the block layer sends to md at once at most (Linux 6.1 on: 256 stripes of 4 KiB)."""
+
+
+def rows_note(found: Sequence[ArrayRow]) -> str:
+    """Why an array with more data drives writes streams slower than one with fewer; empty where none does."""
+    written = [row for row in found if row.row_kib and not row.is_degraded and row.rates_mb_s.get("seq_write")]
+    for row in written:
+        whole = [o for o in written if o.row_kib < row.row_kib and o.rates_mb_s["seq_write"] > row.rates_mb_s["seq_write"]]
+        if whole and SENT_KIB % row.row_kib and not SENT_KIB % whole[0].row_kib:
+            return (
+                f"{row.name.split(',')[0]} writes streams slower than {whole[0].name.split(',')[0]}: requests of {SENT_KIB} KiB end inside its rows of "
+                f"{row.row_kib} KiB, so md reads before it writes there; rows of a power of two (2, 4 or 8 data drives) avoid that."
+            )
+    return ""
+
+
+def requests_at_once(combination: str) -> tuple[int, int, str]:
+    """Sort key of a load: how many requests it has under way, by its combination."""
+    values = combination_key.parse(combination_key.without(combination, *ARRAY_WORDS))[1]
+    threads, depth = int(values.get("threads", 1)), int(values.get("iodepth", 1))
+    return threads * depth, threads, combination_key.without(combination, *ARRAY_WORDS)
+
+
+def by_load(found: Sequence[ArrayRow]) -> list[tuple[str, dict[str, str]]]:
+    """[(words, {operation: key of `combination_throughputs`})]: the loads that every array did, from few requests at once to many; where operations have
+    several, each with the one of its place."""
+    common = set.intersection(*(set(row.combination_throughputs) for row in found)) if found else set()
+    loads: dict[str, list[str]] = {}
+    for key in sorted(common, key=lambda each: requests_at_once(each.partition(" ")[2])):
+        loads.setdefault(key.partition(" ")[0], []).append(key)
+    most = max(map(len, loads.values()), default=0)
+    made = []
+    for at in dict.fromkeys((0, most - 1) if most else ()):
+        chosen = {name: keys[min(at, len(keys) - 1)] for name, keys in loads.items()}
+        threads = sorted({requests_at_once(key.partition(" ")[2])[1] for key in chosen.values()})
+        words = " or ".join(map(str, threads))
+        made.append((f"{words} thread{'' if threads == [1] else 's'}", chosen))
+    return made
+
+
+ARRAY_WORDS = ("system", "chunk_kib", "raid_level", "drives", "layout", "missing")
+LOAD_WORDS = {"threads": "{} threads", "iodepth": "depth {}", "load": "{}"}
+
+
+def load_words(combination: str) -> str:
+    """`system=array load=files threads=4 block=1m` as `files, 4 threads, 1m`."""
+    found = []
+    for name, value in combination_key.parse(combination_key.without(combination, *ARRAY_WORDS))[1].items():
+        if name == "block":
+            with contextlib.suppress(ValueError):
+                value = bytes_text(parse_bytes(value))
+            found.append(value)
+            continue
+        text = LOAD_WORDS.get(name, f"{name.replace('_', ' ')} {{}}").format(value)
+        found.append("1 thread" if text == "1 threads" else text)
+    return ", ".join(found)

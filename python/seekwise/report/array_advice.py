@@ -1,0 +1,120 @@
+"""Which array of a study to build, in words: what it survives, what each other one offers, what a failure costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from seekwise.judge.array_choice import choose
+from seekwise.judge.arrays import ArrayRow, long_text, with_states
+from seekwise.number_text import by, listed, three
+from seekwise.report.answered import WITHIN_MODEL
+from seekwise.report.content import Advice
+from seekwise.simulate.arrays import LEVEL
+from seekwise.store import operations
+from seekwise.store.record import Record
+from seekwise.workload.study.quantity import time_text
+
+
+def advice(records: Sequence[Record], cautions: tuple[str, ...] = ()) -> Advice | None:
+    """The array to build; None where arrays do not compete in capacity or safety."""
+    found = choose(records)
+    if found is None:
+        return None
+    chosen = found.array
+    safe = [row for row in found.arrays if row.survives_failures > 0] or found.arrays
+    why = (
+        "the highest throughput here of those that survive a drive failure"
+        if found.unsafe and len(safe) > 1
+        else "the highest throughput of these"
+    )
+    if found.unsafe and len(safe) == 1:
+        why = "the only one here that survives a drive failure"
+    if all(row.survives_failures == 0 for row in found.arrays):
+        why = "the highest throughput of these, but no array here survives a drive failure"
+    headline = f"{chosen.name}: {_safety(chosen)}, {chosen.capacity_text} usable, {why} ({rates_text(chosen)})."
+    if found.as_fast:
+        names = [row.name for row in found.as_fast]
+        headline += f" {listed(names)} {'is' if len(names) == 1 else 'are'} as fast {WITHIN_MODEL}."
+    states = with_states(records)
+    chosen = next((row for row in states if row.name == chosen.name), chosen)
+    reasons = [exposure(chosen)] if chosen.rebuild_s is not None else []
+    reasons += _states(chosen, states)
+    reasons += [
+        _compared_with(row, chosen) for row in found.arrays if row.name != chosen.name and row.survives_failures > 0
+    ]
+    reasons += [_refused(row, chosen) for row in found.unsafe if row.name != chosen.name]
+    return Advice(headline, tuple(reasons), caution=cautions, recommended=found.settings)
+
+
+def _states(chosen: ArrayRow, found: Sequence[ArrayRow]) -> list[str]:
+    """How much slower the chosen array is with a drive failed and while that is rebuilt; how long that takes under load."""
+    said = []
+    for row in found:
+        if row.whole != chosen.name:
+            continue
+        changes = [
+            f"{operations.name(name).lower()} {by(chosen.rates_mb_s[name] / throughput, 'slower', of_rate=True)}"
+            for name, throughput in row.rates_mb_s.items()
+            if throughput > 0 and chosen.rates_mb_s.get(name, 0) * (1 - LEVEL) > throughput
+        ]
+        state = (
+            "While it is rebuilt"
+            if row.is_rebuilding
+            else "With a failed drive"
+            if row.survives_failures < chosen.survives_failures
+            else row.name
+        )
+        said.append(f"{state}: {', '.join(changes) or 'as fast'}")
+    if len(said) == 2:
+        said = [f"{said[0]}. {said[1]}"]
+    if said or any(row.is_degraded for row in found):
+        return said
+    return ["Speed with a failed drive was not simulated; `missing = [0, 1]` under [settings] adds it"]
+
+
+def _safety(row: ArrayRow) -> str:
+    return f"survives {row.failures_text}"
+
+
+def rates_text(row: ArrayRow) -> str:
+    """`sequential read 570 MB/s, random write 9.9 MB/s`."""
+    return ", ".join(
+        f"{operations.name(name).lower()} {three(throughput)} MB/s" for name, throughput in row.rates_mb_s.items()
+    )
+
+
+def _compared_with(row: ArrayRow, chosen: ArrayRow) -> str:
+    """What another array offers, and what it costs."""
+    parts = [f"{row.name}: {_safety(row)}, {row.capacity_text}"]
+    slower, faster = [], []
+    for name, throughput in row.rates_mb_s.items():
+        other = chosen.rates_mb_s.get(name)
+        if not other or not throughput:
+            continue
+        if throughput < (1 - LEVEL) * other:
+            slower.append(f"{operations.name(name).lower()} {by(other / throughput, 'slower', of_rate=True)}")
+        elif throughput > (1 + LEVEL) * other:
+            faster.append(f"{operations.name(name).lower()} {by(throughput / other, 'faster', of_rate=False)}")
+    if faster:
+        parts.append(", ".join(faster))
+    if slower:
+        parts.append(", ".join(slower))
+    return "; ".join(parts)
+
+
+def _refused(row: ArrayRow, chosen: ArrayRow) -> str:
+    return f"{_compared_with(row, chosen)}. Not recommended: one failed drive loses all data"
+
+
+def exposure(row: ArrayRow) -> str:
+    """How long a rebuild takes and what the array survives meanwhile."""
+    left = row.survives_failures - 1
+    during = "it survives no further failure" if left <= 0 else f"it still survives {left} more"
+    if row.rebuild_s is None:
+        return ""
+    loaded = (
+        f"up to {long_text(row.rebuild_loaded_s)} under this load without a pause"
+        if row.rebuild_loaded_s
+        else "longer under load"
+    )
+    return f"Rebuilding one drive takes {time_text(row.rebuild_s)} with no other load, {loaded}; until then {during}"
