@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from seekwise.cli import _output, _shown
+from seekwise.cli import _output, _request_times, _shown
 from seekwise.errors import UsageError
 from seekwise.linux import diskstats
 from seekwise.linux.block_device import BlockDevice
@@ -32,7 +32,7 @@ def shown(target: str, watch_s: float | None, root: Path, *, as_json: bool) -> b
         return False
     if watch_s is not None and not tree.live:
         raise UsageError("a captured machine has no requests to watch", "leave out --root, or leave out --watch")
-    seen = _watched(found, device, watch_s) if watch_s is not None else ""
+    seen, times = _watched(found, device, watch_s) if watch_s is not None else ("", None)
     bounds = array_speed.bounds(found, device, stack.kernel, seen)
     if as_json:
         _shown.echo_json(bounds)
@@ -45,6 +45,9 @@ def shown(target: str, watch_s: float | None, root: Path, *, as_json: bool) -> b
     _print([f"{bounds.array}: {bounds.what}. Simulated with {bounds.drive_model} for each member."])
     if line := array_speed.advice_of(bounds, array_speed.spec_of(device)):
         click.echo(f"\nnext: {line}")
+    if times is not None:
+        click.echo()
+        _request_times.show(times, as_json=False)
     return True
 
 
@@ -53,17 +56,22 @@ def _print(texts: list[str]) -> None:
         click.echo("\n".join(wrapped(text, min(_shown.out().width, WIDTH))))
 
 
-def _watched(found: ResolvedPath, device: BlockDevice, seconds: float) -> str:
+def _watched(found: ResolvedPath, device: BlockDevice, seconds: float) -> tuple[str, _request_times.Times | None]:
+    """What it did, by its counters; as root also the times of each request."""
     members = [leaf.name for leaf in found.leaves]
-    _output.progress(f"watching {device.name} and its members for {time_text(seconds)}")
     before, busy, then = diskstats.read(), _thread_s(device.name), time.monotonic()
-    time.sleep(seconds)
+    times = None
+    if os.geteuid() == 0:
+        times = _request_times.seen(found, seconds)
+    else:
+        _output.progress(f"watching {device.name} and its members for {time_text(seconds)}")
+        time.sleep(seconds)
     took = time.monotonic() - then
     moved = diskstats.moved(before, diskstats.read(), [device.name, *members])
     seen = array_speed.counted(device.name, members, moved, _thread_s(device.name) - busy, took)
     if seen is None:
-        return f"{device.name} had no requests in {time_text(seconds)}: nothing can be said of your load."
-    return array_speed.measured_line(device.name, moved[device.name], seen, array_speed.spec_of(device), took)
+        return f"{device.name} had no requests in {time_text(seconds)}: nothing can be said of your load.", times
+    return array_speed.measured_line(device.name, moved[device.name], seen, array_speed.spec_of(device), took), times
 
 
 def _thread_s(array: str) -> float:

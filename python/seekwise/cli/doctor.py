@@ -17,7 +17,6 @@ from seekwise.linux.tree import open_tree
 from seekwise.settings.doctor import CHECKS, DoctorFinding, examine, gather
 from seekwise.workload.study.quantity import time_text
 
-
 WATCH_S = 5.0
 
 

@@ -34,7 +34,10 @@ from seekwise.workload.study.study import Study
     help="Who makes the load on real hardware, instead of the study's choice.",
 )
 @click.option(
-    "--vary", multiple=True, metavar="NAME=VALUE,…", help="Compare these values of a setting instead of the study's own."
+    "--vary",
+    multiple=True,
+    metavar="NAME=VALUE,…",
+    help="Compare these values of a setting instead of the study's own.",
 )
 @_options.carried_out
 @click.option("--trace", is_flag=True, help="Record the head position; the report draws it (simulated runs).")
@@ -74,7 +77,9 @@ def command(
     """
     place = spread.parse(on, workers)
     if resume is not None:
-        named = any(each is not None for each in (study, budget, seed, target, system, backend, program, name)) or bool(vary)
+        named = any(each is not None for each in (study, budget, seed, target, system, backend, program, name)) or bool(
+            vary
+        )
         if named or dry_run or setup:
             raise UsageError(
                 "`--resume` goes on as the run was planned, so it takes no study, target, seed, budget, name or `--dry-run`"

@@ -230,7 +230,9 @@ def rows_note(found: Sequence[ArrayRow]) -> str:
     """Why an array with more data drives writes streams slower than one with fewer; empty where none does."""
     written = [row for row in found if row.row_kib and not row.is_degraded and row.rates_mb_s.get("seq_write")]
     for row in written:
-        whole = [o for o in written if o.row_kib < row.row_kib and o.rates_mb_s["seq_write"] > row.rates_mb_s["seq_write"]]
+        whole = [
+            o for o in written if o.row_kib < row.row_kib and o.rates_mb_s["seq_write"] > row.rates_mb_s["seq_write"]
+        ]
         if whole and SENT_KIB % row.row_kib and not SENT_KIB % whole[0].row_kib:
             return (
                 f"{row.name.split(',')[0]} writes streams slower than {whole[0].name.split(',')[0]}: requests of {SENT_KIB} KiB end inside its rows of "

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seekwise.judge.model_error import OF_THROUGHPUT
 from seekwise.judge.arrays import load_words, long_text, name_of
-from seekwise.report.content import Advice
+from seekwise.judge.model_error import OF_THROUGHPUT
 from seekwise.number_text import natural, three
+from seekwise.report.content import Advice
 from seekwise.store.record import Record
 
 FACTOR = "bitmap"
@@ -50,7 +50,9 @@ def rows(records: Sequence[Record]) -> list[BitmapRow]:
     found: dict[tuple[str, str], dict[str, list[Record]]] = {}
     for record in mine:
         array = {**dict(record.load["array"]), "bitmap": "none"}  # type: ignore[call-overload]
-        found.setdefault((name_of(array), load_words(record.combination)), {}).setdefault(str(record.factors[FACTOR]), []).append(record)
+        found.setdefault((name_of(array), load_words(record.combination)), {}).setdefault(
+            str(record.factors[FACTOR]), []
+        ).append(record)
     made = []
     for (array, load), kinds in found.items():
         writes = {kind: sum(phase.iops for r in each for phase in r.phases) / len(each) for kind, each in kinds.items()}
@@ -75,9 +77,19 @@ def advice(records: Sequence[Record], cautions: tuple[str, ...]) -> Advice | Non
         headline = f"No bitmap where these writes matter most: {chosen} costs up to {100 * worst[chosen]:.0f} % of them. Without, {hours} is the price."
         command = "mdadm --create … --bitmap=none   # existing: mdadm --grow /dev/md0 --bitmap=none"
     else:
-        price = f"up to {100 * worst[chosen]:.0f} % of random writes" if worst[chosen] > OF_THROUGHPUT else "nothing that the model can tell"
-        headline = f"Use {'an internal' if chosen == 'internal' else 'a lockless'} bitmap: it costs {price} and saves {hours}."
-        command = f"mdadm --create … --bitmap={chosen}" + ("   # existing: mdadm --grow /dev/md0 --bitmap=internal" if chosen == "internal" else "   # Linux 6.18, mdadm of late 2025; at creation only, experimental")
+        price = (
+            f"up to {100 * worst[chosen]:.0f} % of random writes"
+            if worst[chosen] > OF_THROUGHPUT
+            else "nothing that the model can tell"
+        )
+        headline = (
+            f"Use {'an internal' if chosen == 'internal' else 'a lockless'} bitmap: it costs {price} and saves {hours}."
+        )
+        command = f"mdadm --create … --bitmap={chosen}" + (
+            "   # existing: mdadm --grow /dev/md0 --bitmap=internal"
+            if chosen == "internal"
+            else "   # Linux 6.18, mdadm of late 2025; at creation only, experimental"
+        )
     others = [kind for kind in kinds if kind != chosen]
     for kind in others:
         if kind in alike:
@@ -93,7 +105,11 @@ def table(found: Sequence[BitmapRow]) -> tuple[list[str], list[list[str]]]:
     heads = ["Array", "Load", *(f"{kind.capitalize()}" for kind in kinds)]
     body, last = [], ""
     for row in found:
-        cells = [f"{three(row.writes_s.get(kind))}" + (f" (−{100 * row.cost(kind):.0f} %)" if row.cost(kind) > OF_THROUGHPUT else "") for kind in kinds]
+        cells = [
+            f"{three(row.writes_s.get(kind))}"
+            + (f" (−{100 * row.cost(kind):.0f} %)" if row.cost(kind) > OF_THROUGHPUT else "")
+            for kind in kinds
+        ]
         body.append(["" if row.array == last else row.array, row.load, *cells])
         last = row.array
     return heads, body

@@ -58,7 +58,10 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
         for row in shown:
             facts = (row.capacity_text, row.survives_text, row.rebuild_text) if place == 0 else ("", "", "")
             name = ", ".join(word for word in row.name.split(", ") if word not in common)
-            throughputs = [three(row.combination_throughputs.get(keys[each]) if each in keys else row.rates_mb_s.get(each)) for each in names]
+            throughputs = [
+                three(row.combination_throughputs.get(keys[each]) if each in keys else row.rates_mb_s.get(each))
+                for each in names
+            ]
             body.append([f"{INDENT if len(loads) > 1 else ''}{name}", *facts, *throughputs])
     console.print()
     print_columns(heads, body, console, numbers_from=4)

@@ -84,7 +84,9 @@ class Seen:
 
 def array_of(found: ResolvedPath) -> BlockDevice | None:
     """The first md array with a level that is modelled, from the top down."""
-    return next((each for each in found.chain() if each.kind == "md" and each.details.get("level") in KNOWN_LEVELS), None)
+    return next(
+        (each for each in found.chain() if each.kind == "md" and each.details.get("level") in KNOWN_LEVELS), None
+    )
 
 
 def spec_of(device: BlockDevice) -> dict[str, object]:
@@ -142,10 +144,15 @@ def bounds(found: ResolvedPath, device: BlockDevice, kernel: str | None, measure
             # What binds for as long as the array is in this state: without it the same load is faster.
             if without in array and not (without == "bitmap" and job["read_percent"]):
                 healthy = {name: each for name, each in array.items() if name != without}
-                if value(other := _simulated(model, healthy, job, version, rotational)) * 1e9 / other["elapsed_ns"] > GAIN * rates[1]:
+                if (
+                    value(other := _simulated(model, healthy, job, version, rotational)) * 1e9 / other["elapsed_ns"]
+                    > GAIN * rates[1]
+                ):
                     phrase = words
         loads.append(LoadBound(title, unit, rates[0], rates[1], phrase))
-    return ArrayBounds(_headline(device.name, loads, array), device.name, words_of(array), tuple(loads), model, measured)
+    return ArrayBounds(
+        _headline(device.name, loads, array), device.name, words_of(array), tuple(loads), model, measured
+    )
 
 
 STATES = (
@@ -164,7 +171,11 @@ LOADS: tuple[tuple[str, str, dict[str, object]], ...] = (
 def kernel_of(release: str | None) -> str:
     """`6.1` of `6.1.0-18-amd64`; what is modelled by default where it is not known."""
     parts = (release or "").split(".")
-    return ".".join(parts[:2]) if len(parts) > 1 and parts[0].isdigit() and parts[1].isdigit() else trial_spec.KERNEL_DEFAULT
+    return (
+        ".".join(parts[:2])
+        if len(parts) > 1 and parts[0].isdigit() and parts[1].isdigit()
+        else trial_spec.KERNEL_DEFAULT
+    )
 
 
 def _simulated(
@@ -173,7 +184,9 @@ def _simulated(
     device: dict[str, object] = {"model": model} if array is None else {"model": model, "array": array}
     phase = {"operation": "load", "runtime_ns": round(SECONDS[rotational] * 1e9), "jobs": [{"direct": True, **job}]}
     queue = {"scheduler": trial_spec.default_scheduler(kernel, model), "kernel": kernel}
-    (result,) = json.loads(_core.simulate_cells(json.dumps([{"seed": 1, "device": device, "queue": queue, "phases": [phase]}]), 1))
+    (result,) = json.loads(
+        _core.simulate_cells(json.dumps([{"seed": 1, "device": device, "queue": queue, "phases": [phase]}]), 1)
+    )
     if "error" in result:
         raise UsageError(f"this array cannot be modelled: {result['error']}", hint="--watch 30s shows what it does")
     return result["phases"][-1]

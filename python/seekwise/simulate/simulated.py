@@ -34,11 +34,11 @@ from seekwise.simulate.trial_spec import (
 )
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
+from seekwise.workload.study import uses as use_files
 from seekwise.workload.study.factors import ISCHED_PREFIX, Value, factor
 from seekwise.workload.study.plan import Load, Plan, SystemFacts, Trial
 from seekwise.workload.study.profiles import resolve
 from seekwise.workload.study.quantity import bytes_text, capacity_text, counted
-from seekwise.workload.study import uses as use_files
 from seekwise.workload.study.study import Study, System
 from seekwise.workload.study.uses import Use
 

@@ -120,7 +120,9 @@ def program_spec(
 
 def spec_on(system: System, use: Use, values: Mapping[str, Value], seed: int, share: float) -> dict:
     """The same of a system of a study, which may be an array."""
-    found = trial_spec.describe(trial_spec.spec_of_trial(system, dict(values), seed=0, phases=[trial_spec.probe_phase()]))
+    found = trial_spec.describe(
+        trial_spec.spec_of_trial(system, dict(values), seed=0, phases=[trial_spec.probe_phase()])
+    )
     rotational, capacity = bool(found["settings"]["rotational"]), int(found["capacity_bytes"])
     phase = use_programs.phase(use, capacity, rotational, seed, share)
     spec = trial_spec.spec_of_trial(system, dict(values), seed=seed, phases=[phase])

@@ -54,8 +54,9 @@ const BITMAP_CHUNK_KIB: u64 = 64 << 10;
 /// Room for the bitmap behind the superblock of format 0.90: 60 KiB (man mdadm; mdadm 2 takes the finest power of two that fits).
 const BITMAP_BITS_0_90: u64 = 60 * 1024 * 8;
 
+/// It came with 6.18, which is asked as 6.17, the newest kernel that is known.
+const LOCKLESS_FROM: Version = Version(6, 17, 0);
 /// drivers/md/md-llbitmap.c: its bytes lie within 128 KiB less the superblock, in blocks of 512 bytes.
-const LOCKLESS_FROM: Version = Version(6, 18, 0);
 const LOCKLESS_BYTES: u64 = 127 << 10;
 const LOCKLESS_BLOCK: u64 = 512;
 
@@ -176,7 +177,7 @@ impl ArraySpec {
         let lockless = self.is_lockless();
         if lockless && kernel < LOCKLESS_FROM {
             return Err(format!(
-                "the lockless bitmap came with Linux {LOCKLESS_FROM}, and this host has {kernel}"
+                "the lockless bitmap came with Linux 6.18 (modelled as {LOCKLESS_FROM}), and this host has {kernel}"
             ));
         }
         if lockless && self.bitmap_chunk_kib.is_some() {
