@@ -69,7 +69,9 @@ def test_a_period_without_a_figure_is_left_out():
 def test_what_is_no_area_is_refused_with_what_there_is(text):
     with pytest.raises(UsageError) as refused:
         also.areas_of(text)
-    assert "read-ahead, requests, depth, write-back, dirty-limits, scheduler-options" in str(refused.value.hint)
+    assert "read-ahead, requests, depth, write-back, resync-limits, dirty-limits, scheduler-options" in str(
+        refused.value.hint
+    )
 
 
 def test_all_is_every_area_and_scheduler_is_always_there():

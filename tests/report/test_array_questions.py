@@ -69,7 +69,7 @@ def test_bitmaps_are_compared_by_what_they_cost() -> None:
     short = [load.model_copy(update={"runtime": 4.0}) for load in study.workload]
     found = records(study.model_copy(update={"workload": short}))
     rows = bitmap.rows(found)
-    assert all(row.writes_s.keys() == {"none", "internal", "lockless"} for row in rows)
+    assert all(row.writes_s.keys() == {"none", "internal", "internal-1g", "lockless"} for row in rows)
     assert max(row.cost("internal") for row in rows) > 0.05
     said = bitmap.advice(found, ())
     assert said is not None and "--bitmap=" in said.set_lines[0]

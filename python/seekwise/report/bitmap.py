@@ -1,7 +1,7 @@
 """Bitmap, lockless bitmap or none: what each costs writes on each array, and what a crash costs without it.
 
 Without a bitmap the whole array is brought in line after a crash, and a drive that was away for a minute is filled again in full. So a bitmap is advised
-wherever it costs writes less than `PRICE`, the one that costs least; both kinds whose costs differ less than the model's error are called alike.
+wherever it costs writes less than `PRICE`, the one that costs least; kinds whose costs differ by less than the model's error are alike, and the plainest of them is advised.
 """
 
 from __future__ import annotations
@@ -12,11 +12,26 @@ from dataclasses import dataclass
 from seekwise.judge.arrays import load_words, long_text, name_of
 from seekwise.judge.model_error import OF_THROUGHPUT
 from seekwise.number_text import natural, three
+from seekwise.report.answered import WITHIN_MODEL
 from seekwise.report.content import Advice
+from seekwise.simulate.arrays import LEVEL
 from seekwise.store.record import Record
 
 FACTOR = "bitmap"
-KINDS = ("none", "internal", "lockless")
+KINDS = ("none", "internal", "internal-1g", "lockless")
+"""The first of those that cost alike is advised."""
+WORDS = {
+    "internal": "an internal bitmap",
+    "internal-1g": "an internal bitmap with chunks of 1 GiB",
+    "lockless": "a lockless bitmap",
+}
+GROW = "existing: mdadm --grow /dev/md0"
+COMMANDS = {
+    "none": f"mdadm --create … --bitmap=none   # {GROW} --bitmap=none",
+    "internal": f"mdadm --create … --bitmap=internal   # {GROW} --bitmap=internal",
+    "internal-1g": f"mdadm --create … --bitmap=internal --bitmap-chunk=1G   # {GROW} --bitmap=internal --bitmap-chunk=1G",
+    "lockless": "mdadm --create … --bitmap=lockless   # Linux 6.18, mdadm of late 2025; at creation only, experimental",
+}
 PRICE = 0.35
 """Share of the writes per second that protection against hours of resync is worth here."""
 OF_LOCK = (
@@ -69,33 +84,26 @@ def advice(records: Sequence[Record], cautions: tuple[str, ...]) -> Advice | Non
         return None
     worst = {kind: max(row.cost(kind) for row in found) for kind in kinds}
     best = min(kinds, key=lambda kind: (worst[kind], kinds.index(kind)))
-    alike = [kind for kind in kinds if worst[kind] - worst[best] <= OF_THROUGHPUT]
-    chosen = "internal" if "internal" in alike else best
+    alike = [kind for kind in kinds if worst[kind] - worst[best] <= LEVEL]
+    chosen = min(alike, key=KINDS.index)
     resync = max((row.resync_s for row in found if row.resync_s), default=None)
     hours = f"the {long_text(resync)} of a resync after a crash" if resync else "a full resync after a crash"
     if worst[chosen] > PRICE:
-        headline = f"No bitmap where these writes matter most: {chosen} costs up to {100 * worst[chosen]:.0f} % of them. Without, {hours} is the price."
-        command = "mdadm --create … --bitmap=none   # existing: mdadm --grow /dev/md0 --bitmap=none"
+        headline = f"No bitmap where these writes matter most: {WORDS[chosen]} costs up to {100 * worst[chosen]:.0f} % of them. Without, {hours} is the price."
+        command = COMMANDS["none"]
     else:
         price = (
             f"up to {100 * worst[chosen]:.0f} % of random writes"
             if worst[chosen] > OF_THROUGHPUT
             else "nothing that the model can tell"
         )
-        headline = (
-            f"Use {'an internal' if chosen == 'internal' else 'a lockless'} bitmap: it costs {price} and saves {hours}."
-        )
-        command = f"mdadm --create … --bitmap={chosen}" + (
-            "   # existing: mdadm --grow /dev/md0 --bitmap=internal"
-            if chosen == "internal"
-            else "   # Linux 6.18, mdadm of late 2025; at creation only, experimental"
-        )
+        headline = f"Use {WORDS[chosen]}: it costs {price} and saves {hours}."
+        command = COMMANDS[chosen]
     others = [kind for kind in kinds if kind != chosen]
     for kind in others:
-        if kind in alike:
-            headline += f" {kind.capitalize()} is as good within what the model can tell."
-        else:
-            headline += f" {kind.capitalize()} costs up to {100 * worst[kind]:.0f} %."
+        name = WORDS[kind].partition(" ")[2]
+        name = name[:1].upper() + name[1:]
+        headline += f" {name}: {f'as good {WITHIN_MODEL}' if kind in alike else f'up to {100 * worst[kind]:.0f} %'}."
     return Advice(headline, (OF_LOCK,), set_lines=(command,), caution=cautions)
 
 
@@ -110,6 +118,6 @@ def table(found: Sequence[BitmapRow]) -> tuple[list[str], list[list[str]]]:
             + (f" (−{100 * row.cost(kind):.0f} %)" if row.cost(kind) > OF_THROUGHPUT else "")
             for kind in kinds
         ]
-        body.append(["" if row.array == last else row.array, row.load, *cells])
+        body.append(["" if row.array == last else row.array.partition(",")[0], row.load, *cells])
         last = row.array
     return heads, body

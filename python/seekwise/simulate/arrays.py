@@ -101,6 +101,9 @@ def _option(found: dict[str, object], name: str, value: Value) -> None:
         case "resync_kib_s":
             if int(value) > 0:
                 found["resync"] = {**dict(found.get("resync", {})), "min_kib_s": int(value)}  # type: ignore[call-overload]
+        case "bitmap" if str(value) == "internal-1g":
+            # Internal, with bits of a GiB: fewer pages to write, more to bring in line after a crash.
+            found |= {"bitmap": "internal", "bitmap_chunk_kib": 1 << 20}
         case "sync_action" | "sync_speed_max":
             # Both together say what runs.
             pass

@@ -130,7 +130,7 @@ FACTORS = {
             "build",
             "",
             "word",
-            words=("none", "internal", "lockless"),
+            words=("none", "internal", "internal-1g", "lockless"),
             meaning="write-intent bitmap of the array",
             expensive=True,
         ),
