@@ -234,10 +234,8 @@ def rows_note(found: Sequence[ArrayRow]) -> str:
             o for o in written if o.row_kib < row.row_kib and o.rates_mb_s["seq_write"] > row.rates_mb_s["seq_write"]
         ]
         if whole and SENT_KIB % row.row_kib and not SENT_KIB % whole[0].row_kib:
-            return (
-                f"{row.name.split(',')[0]} writes streams slower than {whole[0].name.split(',')[0]}: requests of {SENT_KIB} KiB end inside its rows of "
-                f"{row.row_kib} KiB, so md reads before it writes there; rows of a power of two (2, 4 or 8 data drives) avoid that."
-            )
+            first, other = row.name.partition(",")[0], whole[0].name.partition(",")[0]
+            return f"{first} writes streams slower than {other}: {SENT_KIB // 1024} MiB requests end inside its {row.row_kib} KiB rows, so md reads first."
     return ""
 
 

@@ -53,7 +53,9 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
     ]
     body = []
     for place, (words, keys) in enumerate(loads):
-        if len(loads) > 1:
+        if len(loads) > 1 and place == 0:
+            heads[0] = words
+        elif len(loads) > 1:
             body.append([words, *("" for _ in heads[1:])])
         for row in shown:
             facts = (row.capacity_text, row.survives_text, row.rebuild_text) if place == 0 else ("", "", "")
@@ -62,12 +64,12 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
                 three(row.combination_throughputs.get(keys[each]) if each in keys else row.rates_mb_s.get(each))
                 for each in names
             ]
-            body.append([f"{INDENT if len(loads) > 1 else ''}{name}", *facts, *throughputs])
+            body.append([name, *facts, *throughputs])
     console.print()
     print_columns(heads, body, console, numbers_from=4)
     same = f"Each: {', '.join(common)}. " if common else ""
     print_lines(
-        [f"{same}Rates in MB/s. Rebuild: of one drive, with nothing else to do. {arrays.rows_note(shown)}".rstrip()],
+        [f"{same}MB/s; rebuild: alone. {arrays.rows_note(shown)}".rstrip()],
         console,
         style="dim",
     )
