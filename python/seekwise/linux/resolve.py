@@ -58,6 +58,11 @@ ELEVATOR_SETTINGS = ("scheduler", "iosched/", "nr_requests", "wbt_lat_usec", "no
 """Act where requests are queued: at the leaves, and at a request-based multipath device instead of its paths."""
 
 
+OWN_READ_AHEAD = ("btrfs", "bcachefs")
+"""Over several devices they have backing-device information of their own: Linux v6.1 fs/btrfs/disk-io.c, open_ctree() (at least 4 MiB); bcachefs sets
+`s_bdi->ra_pages` of its superblock (bch2_set_ra_pages)."""
+
+
 @dataclass(frozen=True)
 class ResolvedPath:
     """`device` is the top one (the first, with btrfs over several: `devices`)."""
@@ -93,15 +98,15 @@ class ResolvedPath:
     def devices_for(self, setting: str) -> tuple[BlockDevice, ...]:
         """The devices on which `setting` (`scheduler`, `queue_depth`, `read_ahead_kb`, `stripe_cache_size` …) takes effect.
 
-        - `read_ahead_kb` belongs to the device that the filesystem is mounted on, a partition's to its disk. btrfs has a
-          figure of its own and looks at none.
+        - `read_ahead_kb` belongs to the device that the filesystem is mounted on, a partition's to its disk. btrfs and
+          bcachefs have a figure of their own and look at none.
         - `stripe_cache_size` belongs to md RAID 4, 5 and 6.
         - A request-based multipath device queues and schedules; its paths are given the same so that nothing depends
           on which of them the kernel looks at. Depth and write cache belong to the paths.
         """
         name = setting.removeprefix("queue/").removeprefix("device/").removeprefix("md/")
         if name == "read_ahead_kb":
-            if self.mount and self.mount.filesystem == "btrfs":
+            if self.mount and self.mount.filesystem in OWN_READ_AHEAD:
                 return ()
             return self._unique(self._whole(self.stack.devices[top]) for top in self.devices)
         if name in ("stripe_cache_size", "group_thread_cnt"):
@@ -295,9 +300,11 @@ def _resolved(stack: Stack, asked: str, names: tuple[str, ...], mount: Mount | N
 
 def _notes(found: ResolvedPath) -> tuple[str, ...]:
     notes = []
-    if found.mount and found.mount.filesystem == "btrfs":
-        # Linux v6.1 fs/btrfs/disk-io.c, open_ctree(): its own bdi, at least 4 MiB; the members' is not looked at.
-        notes.append("btrfs reads ahead by a figure of its own: read_ahead_kb of its devices does not act on its files")
+    if found.mount and found.mount.filesystem in OWN_READ_AHEAD:
+        name = found.mount.filesystem
+        notes.append(
+            f"{name} reads ahead by a figure of its own: read_ahead_kb of its devices does not act on its files"
+        )
     for device in found.chain():
         if device.details.get("request_based"):
             notes.append(

@@ -100,6 +100,13 @@ class SimulatedBackend:
                     f"system {system.name}: `sync` on a bare drive or array is not modelled",
                     hint='model a file system (`options = { filesystem = "ext4" }`), or measure it',
                 )
+        buffered = any(not resolve(workload).direct for workload in study.workload)
+        for name, values in study.settings.items():
+            if name in WITHOUT_EFFECT and len(values) > 1 and not (buffered and name == "read_ahead_kb"):
+                raise UsageError(
+                    f"the simulator ignores `{name}` here: every value would give the same figures",
+                    hint="`direct = false` loads are read ahead" if name == "read_ahead_kb" else "measure it",
+                )
         for workload in study.workload:
             if workload.use is not None:
                 use_trials.check_uses([use_files.one(workload.use)])

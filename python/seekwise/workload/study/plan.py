@@ -267,7 +267,7 @@ def make(
     if study.design.control:
         settings = (*settings, _control(settings, reference))
     combinations = tuple(
-        _combination(system, load, values, many=len(study.system) > 1 or len(study.workload) > 1, loads=study)
+        _combination(system, load, values, many=len(study.system) > 1 or len(study.workload) > 1, study=study)
         for system in systems
         for workload in study.workload
         for load in _loads(profiles.resolve(workload))
@@ -444,19 +444,19 @@ def _loads(workload: Workload) -> list[Load]:
     ]
 
 
-def _combination(system: SystemFacts, load: Load, fixed: dict[str, Value], *, many: bool, loads: Study) -> Combination:
+def _combination(system: SystemFacts, load: Load, fixed: dict[str, Value], *, many: bool, study: Study) -> Combination:
     parts = [f"system={system.name}"]
     if load.job is not None:
         parts.append(f"job={load.name}")
     else:
-        if len(loads.workload) > 1:
+        if len(study.workload) > 1:
             parts.append(f"load={load.name}")
         parts.append(f"threads={load.threads}")
-        if len({size for workload in loads.workload for size in profiles.resolve(workload).block_bytes}) > 1:
+        if len({size for workload in study.workload for size in profiles.resolve(workload).block_bytes}) > 1:
             parts.append(f"block={size_word(load.block_bytes)}")
-        if load.iodepth > 1 or any(len(workload.iodepth) > 1 for workload in loads.workload):
+        if load.iodepth > 1 or any(len(workload.iodepth) > 1 for workload in study.workload):
             parts.append(f"iodepth={load.iodepth}")
-        if load.memory_limit_bytes and any(len(workload.memory_limit) > 1 for workload in loads.workload):
+        if load.memory_limit_bytes and any(len(workload.memory_limit) > 1 for workload in study.workload):
             parts.append(f"memory={size_word(load.memory_limit_bytes)}")
     parts += [f"{name}={value}" for name, value in fixed.items()]
     return Combination(" ".join(parts), system.name, load, dict(fixed))
