@@ -201,7 +201,12 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
 
     /// The heads of a step's rows are its own; false where they are not free. Then it waits for them as requests do, and one tick more, so that others get some
     /// (raid5_sync_request, drivers/md/raid5.c).
-    fn holds_heads(&mut self, background: &mut Background, now: Nanos, heads: &mut Vec<u32>) -> bool {
+    fn holds_heads(
+        &mut self,
+        background: &mut Background,
+        now: Nanos,
+        heads: &mut Vec<u32>,
+    ) -> bool {
         let Some(parity) = &mut self.parity else {
             return true;
         };
