@@ -8,15 +8,23 @@ import re
 import sys
 import tomllib
 from pathlib import Path
+from types import ModuleType
 
 import pytest
-from tests.rust_modules import circles_of_crate
 
 ROOT = Path(__file__).parents[1]
-SPEC = importlib.util.spec_from_file_location("imports", ROOT / "tools/imports.py")
-imports = importlib.util.module_from_spec(SPEC)
-sys.modules["imports"] = imports
-SPEC.loader.exec_module(imports)
+
+
+def tool(name: str) -> ModuleType:
+    """A module of `tools/`."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"tools/{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+imports, rust_modules = tool("imports"), tool("rust_modules")
 PAGES = [
     ROOT / "ARCHITECTURE.md",
     ROOT / "CONTRIBUTING.md",
@@ -87,7 +95,7 @@ CRATES = sorted([*(ROOT / "crates").glob("*/src"), *(ROOT / "proof/crates").glob
 
 @pytest.mark.parametrize("source", CRATES, ids=[source.parent.name for source in CRATES])
 def test_no_modules_of_a_crate_use_each_other_in_a_circle(source: Path) -> None:
-    assert ["::".join(module) for circle in circles_of_crate(source) for module in circle] == []
+    assert ["::".join(module) for circle in rust_modules.circles_of_crate(source) for module in circle] == []
 
 
 def test_a_circle_between_modules_is_found(tmp_path: Path) -> None:
@@ -100,7 +108,7 @@ def test_a_circle_between_modules_is_found(tmp_path: Path) -> None:
         "storage/served.rs": "struct Served;\n#[cfg(test)]\nmod tests {\n    use crate::cost;\n}\n",
     }.items():
         (tmp_path / name).write_text(code, encoding="utf-8")
-    assert circles_of_crate(tmp_path) == [[("cost",), ("storage", "md")], [("cost",), ("storage",)]]
+    assert rust_modules.circles_of_crate(tmp_path) == [[("cost",), ("storage", "md")], [("cost",), ("storage",)]]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

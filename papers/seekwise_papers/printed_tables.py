@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from seekwise.judge.repeats import Place, repeats
@@ -135,34 +135,44 @@ def printed(tables: Sequence[Table], grids: Sequence[Grid], records: Sequence[Re
 
 
 def _of_grid(grid: Grid, known: Values, records: Sequence[Record], style: Style) -> PrintedGrid:
-    if grid.load is not None:
-        known = _of_load(records, grid.load)
+    rates = _grid(grid, _of_load(records, grid.load) if grid.load is not None else known, style)
     if grid.against_load is not None:
-        return _loads(grid, _grid(grid, known, style), _grid(grid, _of_load(records, grid.against_load), style), style)
-    return _ratios(grid, known, style) if grid.against else _grid(grid, known, style)
+        # What one program measures as multiples of what another one does; a text's own ratios stand in `grid.text`.
+        others = _grid(grid, _of_load(records, grid.against_load), style).rows
+        rows = {
+            operation: {
+                name: _ratios(cells, others.get(operation, {}).get(name, []), own=True)
+                for name, cells in systems.items()
+            }
+            for operation, systems in rates.rows.items()
+        }
+        return replace(rates, rows=rows, scatter="", unit=f"times the rate of {grid.against_load}")
+    if grid.against is not None:
+        # As multiples of one system: what an array gains over a single drive, here and as published.
+        rows = {
+            operation: {
+                name: _ratios(cells, systems[grid.against]) for name, cells in systems.items() if name != grid.against
+            }
+            for operation, systems in rates.rows.items()
+            if grid.against in systems
+        }
+        return replace(rates, rows=rows, scatter="", unit=f"times the rate of {grid.against}")
+    return rates
+
+
+def _ratios(cells: Sequence[GridCell], base: Sequence[GridCell], *, own: bool = False) -> list[GridCell]:
+    """`own`: the text prints ratios itself; else its rates are divided, too."""
+    return [
+        GridCell(
+            cell.value / one.value if cell.value is not None and one.value else None,
+            text=cell.text if own else cell.text / one.text if cell.text is not None and one.text else None,
+        )
+        for cell, one in zip(cells, base, strict=False)
+    ]
 
 
 def _of_load(records: Sequence[Record], load: str) -> Values:
     return repeats([record for record in records if record.factors.get("load") == load], "rate")
-
-
-def _loads(grid: Grid, rates: PrintedGrid, others: PrintedGrid, style: Style) -> PrintedGrid:
-    """What one program measures as multiples of what another one does; a text's own ratios stand in `grid.text`."""
-    rows = {
-        operation: {
-            name: [
-                GridCell(
-                    cell.value / one.value if cell.value is not None and one.value else None,
-                    text=cell.text,
-                )
-                for cell, one in zip(cells, others.rows.get(operation, {}).get(name, []), strict=False)
-            ]
-            for name, cells in systems.items()
-        }
-        for operation, systems in rates.rows.items()
-    }
-    unit = f"times the rate of {grid.against_load}"
-    return PrintedGrid(grid.number, grid.title, rates.columns, rows, "", style.mean, unit)
 
 
 def _table(table: Table, known: Mapping[str, Values], errors: Mapping[str, Values], style: Style) -> PrintedTable:
@@ -253,28 +263,6 @@ def _grid(grid: Grid, known: Values, style: Style) -> PrintedGrid:
         }
     return PrintedGrid(
         grid.number, grid.title, [size_word(size) for size in sizes], rows, _scatter(grid, scatter), style.mean
-    )
-
-
-def _ratios(grid: Grid, known: Values, style: Style) -> PrintedGrid:
-    """The same table as multiples of one system: what an array gains over a single drive, here and as published."""
-    rates = _grid(grid, known, style)
-    rows: dict[str, dict[str, list[GridCell]]] = {}
-    for operation, systems in rates.rows.items():
-        base = systems.get(str(grid.against), [])
-        rows[operation] = {
-            name: [
-                GridCell(
-                    cell.value / one.value if cell.value is not None and one.value else None,
-                    text=cell.text / one.text if cell.text is not None and one.text else None,
-                )
-                for cell, one in zip(cells, base, strict=True)
-            ]
-            for name, cells in systems.items()
-            if name != grid.against and base
-        }
-    return PrintedGrid(
-        grid.number, grid.title, rates.columns, rows, "", style.mean, f"times the rate of {grid.against}"
     )
 
 

@@ -1,6 +1,6 @@
 """Runs a program from a warm cache and records the calls of its units: `python -m seekwise_proof.recorder PROGRAM FOLDER`.
 
-    fork a process per worker ─ open, two units to warm up ─ trace on ─ units, marked ─ trace off ─▶ events.py ─▶ shipped/PROGRAM.json.zst
+    fork a process per worker ─ open, two units to warm up ─ trace on ─ units, marked ─ trace off ─▶ recorded_calls.py ─▶ shipped/PROGRAM.json.zst
 
 Warm, so that gaps between calls are computing: what a drive takes is the simulator's to say. The folder lies on ext4, and the kernel is
 Linux 6.11 or later. What a program evicts is noted and stays.
@@ -9,6 +9,7 @@ Linux 6.11 or later. What a program evicts is noted and stays.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import shutil
@@ -20,13 +21,17 @@ from contextlib import nullcontext
 from pathlib import Path
 from random import Random
 
+import zstandard
+
 from seekwise.control import tracefs
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.simulate.recordings import events, recording
-from seekwise.simulate.recordings.recording import END, LOCK, ON_FILES, CallRow, RecordedFile, Recording, dumps
+from seekwise.simulate.recordings import recording
+from seekwise.simulate.recordings.recording import END, LOCK, ON_FILES, SCHEMA, CallRow, RecordedFile, Recording
 from seekwise.workload import cold, data, programs, write_behind
 from seekwise.workload.program import Place, Program
+from seekwise_proof import recorded_calls
 
+LEVEL = 19
 BUFFER_KIB = 65_536
 ROOM_BYTES = 256 * 2**20
 LAYOUT_S = 10.0
@@ -48,8 +53,33 @@ TOGETHER = ("sqlite",)
 TIMEOUT_S = 600
 
 
+def dumps(recording: Recording) -> bytes:
+    """A recording as its compressed file."""
+    table = {
+        "schema": SCHEMA,
+        "program": recording.program,
+        "parameters": dict(recording.parameters),
+        "provenance": dict(recording.provenance),
+        "files": [[each.name, each.pages] for each in recording.files],
+        "processes": [_packed(calls) for calls in recording.processes],
+    }
+    return zstandard.ZstdCompressor(level=LEVEL).compress(json.dumps(table, separators=(",", ":")).encode())
+
+
+def _packed(calls: tuple[CallRow, ...]) -> list[list[int]]:
+    """Columns: kinds, then files and pages as differences, pages, times."""
+    columns: list[list[int]] = [[], [], [], [], []]
+    last_file = last_page = 0
+    for kind, file, page, pages, think in calls:
+        row = (kind, file - last_file, page - last_page, pages, think)
+        for column, value in zip(columns, row, strict=True):
+            column.append(value)
+        last_file, last_page = file, page
+    return columns
+
+
 def main(argv: list[str]) -> None:
-    """Records one program from the command line; needs root, for trace events."""
+    """Records one program from the command line; needs root, for trace recorded_calls."""
     parser = argparse.ArgumentParser(prog="python -m seekwise_proof.recorder", description=__doc__)
     parser.add_argument("program", choices=sorted(programs.PROGRAMS))
     parser.add_argument("folder", type=Path, help="on ext4; what is laid out there is removed again")
@@ -90,7 +120,7 @@ def _recorded(program: Program, parameters: dict[str, object], scratch: Path) ->
             each.expect("warm")
         before = _inodes(scratch)
         sizes = {inode: path.stat().st_size for inode, path in before.items()}
-        with tracefs.programs([each.pid for each in team], events.EVENTS, BUFFER_KIB) as instance:
+        with tracefs.programs([each.pid for each in team], recorded_calls.EVENTS, BUFFER_KIB) as instance:
             instance.start()
             marker = str(instance.path / "trace_marker")
             for number, each in enumerate(team):
@@ -108,7 +138,7 @@ def _recorded(program: Program, parameters: dict[str, object], scratch: Path) ->
             each.end()
     names = {inode: _name(path, scratch) for inode, path in (before | after).items()}
     number = scratch.stat().st_dev
-    reader = events.Reader(names, sizes, [each.pid for each in team], (os.major(number), os.minor(number)))
+    reader = recorded_calls.Reader(names, sizes, [each.pid for each in team], (os.major(number), os.minor(number)))
     reader.read(lines)
     retry_ns = round(1e9 * getattr(sys.modules[type(program).__module__], "RETRY_S", 0.0))
     files, calls = _used(reader.files(), [_kept(each) for each in reader.calls()], retry_ns)

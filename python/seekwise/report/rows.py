@@ -75,7 +75,7 @@ DIMENSIONS = ("system", "load", "block_bytes", "iodepth", "memory_bytes")
 """Factors that are no setting: numbers of different ones are never averaged."""
 
 
-def apart(records: Iterable[Record]) -> list[str]:
+def varied_dimensions(records: Iterable[Record]) -> list[str]:
     """Those dimensions in which records differ."""
     seen: dict[str, set] = {name: set() for name in DIMENSIONS}
     for record in records:

@@ -103,7 +103,7 @@ def spec_of_use(model: Model, use: Use, values: Mapping[str, Value], seed: int) 
         model.system, values, seed=seed, phases=[phase_of(jobs, before_s), phase_of(jobs, counted_s)]
     )
     if not all(job["direct"] for job in jobs):
-        spec["cache"] = {"limit_bytes": MEMORY_BYTES[model.rotational]}
+        spec["cache"] = _cache(MEMORY_BYTES[model.rotational], values)
     return spec
 
 
@@ -113,9 +113,28 @@ def program_spec(
     """The trial of a use whose jobs are programs. `share`: of the usual time."""
     phase = use_programs.phase(use, capacity_bytes, model.rotational, seed, share)
     spec = trial_spec.spec_of_trial(model.system, values, seed=seed, phases=[phase])
+    spec["cache"] = _cache(use_programs.MEMORY_BYTES, values)
+    spec["host"].setdefault("processors", use_programs.processors(use))
+    return spec
+
+
+def spec_on(system: System, use: Use, values: Mapping[str, Value], seed: int, share: float) -> dict:
+    """The same of a system of a study, which may be an array."""
+    found = trial_spec.describe(
+        trial_spec.spec_of_trial(system, dict(values), seed=0, phases=[trial_spec.probe_phase()])
+    )
+    rotational, capacity = bool(found["settings"]["rotational"]), int(found["capacity_bytes"])
+    phase = use_programs.phase(use, capacity, rotational, seed, share)
+    spec = trial_spec.spec_of_trial(system, dict(values), seed=seed, phases=[phase])
     spec["cache"] = {"limit_bytes": use_programs.MEMORY_BYTES}
     spec["host"].setdefault("processors", use_programs.processors(use))
     return spec
+
+
+def _cache(limit_bytes: int, values: Mapping[str, Value]) -> dict[str, object]:
+    """The page cache, whose read-ahead a setting may change."""
+    read_ahead = {"read_ahead_kib": values["read_ahead_kb"]} if "read_ahead_kb" in values else {}
+    return {"limit_bytes": limit_bytes, **read_ahead}
 
 
 def phase_of(jobs: list[dict], seconds: float) -> dict:

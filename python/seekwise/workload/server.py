@@ -2,8 +2,8 @@
 
 The server has a folder, a socket and a namespace of its own, no network, and runs as the user `nobody`, so that the kernel keeps it out of the
 data of any other server. The scratch folder is closed to that user: within a mount namespace of the crew the server's folder is
-bound to a path that `nobody` can walk to. Shared memory lies in an IPC namespace, and in the server's folder. So all of it ends with its processes,
-however they end.
+bound to a path that `nobody` can walk to. Shared memory lies in an IPC namespace, and in a /dev/shm of the same mount namespace. So all of it ends
+with its processes, however they end.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from pathlib import Path
 
 from seekwise.control import child
 from seekwise.errors import SeekwiseError
+from seekwise.temporary import SHARED_MEMORY
 
 CLONE_NEWNS, CLONE_NEWIPC = 0x00020000, 0x08000000
 """Linux v6.12 include/uapi/linux/sched.h."""
-MS_BIND, MS_REC, MS_SLAVE = 0x1000, 0x4000, 0x80000
+MS_NOSUID, MS_NODEV, MS_BIND, MS_REC, MS_SLAVE = 0x2, 0x4, 0x1000, 0x4000, 0x80000
 """Linux v6.12 include/uapi/linux/mount.h."""
 START_S = 60.0
 STOP_S = 12.0
@@ -76,6 +77,8 @@ def seen(folder: Path) -> Path:
     # What is unmounted outside goes here, too: a private copy would keep the user's other devices busy as long as the server runs.
     checked(libc.mount(None, b"/", None, MS_REC | MS_SLAVE, None), "mount namespace")
     checked(libc.mount(real.encode(), place.encode(), None, MS_BIND, None), "bind mount")
+    # Ours is read and written through descriptors (`HeldFolder`), which lead to the one outside.
+    checked(libc.mount(b"tmpfs", os.fsencode(SHARED_MEMORY), b"tmpfs", MS_NOSUID | MS_NODEV, b"mode=1777"), "/dev/shm")
     return Path(place)
 
 

@@ -25,7 +25,6 @@ READ, FAULT, WRITE, SYNC, FORGET, DISCARD, DIRECT_READ, DIRECT_WRITE, LOCK, UNLO
 ON_FILES = frozenset((READ, FAULT, WRITE, SYNC, FORGET, DISCARD, DIRECT_READ, DIRECT_WRITE))
 CallRow = tuple[int, int, int, int, int]
 """(kind, file, first page, pages, ns of computing before it)."""
-LEVEL = 19
 SIZE_MAX = 64 * 2**20
 """Of a recording, uncompressed."""
 
@@ -54,19 +53,6 @@ class Recording:
         return sum(row[0] == END for calls in self.processes for row in calls)
 
 
-def dumps(recording: Recording) -> bytes:
-    """A recording as its compressed file."""
-    table = {
-        "schema": SCHEMA,
-        "program": recording.program,
-        "parameters": dict(recording.parameters),
-        "provenance": dict(recording.provenance),
-        "files": [[each.name, each.pages] for each in recording.files],
-        "processes": [_packed(calls) for calls in recording.processes],
-    }
-    return zstandard.ZstdCompressor(level=LEVEL).compress(json.dumps(table, separators=(",", ":")).encode())
-
-
 def loads(data: bytes, source: str) -> Recording:
     """The recording in a compressed file; at most `SIZE_MAX` bytes of it are read. SeekwiseError names `source` where it is none."""
     try:
@@ -83,18 +69,6 @@ def loads(data: bytes, source: str) -> Recording:
         )
     except (zstandard.ZstdError, ValueError, KeyError, TypeError) as error:
         raise SeekwiseError(f"{source} is no recording of a program: {error}") from error
-
-
-def _packed(calls: tuple[CallRow, ...]) -> list[list[int]]:
-    """Columns: kinds, then files and pages as differences, pages, times."""
-    columns: list[list[int]] = [[], [], [], [], []]
-    last_file = last_page = 0
-    for kind, file, page, pages, think in calls:
-        row = (kind, file - last_file, page - last_page, pages, think)
-        for column, value in zip(columns, row, strict=True):
-            column.append(value)
-        last_file, last_page = file, page
-    return columns
 
 
 def _unpacked(columns: list[list[int]]) -> tuple[CallRow, ...]:

@@ -73,6 +73,8 @@ class Load:
     phases: tuple[PlannedPhase, ...] = ()
     job: str | None = None
     """Path of the user's own fio job file; then `phases` is empty."""
+    use: str | None = None
+    """A use whose programs the simulator plays."""
     threads: int = 1
     block_bytes: int = 4096
     iodepth: int = 1
@@ -265,7 +267,7 @@ def make(
     if study.design.control:
         settings = (*settings, _control(settings, reference))
     combinations = tuple(
-        _combination(system, load, values, many=len(study.system) > 1 or len(study.workload) > 1, loads=study)
+        _combination(system, load, values, many=len(study.system) > 1 or len(study.workload) > 1, study=study)
         for system in systems
         for workload in study.workload
         for load in _loads(profiles.resolve(workload))
@@ -280,6 +282,11 @@ def make(
         raise UsageError(
             f"study {study.name}: `start_stagger` works with the simulated backend, not with `{study.backend}`",
             hint="add `--backend simulated`, or write the jobs with their `startdelay` into one fio job file (`job`)",
+        )
+    if study.backend != "simulated" and any(combination.load.use for combination in combinations):
+        raise UsageError(
+            f"study {study.name}: `workload.use` works with the simulated backend, not with `{study.backend}`",
+            hint="`seekwise tune PATH --for USE` measures a use on a machine",
         )
     double = next(
         (key for key, count in Counter(combination.key for combination in combinations).items() if count > 1), None
@@ -395,7 +402,7 @@ def _background_load(other: BackgroundLoad, workload: Workload) -> Load:
 def _loads(workload: Workload) -> list[Load]:
     """One load per combination of threads, request size and depth."""
     common = {
-        "name": workload.name or (workload.job.stem if workload.job else "load"),
+        "name": workload.name or workload.use or (workload.job.stem if workload.job else "load"),
         "program": workload.program,
         "direct": workload.direct,
         "sync": workload.sync,
@@ -412,6 +419,8 @@ def _loads(workload: Workload) -> list[Load]:
     memories = tuple(workload.memory_limit) or (None,)
     if workload.job is not None:
         return [Load(job=str(workload.job), memory_limit_bytes=memories[0], **common)]
+    if workload.use is not None:
+        return [Load(use=workload.use, phases=(PlannedPhase("mixed", workload.runtime),), **common)]
     phases = tuple(
         PlannedPhase(
             name, workload.runtime, workload.random_ios if name.startswith("rand") and not workload.runtime else None
@@ -435,19 +444,19 @@ def _loads(workload: Workload) -> list[Load]:
     ]
 
 
-def _combination(system: SystemFacts, load: Load, fixed: dict[str, Value], *, many: bool, loads: Study) -> Combination:
+def _combination(system: SystemFacts, load: Load, fixed: dict[str, Value], *, many: bool, study: Study) -> Combination:
     parts = [f"system={system.name}"]
     if load.job is not None:
         parts.append(f"job={load.name}")
     else:
-        if len(loads.workload) > 1:
+        if len(study.workload) > 1:
             parts.append(f"load={load.name}")
         parts.append(f"threads={load.threads}")
-        if len({size for workload in loads.workload for size in profiles.resolve(workload).block_bytes}) > 1:
+        if len({size for workload in study.workload for size in profiles.resolve(workload).block_bytes}) > 1:
             parts.append(f"block={size_word(load.block_bytes)}")
-        if load.iodepth > 1 or any(len(workload.iodepth) > 1 for workload in loads.workload):
+        if load.iodepth > 1 or any(len(workload.iodepth) > 1 for workload in study.workload):
             parts.append(f"iodepth={load.iodepth}")
-        if load.memory_limit_bytes and any(len(workload.memory_limit) > 1 for workload in loads.workload):
+        if load.memory_limit_bytes and any(len(workload.memory_limit) > 1 for workload in study.workload):
             parts.append(f"memory={size_word(load.memory_limit_bytes)}")
     parts += [f"{name}={value}" for name, value in fixed.items()]
     return Combination(" ".join(parts), system.name, load, dict(fixed))

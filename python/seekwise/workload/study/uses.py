@@ -341,6 +341,12 @@ def chosen(words: str | None, *, on_device: bool = False) -> list[Use]:
     return sorted(found.values(), key=lambda use: use.priority)
 
 
+def one(word: str) -> Use:
+    """The shipped use of that name, or the first of that group."""
+    found = named(word)
+    return next((use for use in found if use.name == word), found[0])
+
+
 def named(word: str) -> list[Use]:
     """The shipped uses of that name or group, in the order of their priority."""
     found = [use for use in shipped() if word in (use.name, use.group)]
