@@ -7,6 +7,7 @@ from click.testing import CliRunner
 
 from seekwise.cli.doctor import command as doctor
 from seekwise.cli.export import command as export
+from seekwise.cli.report import command as report
 from seekwise.cli.run import command as run
 from seekwise.judge import arrays as array_rows
 from seekwise.linux.diskstats import DiskCounters
@@ -139,6 +140,9 @@ def test_values_of_the_command_line_stand_in_the_study_of_the_run(tmp_path) -> N
     assert done.exit_code == 0, done.output
     assert "RAID 10 of 6" in done.output
     assert max(map(len, done.stdout.splitlines())) <= 80
+    page = tmp_path / "page.html"
+    assert CliRunner().invoke(report, ["last", *db, "--output", str(page)]).exit_code == 0
+    assert "RAID 10 of 6" in page.read_text() and "meanwhile" in page.read_text()
     written = CliRunner().invoke(export, ["last", "--format", "study", *db]).stdout
     (tmp_path / "s.toml").write_text(written)
     assert starters.open_study(str(tmp_path / "s.toml"))[0].settings == {
