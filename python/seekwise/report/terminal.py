@@ -42,6 +42,8 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
     # Where every array lacks a drive, that is what was asked.
     shown = [row for row in content.arrays if everything or not row.is_degraded] or content.arrays
     names = arrays.operations(shown)
+    # Arrays that did not all do the same loads show what each did.
+    loads = arrays.by_load(shown) or [("", {})]
     common = _common_words([row.name for row in shown])
     heads = [
         "Array",
@@ -50,21 +52,25 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
         "Rebuild",
         *(operations.name(name).replace("Sequential", "Seq.") for name in names),
     ]
-    body = [
-        [
-            ", ".join(word for word in row.name.split(", ") if word not in common),
-            row.capacity_text,
-            row.survives_text,
-            row.rebuild_text,
-            *(three(row.rates_mb_s.get(name)) for name in names),
-        ]
-        for row in shown
-    ]
+    body = []
+    for place, (words, keys) in enumerate(loads):
+        if len(loads) > 1 and place == 0:
+            heads[0] = words
+        elif len(loads) > 1:
+            body.append([words, *("" for _ in heads[1:])])
+        for row in shown:
+            facts = (row.capacity_text, row.survives_text, row.rebuild_text) if place == 0 else ("", "", "")
+            name = ", ".join(word for word in row.name.split(", ") if word not in common)
+            throughputs = [
+                three(row.combination_throughputs.get(keys[each]) if each in keys else row.rates_mb_s.get(each))
+                for each in names
+            ]
+            body.append([name, *facts, *throughputs])
     console.print()
     print_columns(heads, body, console, numbers_from=4)
     same = f"Each: {', '.join(common)}. " if common else ""
     print_lines(
-        [f"{same}Rates in MB/s, of the best setting of each array. Rebuild: of one drive, with nothing else to do."],
+        [f"{same}MB/s; rebuild: alone. {arrays.rows_note(shown)}".rstrip()],
         console,
         style="dim",
     )
@@ -110,12 +116,12 @@ ROW_LINES_MOST = 11
 """Lines of the answer's table below a headline of `HEADLINE_LINES`: with what stands around them a screen of 24 lines."""
 HEADLINE_LINES = 2
 REASONS_MOST = 6
-ARRAY_REASONS_MOST = 2
+ARRAY_REASONS_MOST = 1
 """The table has the rest: what each other array offers."""
 
 
 def _reasons_most(content: ReportContent) -> int:
-    return ARRAY_REASONS_MOST if content.arrays else REASONS_MOST
+    return ARRAY_REASONS_MOST if content.arrays or content.table else REASONS_MOST
 
 
 def print_answer(content: ReportContent, console: Console, *, everything: bool = False) -> None:
@@ -135,7 +141,11 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
         print_systems(systems, by_system.settings_of(content), console, everything=everything)
         said = systems_answer.shares(advice.choices)
         shown = [each for each in shown if everything or each not in said]
-    if content.arrays and (everything or len(content.arrays) >= len(content.systems)):
+    if content.table:
+        console.print()
+        print_columns(content.table.heads, content.table.rows, console, numbers_from=1)
+        rows = [""]
+    elif content.arrays and (everything or len(content.arrays) >= len(content.systems)):
         print_arrays(content, console, everything=everything)
         rows = [""]
     if rows and (shown or advice.caution or advice.set_lines):
