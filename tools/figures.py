@@ -18,7 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from seekwise import _core
+from seekwise import _core, schedulers
+from seekwise.report.layout import wrapped
 
 ROOT = Path(__file__).parents[1]
 STORED = ROOT / "docs" / "figures.json"
@@ -361,6 +362,64 @@ def buffered(stored: dict[str, Figure]) -> str:
     return "\n".join([*lines, "", stamp(stored, "ladder", "ladder-open")])
 
 
+MEASURED = ROOT / "benches/results/tune2-7-1.json"
+PICTURE = ROOT / "docs/assets/answer.svg"
+PAIRS = (
+    ("desktop-copy", "time", "Program start during a copy"),
+    ("desktop-copy", "background_done", "the copy meanwhile"),
+    ("desktop-read", "time", "Program start while files are read"),
+    ("desktop-read", "background_done", "the readers meanwhile"),
+    ("database", "done", "Database, transactions"),
+    ("database", "tail", "its slow tail (p99)"),
+)
+"""What the first page shows of a measured run: figures of both sides of the choice."""
+ROOM, BAR, STEP, WIDE = 250, 11, 38, 300
+
+
+def measured_answer(stored: dict[str, Figure]) -> str:
+    """The answer of a measured run, and its picture."""
+    found = json.loads(MEASURED.read_text())
+    lines = wrapped(found["headline"], 80)
+    return "\n".join([
+        "```text", "$ sudo seekwise tune /srv", *lines, "```", "",
+        "![Each figure under mq-deadline, which was in force, and under bfq](docs/assets/answer.svg)",
+    ])  # fmt: skip
+
+
+def picture() -> str:
+    """Bars of each figure under the setting in force and under the one advised for programs that somebody waits for."""
+    found = json.loads(MEASURED.read_text())
+    advised = next(each["setting"] for each in found["purposes"] if each["purpose"] == "responsive")
+    names = (found["in_force"], advised)
+    colours = [schedulers.known()[name].colour for name in names]
+    height = 30 + STEP * len(PAIRS)
+    made = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{ROOM + WIDE + 150}" height="{height}" font-family="system-ui, sans-serif" font-size="13">',
+        (
+            f'<rect width="100%" height="100%" fill="#fff"/><rect x="{ROOM}" y="8" width="11" height="11" fill="{colours[0]}"/>'
+            f'<text x="{ROOM + 16}" y="18">{names[0]} (in force)</text>'
+            f'<rect x="{ROOM + 170}" y="8" width="11" height="11" fill="{colours[1]}"/><text x="{ROOM + 186}" y="18">{names[1]}</text>'
+        ),
+    ]
+    for row, (use, metric, title) in enumerate(PAIRS):
+        entry = next(each for each in found["uses"] if (each["use"], each["metric"]) == (use, metric))
+        values = {each["setting"]: each["value"] for each in entry["candidates"]}
+        most, unit = max(values[name] for name in names), entry["value_unit"].removeprefix("/s") or "per second"
+        better = "less is better" if unit == "ms" else "more is better"
+        top = 30 + STEP * row
+        made.append(
+            f'<text x="{ROOM - 10}" y="{top + 12}" text-anchor="end">{title}</text>'
+            f'<text x="{ROOM - 10}" y="{top + 25}" text-anchor="end" fill="#667" font-size="10">{unit}, {better}</text>'
+        )
+        for place, (name, colour) in enumerate(zip(names, colours, strict=True)):
+            wide, y = WIDE * values[name] / most, top + place * (BAR + 2)
+            made.append(
+                f'<rect x="{ROOM}" y="{y + 2}" width="{wide:.0f}" height="{BAR}" fill="{colour}"/>'
+                f'<text x="{ROOM + wide + 6:.0f}" y="{y + 12}" font-size="12">{values[name]:,.0f} {unit}</text>'
+            )
+    return "\n".join([*made, "</svg>"]) + "\n"
+
+
 BLOCKS: dict[str, Callable[[dict[str, Figure]], str]] = {
     "accuracy": accuracy,
     "accuracy-short": short,
@@ -375,6 +434,7 @@ BLOCKS: dict[str, Callable[[dict[str, Figure]], str]] = {
     "whatif": whatif,
     "machine": machines,
     **{name: shown(name) for name in EXAMPLES},
+    "measured-answer": measured_answer,
     "readers": reader_rates,
     "drive-misses": missed("drives"),
     "ladder-buffered": buffered,
@@ -409,6 +469,8 @@ def main(words: list[str]) -> None:
         print(f"{name}: {of(stored[name]) if 'total' in stored[name] else 'done'}", flush=True)
         ordered = {each: stored[each] for each in NAMES if each in stored}
         STORED.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n")
+    PICTURE.parent.mkdir(exist_ok=True)
+    PICTURE.write_text(picture(), encoding="utf-8")
     for path in pages():
         text = path.read_text()
         if (made := rendered(text, stored)) != text:

@@ -5,6 +5,7 @@ A command raises one of these; `seekwise.cli.main` prints `error: …`, a blank 
 
 from __future__ import annotations
 
+import errno
 from enum import IntEnum
 
 
@@ -53,3 +54,26 @@ class NotMetError(SeekwiseError):
     """A check was carried out and not met."""
 
     exit_status = Exit.NOT_MET
+
+
+class StorageError(SeekwiseError):
+    """The storage of a run failed while it was used: what is measured from then on says nothing."""
+
+
+FULL = "the disk is full"
+_FULL_CODES = (errno.ENOSPC, errno.EDQUOT)
+_FULL_TEXTS = ("No space left on device", "Disk quota exceeded", "database or disk is full")
+"""As glibc and SQLite word it, in what programs print."""
+_SQLITE_FULL = 13
+"""SQLITE_FULL (https://www.sqlite.org/rescode.html); an extended code holds the plain one in its lowest byte."""
+
+
+def reason(error: BaseException) -> str:
+    """Why something failed, in a few words: a full disk first, whoever says so."""
+    text = str(getattr(error, "strerror", None) or error)
+    is_full = (
+        getattr(error, "errno", None) in _FULL_CODES
+        or getattr(error, "sqlite_errorcode", 0) & 0xFF == _SQLITE_FULL
+        or any(each in text for each in _FULL_TEXTS)
+    )
+    return FULL if is_full else text

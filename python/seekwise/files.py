@@ -252,9 +252,11 @@ def new_product(path: Path) -> Iterator[BinaryIO]:
             with os.fdopen(descriptor, "wb") as file:
                 yield file
             os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
-        except BaseException:
+        except BaseException as error:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(draft, dir_fd=folder)
+            if isinstance(error, OSError) and error.filename is None:
+                error.filename = str(path)
             raise
 
 
@@ -311,6 +313,19 @@ def _open_special(path: Path, folder: int, name: str) -> int:
     descriptor = os.open(path if path.parent in _IN_DEV else name, flags, dir_fd=folder)
     os.set_blocking(descriptor, True)
     return descriptor
+
+
+ROOM_LEAST_BYTES = 1 << 20
+"""With less than this a file system counts as full: programs write larger pieces."""
+
+
+def is_full(folder: Path) -> bool:
+    """Whether programs find no room there."""
+    try:
+        room = os.statvfs(folder)
+    except OSError:
+        return False
+    return room.f_bavail * room.f_frsize < ROOM_LEAST_BYTES
 
 
 def try_lock(descriptor: int, kind: int) -> bool | None:

@@ -83,6 +83,38 @@ def test_the_run_is_stored_and_reported_as_any_other(trace, tmp_path):
     assert {each["provenance"] for each in kept["records"]} == {"simulated"}
 
 
+def test_storage_that_cannot_carry_the_load_is_named_as_that_and_results_keep_the_table(tmp_path, monkeypatch):
+    monkeypatch.setenv("SEEKWISE_DB", str(tmp_path / "records.db"))
+    path = tmp_path / "open.txt"
+    # 2,000 random reads a second without completions: twenty times what a disk does, nothing for flash.
+    path.write_text(
+        "".join(
+            f"8,0 0 {n} {n / 2000:.6f} 7 Q R {(n * 7919 * 4096) % 400_000_000 // 8 * 8} + 8 [db]\n"
+            for n in range(1, 3000)
+        )
+    )
+    lines = ask(path, "--vary", "model=wd2500ys,crucial_mx500_1tb").stdout.splitlines()
+    said = " ".join(" ".join(lines[: lines.index("")]).split())
+    assert "wd2500ys cannot carry this load" in said and "of 2,001 requests/s" in said and "times" not in said
+    table = [line for line in lines if line.startswith(("setting", "as recorded", "wd2500ys", "crucial"))]
+    assert "grows" in table[-1] and len(table) == 4
+    shown = CliRunner().invoke(results.command, ["last"], catch_exceptions=False, standalone_mode=False).stdout
+    assert all(line in shown.splitlines() for line in table)
+    found = document(path, "--vary", "model=wd2500ys,crucial_mx500_1tb")
+    assert {each["setting"]: each["carries_load"] for each in found["settings"]} == {
+        "wd2500ys": False,
+        "crucial_mx500_1tb": True,
+    }
+    assert found["recorded"]["iops"] == pytest.approx(2000, rel=0.01)
+    alone = " ".join(ask(path, "--vary", DISK).stdout.split())
+    assert alone.startswith("It cannot carry this load of 2,001 requests/s: wd2500ys does ")
+
+
+def test_the_best_is_compared_with_the_recording(trace):
+    found = document(trace, "--vary", "model=crucial_mx500_1tb,wd2500ys")
+    assert "shorter than recorded" in found["answer"] and "Longest: wd2500ys" in found["answer"]
+
+
 def test_the_same_question_has_the_same_answer(trace):
     words = ("--vary", f"{DISK},scheduler=none,bfq", "--seed", "5")
     first, second = document(trace, *words), document(trace, *words)

@@ -24,7 +24,6 @@ ALLOWED = {
     "cli/_output.py: open": "standard output and standard error, by number",
     "cli/main.py: write_text": "writes help to the screen (click)",
     "trace/load.py: tofile": PRIVATE,
-    "cli/main.py: tempfile.mkstemp": "a name that cannot be predicted, made with O_EXCL, in a safe TMPDIR",
     "temporary.py: tempfile.mkdtemp": "this is where private folders are made",
     "control/lock.py: os.open": PRIVATE,
     "measure/execute.py: os.open": PRIVATE,

@@ -222,7 +222,36 @@ def test_files_of_one_set_up_that_differ_by_a_number_are_repeats_and_that_is_sai
     run, records = importing.read(files)
     assert [(r.setting, r.repetition) for r in records] == [("none", 1), ("none", 2), ("bfq", 1), ("bfq", 2)]
     assert "taken for repeats of none" in notes(run)
-    assert "ran at the same time" in notes(run), "they are copies of one file"
+    assert "hold the same figures: is one a copy of the other?" in notes(run)
+
+
+def at_once(text: str, factor: int, start_ms: int = 0) -> str:
+    """The run of another process: other amounts, and begun so much later."""
+    document = json.loads(text)
+    document["timestamp_ms"] += start_ms
+    document["timestamp"] = document["timestamp_ms"] // 1000
+    for job in document["jobs"]:
+        for side in ("read", "write"):
+            job[side] |= {name: job[side][name] * factor for name in ("io_bytes", "total_ios")}
+    return json.dumps(document)
+
+
+def test_processes_with_a_file_each_that_ran_at_once_are_one_run_and_their_rates_are_added(tmp_path):
+    alone, both, later = ({}, {}, {})
+    for found, start_ms in ((alone, None), (both, 0), (later, 10**7)):
+        files = [tmp_path / f"{start_ms}" / f"output.{number}.node" for number in (0, 1)]
+        files[0].parent.mkdir()
+        files[0].write_text(RAW["grp"])
+        if start_ms is not None:
+            files[1].write_text(at_once(RAW["grp"], 2, start_ms))
+        found["run"], found["records"] = importing.read(files if start_ms is not None else files[:1])
+    (one,), (sum_of_both,) = alone["records"], both["records"]
+    before, phase = one.phases[-1], sum_of_both.phases[-1]
+    assert phase.rate_bytes_per_s == pytest.approx(3 * before.rate_bytes_per_s, rel=0.001)
+    assert phase.ios == 3 * before.ios and sum_of_both.factors["threads"] == 2 * one.factors["threads"]
+    assert phase.latency_mean_ns == pytest.approx(before.latency_mean_ns)
+    assert "ran at the same time: counted as one run" in notes(both["run"])
+    assert [each.repetition for each in later["records"]] == [1, 2]
 
 
 def test_stonewalled_jobs_of_one_load_are_set_ups_named_by_the_job(tmp_path):

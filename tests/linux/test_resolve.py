@@ -59,7 +59,11 @@ def test_overlay_names_the_folder_that_takes_its_writes(stack_on):
 def test_bcachefs_over_two_devices(stack_on, builder):
     builder.disk("sdb", "pci0000:00/0000:00:1f.3", "8:16", 1000, reconstruct.QUEUE_MQ)
     stack = stack_on("bcachefs", "/dev/sda:/dev/sdb")
-    assert [leaf.name for leaf in resolve_path(stack, "/x").leaves] == ["sda", "sdb"]
+    found = resolve_path(stack, "/x")
+    assert [leaf.name for leaf in found.leaves] == ["sda", "sdb"]
+    assert [each.name for each in found.devices_for("scheduler")] == ["sda", "sdb"]
+    # Its superblock has a read-ahead of its own.
+    assert found.devices_for("read_ahead_kb") == () and "bcachefs reads ahead by a figure of its own" in found.notes[0]
 
 
 def test_the_root_device_called_dev_root_is_found_by_its_number(builder):

@@ -70,6 +70,7 @@ def test_a_fio_job_of_ones_own_is_refused_with_the_reason(tmp_path):
         (["model:generic_1tb_sata", "--kernel", "1.0"], "1.0"),
         (["model:generic_1tb_sata", "--also", "all"], "--also needs a real device"),
         (["model:generic_1tb_sata", "--vary", "scheduler=cfq"], "cfq"),
+        (["model:generic_1tb_sata", "--vary", "rq_affinity=0,1"], "ignores rq_affinity"),
         (["model:generic_1tb_sata", "--", "true"], "needs a real device"),
         (["/", "--kernel", "6.1"], "--kernel is for drive models"),
     ],
@@ -78,6 +79,13 @@ def test_what_cannot_be_simulated_is_one_error(tune, words, said):
     done = tune(*words)
     assert isinstance(done.exception, SeekwiseError), done.exception
     assert said in done.exception.message
+
+
+def test_read_ahead_acts_on_programs_that_read_through_the_page_cache(tune):
+    done = tune("model:crucial_mx500_1tb", "--for", "streams", "--vary", "read_ahead_kb=4,8192", "--json")
+    (entry,) = json.loads(done.stdout)["uses"]
+    values = {each["setting"]: each["value"] for each in entry["candidates"]}
+    assert values["read_ahead_kb=4"] < 0.9 * values["read_ahead_kb=8192"]
 
 
 def test_limits_are_shown_on_both_sides_and_recommend_nothing(tune):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import pickle
 import shutil
+import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator
@@ -128,3 +131,28 @@ def test_commands_of_another_user_begin_without_a_warning(system, monkeypatch, m
         return said
 
     assert as_nobody(start) == []
+
+
+@pytest.mark.parametrize("words", ["status", "revert", "apply --keep", "results", "report last", "devices"])
+@pytest.mark.parametrize("variable", ["XDG_STATE_HOME", "XDG_DATA_HOME", "SEEKWISE_STATE"])
+def test_a_state_folder_that_cannot_be_read_is_one_error_and_no_fault(system, tmp_path, variable, words):
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0)
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+
+    def run() -> tuple[int, str]:
+        with (
+            mock.patch.dict(os.environ, {variable: str(closed)}),
+            mock.patch.object(sys, "argv", ["seekwise", *words.split()]),
+            contextlib.redirect_stderr(io.StringIO()) as said,
+            contextlib.redirect_stdout(io.StringIO()),
+        ):
+            with pytest.raises(SystemExit) as ended:
+                main.main()
+            return int(ended.value.code or 0), said.getvalue()
+
+    status, said = as_nobody(run)
+    assert "fault" not in said and "details are in" not in said and "Traceback" not in said, said
+    assert said.count("error: ") == (1 if status else 0), said
+    assert status in (0, 1, 2, 4), said

@@ -118,3 +118,8 @@ def test_each_copy_of_a_mirrored_write_costs_the_processor():
     (alone,) = phases(load, **drive)
     (mirror,) = phases(load, **drive, drives=2, raid_level="raid1")
     assert mirror.rate_bytes_per_s < 0.75 * alone.rate_bytes_per_s
+
+
+def test_direct_loads_refuse_a_read_ahead_that_they_would_ignore():
+    with pytest.raises(UsageError, match="ignores `read_ahead_kb`"):
+        phases({"operations": ["seq_read"], "direct": True, "memory_limit": None}, {"read_ahead_kb": [4, 512]})

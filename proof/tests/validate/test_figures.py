@@ -44,6 +44,13 @@ def test_a_page_has_the_stored_figures(path):
     assert page == figures.rendered(page, figures.load()), "`python tools/figures.py --pages`"
 
 
+def test_the_picture_of_the_first_page_shows_the_values_of_the_measured_run():
+    drawn = figures.PICTURE.read_text(encoding="utf-8")
+    assert drawn == figures.picture(), "`python tools/figures.py --pages`"
+    values = re.findall(r">([\d,]+) (?:ms|MB/s|per second)<", drawn)
+    assert len(values) == 2 * len(figures.PAIRS) and "![" in figures.ROOT.joinpath("README.md").read_text()
+
+
 @pytest.mark.parametrize("path", figures.pages(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_page_says_of_no_figure_that_an_unknown_model_made_it(path):
     assert not re.search(r"`model_version` \d+ or (before|earlier)", path.read_text())

@@ -18,7 +18,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TextIO
 
-from seekwise.errors import SeekwiseError
+from seekwise.errors import SeekwiseError, reason
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -106,7 +106,7 @@ class Guarded:
         except OSError as error:
             silence(self.raw)
             if self._name == "standard output":  # else there is nobody to tell
-                raise SeekwiseError(f"cannot write to {self._name} ({error.strerror})") from error
+                raise SeekwiseError(f"cannot write to {self._name} ({reason(error)})") from error
 
     @property
     def rich_proxied_file(self) -> _Unescaped:

@@ -12,7 +12,7 @@ import click
 
 from seekwise.cli import _output
 from seekwise.document import printed
-from seekwise.errors import SeekwiseError
+from seekwise.errors import SeekwiseError, reason
 from seekwise.workload.study.quantity import bytes_text, time_text
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def write_page(found: Report, path: Path) -> Path:
         return found.write(path)
     except OSError as error:
         raise SeekwiseError(
-            f"cannot write report {path}: {error.strerror}",
+            f"cannot write report {path}: {reason(error)}",
             hint=f"`seekwise report {found.run.run_id} --output FOLDER` writes it elsewhere",
         ) from error
 

@@ -16,6 +16,7 @@ from seekwise.cli import _standing, _tune_shown
 from seekwise.control import child
 from seekwise.control.switching import switching
 from seekwise.errors import MissingError, UsageError
+from seekwise.linux.failure import Watched
 from seekwise.measure.live import latencies, own, passive, planning
 from seekwise.measure.live.session import RunListener
 from seekwise.store.database import Run, Store
@@ -86,18 +87,20 @@ def _carry_out(request: Request, store: Store, run: Run, plan: LivePlan, target,
 
     deadline = request.began_s + plan.budget_s - END_S
     store.add_run(run)
+    storage = target.watched()
     try:
         with (
             store.ending(run.run_id),
+            storage.ending(),
             child.watched(),
             prepared_target.exclusively(target),
             switching([each.changes for each in plan.candidates]) as switch,
             _standing.watching(plan, quiet=request.as_json) as watch,
         ):
             if request.command_line:
-                _own(request, store, run, plan, switch, deadline, watch)
+                _own(request, store, run, plan, switch, deadline, watch, storage)
             else:
-                _under_load(store, run, plan, switch, deadline, guard, watch)
+                _under_load(store, run, plan, switch, deadline, guard, watch, storage)
     except own.CommandFailed as error:
         for line in error.last_lines:
             click.echo(f"  | {line}", err=True)
@@ -105,11 +108,18 @@ def _carry_out(request: Request, store: Store, run: Run, plan: LivePlan, target,
 
 
 def _own(
-    request: Request, store: Store, run: Run, plan: LivePlan, switch: switching, deadline: float, watch: RunListener
+    request: Request,
+    store: Store,
+    run: Run,
+    plan: LivePlan,
+    switch: switching,
+    deadline: float,
+    watch: RunListener,
+    storage: Watched,
 ) -> None:
     found = own.CommandResult()
     command = command_of(request)
-    own.measure(plan, run.run_id, switch, command, deadline, found, watch, store.add)
+    own.measure(plan, run.run_id, switch, command, deadline, found, watch, store.add, storage.check)
     notes = (*plan.notes, *own.about_cold(command, found.evicted), *found.said)
     store.change_plan(run.run_id, replace(plan, notes=notes).to_document())
 
@@ -128,7 +138,14 @@ def command_of(request: Request) -> own.Command:
 
 
 def _under_load(
-    store: Store, run: Run, plan: LivePlan, switch: switching, deadline: float, guard: float | None, watch: RunListener
+    store: Store,
+    run: Run,
+    plan: LivePlan,
+    switch: switching,
+    deadline: float,
+    guard: float | None,
+    watch: RunListener,
+    storage: Watched,
 ) -> None:
     found = passive.LiveLoadResult()
 
@@ -137,7 +154,11 @@ def _under_load(
 
     try:
         with _sampler(plan) as sampler:
-            passive.under_load(plan, run.run_id, switch, deadline, found, guard=guard, sampler=sampler, tell=tell)
+            passive.under_load(
+                plan, run.run_id, switch, deadline, found, guard=guard, sampler=sampler, tell=tell, check=storage.check
+            )
+        if any(not phase.ios for record in found.records for phase in record.phases):
+            storage.check("")
     finally:
         # An hour of somebody's production is kept, whatever ends it.
         for record in found.records:

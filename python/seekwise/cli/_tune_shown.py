@@ -14,6 +14,7 @@ from seekwise.errors import SeekwiseError
 from seekwise.store.database import Store
 
 if TYPE_CHECKING:
+    from seekwise.judge.outcome import LiveOutcome
     from seekwise.workload.live_plan import LivePlan
 
 
@@ -40,4 +41,16 @@ def show(store: Store, run_id: str, *, as_json: bool, began_s: float) -> None:
         _shown.echo_json(found.document(records=False, report=str(path)))
         return
     found.show(_shown.out())
-    click.echo(path)
+    click.echo(f"page: {path}")
+    click.echo(f"next: {next_command(judged)}")
+
+
+def next_command(judged: LiveOutcome) -> str:
+    """What to type after this answer."""
+    plan = judged.plan
+    if plan.provenance != "measured":
+        uses = f" --for {plan.group}" if plan.group else ""
+        return f"sudo seekwise tune PATH{uses}, which measures"
+    if judged.lines.set:
+        return "sudo seekwise apply last"
+    return "seekwise results last --all"

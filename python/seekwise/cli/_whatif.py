@@ -1,21 +1,17 @@
-"""How the answer of `whatif` is printed: a sentence, a table with the foreground's latency first, and what hangs on an assumption."""
+"""What `whatif` prints beside its answer: the document, how requests come, and what hangs on an assumption."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from seekwise.judge.predicted import WhatIfRow, as_good
+from seekwise.judge.predicted import WhatIfRow, as_good, carries
 from seekwise.measure import whatif
-from seekwise.measure.whatif import CandidateStorage, members
-from seekwise.report.whatif_answer import sentence, time_word
+from seekwise.measure.whatif import CandidateStorage
+from seekwise.report.whatif_answer import sentence
 from seekwise.store.percentiles import percentile_ns
-from seekwise.trace.load import FOREGROUND, Group, TracedLoad, recorded_percentile_ns
-
-ROWS_SHOWN = 8
-GROUPS_SHOWN = 3
+from seekwise.trace.load import FOREGROUND, TracedLoad
 
 
 @dataclass(frozen=True)
@@ -56,6 +52,8 @@ class PredictedSetting:
     programs: list[PredictedProgram]
     open: Predicted | None
     """The foreground with every request sent at its recorded time; only with `--open`."""
+    carries_load: bool
+    """Whether it keeps up with requests that come at their times; where it does not, latencies grow with the recording."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ class WhatIf:
     """Settings within 5 % of the best one's p99 and rate."""
     answer: str
     recorded: dict[str, float | None]
-    """p50_ms and p99_ms of the foreground in the trace."""
+    """The foreground in the trace: p50_ms, p99_ms, rate_mb_per_s, iops, elapsed_s."""
     settings: list[PredictedSetting]
     """The best one first."""
     programs: list[RecordedProgram]
@@ -94,62 +92,6 @@ class WhatIf:
     assumed: Sequence[str]
     hangs_on: Sequence[str]
     """Whether the answer stays with the other assumption."""
-
-
-def table(
-    order: Sequence[WhatIfRow],
-    found: dict[tuple[str, str], WhatIfRow],
-    load: TracedLoad,
-    opened: dict[tuple[str, str], WhatIfRow] | None,
-) -> list[str]:
-    """Foreground first, then each group of programs where there are several; at most 80 columns."""
-    width = min(max([len("as recorded"), *(len(row.setting) for row in order)]), 26 if opened else 36)
-    head = f"{'setting':{width}} {'p50':>8} {'p99':>8} {'MB/s':>7} {'IOPS':>7} {'time':>7}"
-    said = [head + (f" {'open p99':>9}" if opened else "")]
-    said += [_recorded(load, width)]
-    for row in order[:ROWS_SHOWN]:
-        more = f" {time_word(opened[row.setting, FOREGROUND].p99_ns):>9}" if opened else ""
-        said += _lines(row.setting, row, width, more)
-    if len(order) > ROWS_SHOWN:
-        said.append(f"and {len(order) - ROWS_SHOWN} more (`seekwise results` and --json have all)")
-    shown = [group for group in load.groups if group.requests]
-    if len(shown) > 1 and order:
-        best = order[0].setting
-        said += ["", f"by program, with {best}:"]
-        for group in shown[:GROUPS_SHOWN]:
-            own = found.get((best, group.name))
-            if own is not None:
-                said += _lines(f"  {group.name}", own, width)
-        if len(shown) > GROUPS_SHOWN:
-            said.append(f"  and {len(shown) - GROUPS_SHOWN} more")
-    return said
-
-
-def _lines(name: str, row: WhatIfRow, width: int, more: str = "") -> list[str]:
-    """The figures of a setting; what of its name does not fit stands below."""
-    first, *rest = textwrap.wrap(name, width, subsequent_indent="  ", break_on_hyphens=False) or [""]
-    figures = (
-        f"{first:{width}} {time_word(row.p50_ns):>8} {time_word(row.p99_ns):>8} {_number(row.rate_bytes_per_s / 1e6):>7} "
-        f"{_number(row.iops):>7} {seconds(row.elapsed_s):>7}{more}"
-    )
-    return [figures, *rest]
-
-
-def _recorded(load: TracedLoad, width: int) -> str:
-    groups = front(load)
-    half, tail = recorded_percentile_ns(groups, 50), recorded_percentile_ns(groups, 99)
-    first = min((group.first_ns for group in groups), default=0)
-    elapsed = max(max((group.last_ns for group in groups), default=1) - first, 1) / 1e9
-    moved, count = sum(group.bytes for group in groups), sum(group.requests for group in groups)
-    return (
-        f"{'as recorded':{width}} {time_word(half) if half else '-':>8} {time_word(tail) if tail else '-':>8} "
-        f"{_number(moved / 1e6 / elapsed):>7} {_number(count / elapsed):>7} {seconds(elapsed):>7}"
-    )
-
-
-def front(load: TracedLoad) -> list[Group]:
-    """Groups of programs that somebody waits for."""
-    return [load.groups[number] for number in members(load.groups, FOREGROUND)]
 
 
 def dependence_words(load: TracedLoad) -> str:
@@ -161,15 +103,6 @@ def dependence_words(load: TracedLoad) -> str:
     }
     closed = of["replies"] + of["slots"] + of["admitted"]
     return f"{100 * closed:.0f} % of the requests wait for earlier ones, here as in the recording; {100 * of['open']:.0f} % come at their times"
-
-
-def seconds(value: float) -> str:
-    """`4.2 s`, `12 m`."""
-    return f"{value:.3g} s" if value < 600 else f"{value / 60:.3g} m"
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 99.95 else f"{value:.3g}"
 
 
 def document(
@@ -185,7 +118,7 @@ def document(
 ) -> WhatIf:
     """For `--json`."""
     programs = [group.name for group in load.groups if group.requests]
-    half, tail = recorded_percentile_ns(front(load), 50), recorded_percentile_ns(front(load), 99)
+    recording = whatif.recorded_of(load)
     by_label = {each.label: each for each in settings}
     shown = [
         PredictedSetting(
@@ -199,6 +132,7 @@ def document(
                 if (row.setting, name) in found
             ],
             Predicted.of(opened[row.setting, FOREGROUND]) if opened else None,
+            carries(row, recording),
         )
         for row in order
     ]
@@ -208,9 +142,15 @@ def document(
         requests=load.requests,
         device=load.device,
         repeats=played.run.plan["repetitions"],
-        best=[row.setting for row in as_good(order)],
-        answer=sentence(order, tail),
-        recorded={"p50_ms": half and half / 1e6, "p99_ms": tail and tail / 1e6},
+        best=[row.setting for row in as_good(order, recording)],
+        answer=sentence(order, recording),
+        recorded={
+            "p50_ms": recording.p50_ns and recording.p50_ns / 1e6,
+            "p99_ms": recording.p99_ns and recording.p99_ns / 1e6,
+            "rate_mb_per_s": recording.rate_bytes_per_s / 1e6,
+            "iops": recording.iops,
+            "elapsed_s": recording.elapsed_s,
+        },
         settings=shown,
         programs=[
             RecordedProgram(each.name, each.role, each.programs, each.requests, each.bytes, each.hows)

@@ -9,13 +9,14 @@ from typing import ClassVar
 import click
 
 from seekwise.cli import _options, _shown
+from seekwise.errors import UsageError
 from seekwise.judge import workloads
 from seekwise.judge.workloads import OperationMix
 from seekwise.linux.resolve import resolve_path
 from seekwise.linux.stack import read_stack
 from seekwise.report import of_run
-from seekwise.report.layout import print_lines
-from seekwise.settings import drive_class
+from seekwise.report.layout import print_columns, print_lines, say
+from seekwise.settings import classes, drive_class
 from seekwise.store.database import Store
 
 
@@ -26,6 +27,17 @@ class Workloads:
     SCHEMA: ClassVar = "seekwise.workloads/1"
 
     workloads: list[OperationMix]
+
+
+@dataclass(frozen=True)
+class ClassChoices:
+    """`advise --classes --json`."""
+
+    SCHEMA: ClassVar = "seekwise.drive-classes/1"
+
+    headline: str
+    classes: list[classes.ClassChoice]
+    udev: str
 
 
 @click.command("advise")
@@ -40,15 +52,37 @@ class Workloads:
 @click.option(
     "--device", metavar="PATH|DEVICE", help="Say what suits the class of the drives below, without measuring."
 )
+@click.option(
+    "--classes", "every_class", is_flag=True, help="Say what to ship for each class of drive, on any machine."
+)
+@click.option("--print", "form", type=click.Choice(["udev"]), help="With --classes: print the rules only.")
+@click.option("--all", "everything", is_flag=True, help="With --classes: show reasons and sources.")
 @click.option("--list", "listing", is_flag=True, help="Show the uses that can weigh a study, and their weights.")
 @_options.common
 def command(
-    run: str, purpose: str | None, system: str | None, device: str | None, listing: bool, db: Path | None, as_json: bool
+    run: str,
+    purpose: str | None,
+    system: str | None,
+    device: str | None,
+    every_class: bool,
+    form: str | None,
+    everything: bool,
+    listing: bool,
+    db: Path | None,
+    as_json: bool,
 ) -> None:
     """Say what to set according to RUN (default: the last).
 
-    With --device: what suits the class of drive, without measuring.
+    With --device, what suits the class of drive, and with --classes, what to
+    ship for all machines: both without measuring.
     """
+    if every_class:
+        if device is not None or system is not None or listing:
+            raise UsageError("--classes asks about all machines", "leave --device, --system and --list out")
+        _classes(purpose, as_rules=form is not None, everything=everything, as_json=as_json)
+        return
+    if form is not None or everything:
+        raise UsageError("--print and --all belong to --classes", "`seekwise advise --classes --print udev`")
     if listing:
         _list(as_json)
         return
@@ -61,6 +95,34 @@ def command(
         _shown.echo_json(found.document())
     else:
         found.show(_shown.out())
+
+
+def _classes(group: str | None, *, as_rules: bool, everything: bool, as_json: bool) -> None:
+    """A line for each class of drive, and the rules that say the same."""
+    if group is not None and group not in classes.groups():
+        raise UsageError(f"no evidence ships for `{group}`", f"groups of uses: {', '.join(classes.groups())}")
+    found = [classes.choice(each.name, group) for each in classes.SHOWN]
+    if as_rules:
+        click.echo(classes.rules(found), nl=False)
+        return
+    if as_json:
+        _shown.echo_json(ClassChoices(classes.headline(found, group), found, classes.rules(found)))
+        return
+    out = _shown.out()
+    print_lines([classes.headline(found, group)], out)
+    say("", out)
+    rows = [(each.drive_class, each.scheduler, each.sure, classes.bases(each.evidence) or "–") for each in found]
+    print_columns(("Class of drive", "Ship", "How sure", "Evidence: sources"), rows, out)
+    if everything:
+        for each in found:
+            say("", out)
+            print_lines(classes.reasons(each), out)
+    option = f" --for {group}" if group else ""
+    say("", out)
+    print_lines([*classes.quicker(found), *classes.CAUTIONS[: 2 if everything else 1]], out)
+    if not everything:
+        print_lines([f"Reasons and sources: `seekwise advise --classes{option} --all`."], out)
+    print_lines([f"The udev rules: `seekwise advise --classes{option} --print udev`."], out)
 
 
 def _class(target: str, as_json: bool) -> None:

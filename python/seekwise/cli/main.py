@@ -20,7 +20,7 @@ import click
 
 from seekwise import command_tree, extensions, suggestion, temporary
 from seekwise.cli import _mistakes, _output
-from seekwise.errors import Exit, MissingError, SeekwiseError, UsageError
+from seekwise.errors import Exit, MissingError, SeekwiseError, UsageError, reason
 
 NOT_COMMANDS = {"main"}
 SHOWN = (
@@ -59,6 +59,7 @@ KERNEL_PLACES = (
 )
 OWN_TRACING = "/run/seekwise/tracing/instances"
 """Of the tracefs that `control.tracefs` mounts for itself."""
+OTHER_PLACES = "name other places: SEEKWISE_STATE (the journal), SEEKWISE_DB (records), TMPDIR"
 JOURNAL, ENTRY = "journal", ".entry"
 """Folder and suffix of `control.journal`, whose import every start would pay for; a test compares them."""
 
@@ -294,9 +295,13 @@ def _system_error(error: OSError) -> int:
             os.getcwd()
         except OSError:
             return _told("the working folder does not exist any more", "change to another folder", Exit.FAILED)
-    text = f"{error.strerror or error}{named[:300]}"
+    text = f"{reason(error)}{named[:300]}"
     if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
         return _told(text, "name another file, folder or device", Exit.USAGE)
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return _told(text, OTHER_PLACES, Exit.MISSING)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return _told(text, f"make room, or {OTHER_PLACES}", Exit.FAILED)
     return _told(text, _details(error), Exit.FAILED)
 
 
@@ -307,18 +312,21 @@ def _fault(error: BaseException) -> int:
 
 
 def _details(error: BaseException) -> str | None:
-    """Writes the traceback to a file and says where; None if even that cannot be done."""
-    import tempfile
+    """Writes the traceback to a file and says where; None if even that cannot be done. One file: the next fault replaces it."""
     import traceback
 
     try:
+        from seekwise import files
+        from seekwise.control.state import state_folder
+
         text = "".join(traceback.format_exception(error))
-        descriptor, name = tempfile.mkstemp(prefix="seekwise-fault-", suffix=".txt")
-        with os.fdopen(descriptor, "w", errors="backslashreplace") as file:
-            file.write(f"{' '.join(sys.argv)}\n\n{text[-100_000:]}")
-    except (OSError, RecursionError, MemoryError):
+        path = state_folder() / "fault.txt"
+        files.make_private(path.parent)
+        written = f"{' '.join(sys.argv)}\n\n{text[-100_000:]}"
+        files.write_whole(path, written.encode(errors="backslashreplace"))
+    except (OSError, SeekwiseError, RecursionError, MemoryError):
         return None
-    return f"details are in {name}"
+    return f"details are in {path}"
 
 
 def whole_package_needed() -> MissingError:

@@ -13,6 +13,7 @@ import click
 
 from seekwise.cli import _options, _output, _shown
 from seekwise.errors import MissingError, UsageError
+from seekwise.linux import failure
 from seekwise.workload.study.quantity import time_text
 
 SECONDS_MOST = 86_400
@@ -67,6 +68,7 @@ def command(target: str, seconds: float, output: Path | None, anonymise: bool, a
     out = output or Path(f"{device.name}-{time.strftime('%Y%m%d-%H%M%S')}.swt")
     if not out.parent.is_dir():
         raise UsageError(f"the folder {out.parent} does not exist", "create it, or choose another with `--output`")
+    storage = failure.watched(Path("/dev") / device.name, [device.name], is_device=True)
     _output.progress(f"recording {device.name} for {time_text(seconds)}; Ctrl-C ends it earlier")
     taken = recorder.record(device, seconds, out, anonymise=anonymise, tell=_output.progress)
     share = taken.cpu_seconds / max(taken.seconds, 1e-9) / (os.cpu_count() or 1)
@@ -83,6 +85,7 @@ def command(target: str, seconds: float, output: Path | None, anonymise: bool, a
                 taken.notes.sentences,
             )
         )
+        storage.check("")
         return
     click.echo(
         f"{taken.requests:,} requests in {taken.seconds:.1f} s; recording took {100 * share:.2f} % of the processors"
@@ -92,6 +95,7 @@ def command(target: str, seconds: float, output: Path | None, anonymise: bool, a
     if taken.dropped:
         click.echo(f"warning: the kernel dropped {taken.dropped:,} events; some requests are incomplete", err=True)
     click.echo(f"{out}\n\nnext: seekwise trace show {out}")
+    storage.check("")
 
 
 def _name(target: str) -> str:

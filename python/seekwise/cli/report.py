@@ -10,7 +10,7 @@ from typing import ClassVar
 import click
 
 from seekwise.cli import _browser, _options, _shown
-from seekwise.errors import SeekwiseError, UsageError
+from seekwise.errors import SeekwiseError, UsageError, reason
 from seekwise.files import make_folders
 from seekwise.store.database import Run, Store
 
@@ -118,7 +118,7 @@ def _page(store: Store, runs: list[Run], output: Path, *, markdown: bool, tell: 
     try:
         written = files.write_all(made(pictures), found.pictures()) if pictures is not None else []
     except OSError as error:
-        raise SeekwiseError(f"cannot write pictures to {pictures}: {error.strerror}") from error
+        raise SeekwiseError(f"cannot write pictures to {pictures}: {reason(error)}") from error
     path = _shown.write_page(found, path_of(output, found.run.run_id))
     tell(path, written, [run.run_id for run in runs], found.run.run_id)
 
@@ -155,7 +155,7 @@ def made(folder: Path) -> Path:
         make_folders(folder)
     except OSError as error:
         raise SeekwiseError(
-            f"cannot create folder {folder}: {error.strerror}", hint="name another one with `--output`"
+            f"cannot create folder {folder}: {reason(error)}", hint="name another one with `--output`"
         ) from error
     return folder
 

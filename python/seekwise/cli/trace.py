@@ -11,7 +11,7 @@ import click
 
 from seekwise.cli import _options
 from seekwise.cli._shown import echo_json
-from seekwise.errors import SeekwiseError
+from seekwise.errors import SeekwiseError, reason
 
 if TYPE_CHECKING:
     import numpy as np
@@ -85,7 +85,7 @@ def show(path: Path, page: Path | None, as_json: bool) -> None:
             begun = next(open_trace(path)[1], None)
             trace_page.write(page, f"Trace {path.name}", words.lines(found, notes, processes), found, notes, begun)
         except OSError as error:
-            raise SeekwiseError(f"{page}: cannot be written: {error.strerror}") from None
+            raise SeekwiseError(f"{page}: cannot be written: {reason(error)}") from None
         click.echo(f"\n{page}", err=as_json)
     elif not as_json:
         click.echo(f"\nnext: seekwise trace show {path} --page trace.html")

@@ -106,7 +106,8 @@ def _play(
     found = predicted.rows(played.records)
     if not found:
         raise UsageError(f"{trace}: holds no reads or writes")
-    order = predicted.ranked(found, [each.label for each in settings])
+    recorded = whatif.recorded_of(load)
+    order = predicted.ranked(found, [each.label for each in settings], recorded)
     opened = None
     if replay_open:
         replayed = whatif.play(load, settings, seeds, threads=threads, replay_open=True, progress=tell)
@@ -120,10 +121,10 @@ def _play(
     if as_json:
         _shown.echo_json(_whatif.document(played, trace, load, settings, order, found, opened, hangs, said))
         return
-    tail = loads.recorded_percentile_ns(_whatif.front(load), 99)
-    _paragraph(whatif_answer.sentence(order, tail))
+    _paragraph(whatif_answer.sentence(order, recorded))
     click.echo()
-    for line in _whatif.table(order, found, load, opened):
+    programs = [group.name for group in load.groups if group.requests]
+    for line in whatif_answer.table(order, found, programs, recorded, opened):
         click.echo(line)
     click.echo()
     for line in (_whatif.dependence_words(load), *said, *(f"Assumed: {line}" for line in load.assumed), *hangs):

@@ -37,7 +37,7 @@ from pathlib import Path
 from seekwise import files
 from seekwise.control.process import ProcessIdentity, machine, pid_namespace, this_process
 from seekwise.control.state import state_folder
-from seekwise.errors import MissingError, RefusedError
+from seekwise.errors import MissingError, RefusedError, reason
 
 SCHEMA_NAME = "seekwise.journal"
 SCHEMA_VERSION = 1
@@ -109,7 +109,7 @@ class Journal:
             self._write(entry)
         except OSError as error:
             raise MissingError(
-                f"the journal in {self.folder} cannot be written ({error.strerror})",
+                f"the journal in {self.folder} cannot be written ({reason(error)})",
                 "nothing was changed; SEEKWISE_STATE=FOLDER chooses another place that outlives a restart",
             ) from error
         return entry
@@ -121,7 +121,7 @@ class Journal:
         try:
             self._write(entry)
         except OSError as error:
-            raise MissingError(f"the journal in {self.folder} cannot be written ({error.strerror})") from error
+            raise MissingError(f"the journal in {self.folder} cannot be written ({reason(error)})") from error
         return entry
 
     def close(self, entry: Entry) -> str | None:
@@ -140,7 +140,7 @@ class Journal:
         except FileNotFoundError:
             pass  # the whole folder is gone, and the entry with it
         except OSError as error:
-            return f"warning: everything is restored, but {path} cannot be removed ({error.strerror})"
+            return f"warning: everything is restored, but {path} cannot be removed ({reason(error)})"
         finally:
             self._let_go(path)
         return None
@@ -187,7 +187,7 @@ class Journal:
             return []
         except OSError as error:
             raise MissingError(
-                f"the journal in {self.folder} cannot be read ({error.strerror})",
+                f"the journal in {self.folder} cannot be read ({reason(error)})",
                 "run it with sudo; root can restore everything",
             ) from error
         if names:
@@ -280,7 +280,7 @@ def read_entry(path: Path) -> Entry | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        return _unusable(path, "untrusted", f"cannot be opened ({error.strerror})")
+        return _unusable(path, "untrusted", f"cannot be opened ({reason(error)})")
     try:
         if against := _against(os.fstat(descriptor)):
             return _unusable(path, "untrusted", against)

@@ -14,7 +14,7 @@ from pathlib import Path
 from seekwise import files
 from seekwise.control import exact
 from seekwise.control.journal import Entry
-from seekwise.errors import MissingError, SeekwiseError
+from seekwise.errors import MissingError, SeekwiseError, reason
 
 
 def write_items(entry: Entry) -> None:
@@ -30,7 +30,7 @@ def write_items(entry: Entry) -> None:
         except OSError as error:
             if isinstance(error, PermissionError) and os.geteuid() != 0:
                 raise MissingError(f"{path} cannot be written without root", "run it with sudo") from error
-            raise SeekwiseError(f"{path} cannot be written ({error.strerror})", "nothing was changed") from error
+            raise SeekwiseError(f"{path} cannot be written ({reason(error)})", "nothing was changed") from error
 
 
 def take_back(item: Mapping[str, object]) -> str:

@@ -18,7 +18,7 @@ from seekwise import temporary
 from seekwise.control import attributes, child, interrupt, persisted, scratch, settings, sysfs, tracefs
 from seekwise.control.journal import SUFFIX, Entry, Journal
 from seekwise.control.lock import devices_locked
-from seekwise.errors import SeekwiseError, UsageError
+from seekwise.errors import SeekwiseError, UsageError, reason
 
 UNTIL_REVERTED = frozenset({"applied", "persisted"})
 """Kinds that a user asked for and that stay until `seekwise revert`."""
@@ -334,14 +334,15 @@ def _end_load(entry: Entry, _: Journal) -> tuple[str, list[str]]:
 
 
 def _remove_scratch(entry: Entry, _: Journal) -> tuple[str, list[str]]:
-    return "restored", [scratch.remove_left_behind(item) for item in entry.items]
+    same_boot = entry.owner.of_this_boot
+    return "restored", [scratch.remove_left_behind(item, same_boot=same_boot) for item in entry.items]
 
 
 def _take_back_files(entry: Entry, _: Journal) -> tuple[str, list[str]]:
     try:
         return "restored", [persisted.take_back(item) for item in reversed(entry.items)]
     except OSError as error:
-        raise SeekwiseError(f"{error.filename} cannot be restored ({error.strerror})") from error
+        raise SeekwiseError(f"{error.filename} cannot be restored ({reason(error)})") from error
 
 
 _RESTORERS: dict[str, Callable[[Entry, Journal], tuple[str, list[str]]]] = {

@@ -28,7 +28,8 @@ from seekwise import files
 from seekwise.control import interrupt, notice
 from seekwise.control.journal import Entry, Journal
 from seekwise.control.process import machine, proc_folder, this_process
-from seekwise.errors import RefusedError, SeekwiseError, UsageError
+from seekwise.errors import FULL, RefusedError, SeekwiseError, UsageError, reason
+from seekwise.linux import failure
 
 PREFIX = "seekwise-scratch-"
 MANIFEST = "seekwise-scratch.json"
@@ -36,6 +37,8 @@ SCHEMA = "seekwise.scratch/2"
 MANIFEST_BYTES_MAX = 64 << 10
 DEPTH_MAX = 64
 RENAMES_MAX = 100
+STORAGE_ERRNOS = (errno.EROFS, errno.EIO, errno.ENODEV, errno.ENXIO, errno.EUCLEAN)
+"""What storage that fails ends in: once it is back, the folder can be removed."""
 
 RESERVE_BYTES_MAX = 1 << 30
 RESERVE_SHARE = 0.05
@@ -123,6 +126,7 @@ class scratch:
             "path": str(target / name),
             "mount_point": str(mount_point(target)),
             "st_dev": os.fstat(parent).st_dev,
+            "device": failure.identity(os.fstat(parent).st_dev),
             "secret": secret,
         }
         self._entry = self.journal.open("scratch", [item])
@@ -231,7 +235,8 @@ def remove(item: dict) -> str:
 
 
 def _cannot_be_removed(path: Path, error: OSError) -> SeekwiseError:
-    return SeekwiseError(f"the scratch folder {path} cannot be removed ({error.strerror})", "remove it by hand")
+    hint = "the next command tries again" if error.errno in STORAGE_ERRNOS else "remove it by hand"
+    return SeekwiseError(f"the scratch folder {path} cannot be removed ({reason(error)})", hint)
 
 
 def _name_of(parent: int, name: str, inode: int | None) -> str | None:
@@ -306,10 +311,12 @@ def _against(status: os.stat_result, parent: os.stat_result, folder: int, item: 
 
 
 def _manifest(folder: int) -> dict | None:
-    """The manifest in an open folder, if it is a file of ours; None where there is none or it is damaged."""
+    """The manifest in an open folder, if it is a file of ours; None where there is none or it is damaged. OSError where the storage fails."""
     try:
         descriptor = os.open(MANIFEST, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-    except OSError:
+    except OSError as error:
+        if error.errno in STORAGE_ERRNOS:
+            raise
         return None
     try:
         status = os.fstat(descriptor)
@@ -317,7 +324,11 @@ def _manifest(folder: int) -> dict | None:
             return None
         document = json.loads(files.read_limited(descriptor, MANIFEST_BYTES_MAX))
         return document if isinstance(document, dict) else None
-    except (OSError, ValueError, RecursionError):
+    except OSError as error:
+        if error.errno in STORAGE_ERRNOS:
+            raise
+        return None
+    except (ValueError, RecursionError):
         return None
     finally:
         os.close(descriptor)
@@ -387,9 +398,15 @@ def _is_orphan(parent: int, name: str) -> bool:
         os.close(folder)
 
 
-def remove_left_behind(item: dict) -> str:
-    """What recovery does with one journalled folder: a sentence, or an error that keeps the entry."""
+def remove_left_behind(item: dict, *, same_boot: bool) -> str:
+    """What recovery does with one journalled folder: a sentence, or an error that keeps the entry.
+
+    A device that is there no more took the folder along; should it come back, the next run on it removes the folder as an orphan.
+    """
     folder = Path(str(item["path"]))
+    device = item.get("device")
+    if isinstance(device, dict) and failure.is_gone(device, same_boot=same_boot):
+        return f"the scratch folder {folder} is gone with its device"
     if not os.path.lexists(folder):
         now = mount_point(folder.parent)
         if str(now) != item["mount_point"]:
@@ -425,8 +442,8 @@ def _served_by_user(target: Path) -> int | None:
 
 def _failed(target: Path, error: OSError) -> SeekwiseError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return RefusedError(f"{target} is full ({error.strerror})", "make room, or choose another folder")
-    return RefusedError(f"no scratch folder can be made in {target} ({error.strerror})", "choose another folder")
+        return RefusedError(f"{FULL}: {target}", "make room, or choose another folder")
+    return RefusedError(f"no scratch folder can be made in {target} ({reason(error)})", "choose another folder")
 
 
 def _amount(size_bytes: int) -> str:

@@ -63,9 +63,10 @@ def read(
             f"`--given {unused[0]}=…` says nothing about these files",
             hint=f"known there: {', '.join(sorted(used)) or 'nothing'}",
         )
-    measured, labelled, depths = setups.by_depth(found, setups.labels(found))
+    one_each, named, at_once = setups.together(found, setups.labels(found), _load)
+    measured, labelled, depths = setups.by_depth(one_each, named)
     records = _records(run_id, measured, labelled)
-    said = [*([depths] if depths else []), *setups.notes(measured, labelled)]
+    said = [*([depths] if depths else []), *at_once, *setups.notes(measured, labelled)]
     return _run(run_id, name, records, [each.result for each in measured], said), records
 
 
@@ -233,14 +234,20 @@ def notes(records: Sequence[Record], results: Sequence[Result], taken: Sequence[
     """What the formats lack, what was repaired, what was taken for a repeat, once each; what leads comes first."""
     leading = dict.fromkeys(result.leads for result in results if result.leads)
     said = [*leading, *stalls(records), *taken]
-    if len({record.setting for record in records}) < 2:
-        said.append("one configuration only, so there is nothing to compare: import files of another one with it")
     said += dict.fromkeys(note for result in results for note in result.notes)
     if any(phase.cpu.system_cpu > 0 for record in records for phase in record.phases):
         said.append("CPU efficiency counts the load's own threads alone; kernel threads are not in these files")
     said.append("nothing in these files proves that no cache answered")
     if any(result.threads is None for result in results):
         said.append("the number of threads is not in every file: 1 was taken (`--given threads=N`)")
+    if len({record.setting for record in records}) > 1:
+        said += _comparing(records)
+    return tuple(f"Imported: {note}" for note in said)
+
+
+def _comparing(records: Sequence[Record]) -> list[str]:
+    """What limits a comparison of several set-ups."""
+    said = []
     repeats: dict[tuple[str, str], int] = {}
     for record in records:
         done = "+".join(phase.operation for phase in record.phases)
@@ -252,8 +259,7 @@ def notes(records: Sequence[Record], results: Sequence[Result], taken: Sequence[
             f"{len(few)} of {len(repeats)} combinations have fewer than {REPEATS_WANTED} repeats: a difference there cannot be told "
             "from noise; import more files of the same configuration"
         )
-    said.append("the order of trials is not known, so drift cannot be told from a difference")
-    return tuple(f"Imported: {note}" for note in said)
+    return [*said, "the order of trials is not known, so drift cannot be told from a difference"]
 
 
 def _run(run_id: str, name: str, records: list[Record], results: Sequence[Result], taken: Sequence[str]) -> Run:

@@ -7,14 +7,17 @@ one load within one file are told apart by their job's name: jobs that ran one a
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from seekwise.importing.result import Result, ms
 from seekwise.store import operations
+from seekwise.store.percentiles import merged
+from seekwise.store.record import CpuSeconds, Phase
 
 NAMED_MOST = 4
 """File names in one note."""
@@ -152,43 +155,118 @@ def shared_loads(measured: Sequence[Measured], names: Sequence[str]) -> bool:
     return any(len(labels) > 1 for labels in found.values())
 
 
+def together(
+    measured: Sequence[Measured], names: Sequence[str], load_of: Callable[[Result], str]
+) -> tuple[list[Measured], list[str], list[str]]:
+    """(results, set-ups, sentences): processes that did the same at the same time, each with a file of its own (Ceph's CBT), are one run of all of them."""
+    clusters: dict[int, list[int]] = {}
+    heads: list[int] = []
+    for number, (each, label) in enumerate(zip(measured, names, strict=True)):
+        head = next(
+            (
+                head
+                for head in heads
+                if (names[head], measured[head].load) == (label, each.load)
+                and measured[head].path != each.path
+                and measured[head].result.phases != each.result.phases
+                and _overlap(measured[head], each)
+            ),
+            None,
+        )
+        if head is None:
+            heads.append(number)
+        clusters.setdefault(number if head is None else head, []).append(number)
+    kept, said = [], []
+    for head in heads:
+        members = [measured[number] for number in clusters[head]]
+        if len(members) == 1:
+            kept.append(members[0])
+            continue
+        result = _sum([each.result for each in members])
+        files = list(dict.fromkeys(each.files for each in members))
+        kept.append(replace(members[0], result=result, files=", ".join(files), load=load_of(result)))
+        said.append(f"{_listed(files)} ran at the same time: counted as one run, their rates added")
+    if len(said) > NAMED_MOST:
+        said = [*said[:NAMED_MOST], f"so were the files of {len(said) - NAMED_MOST} more runs"]
+    return kept, [names[head] for head in heads], said
+
+
+def _overlap(one: Measured, other: Measured) -> bool:
+    """Whether the shorter one ran for at least half of its time while the other did."""
+    first, second = one.result.spans_s, other.result.spans_s
+    if first is None or second is None:
+        return False
+    least = min(first[1] - first[0], second[1] - second[0])
+    return min(first[1], second[1]) - max(first[0], second[0]) > least / 2 > 0
+
+
+def _sum(results: Sequence[Result]) -> Result:
+    """All of them as one: amounts and CPU time added, latencies over all requests. Percentiles that were printed cannot be merged."""
+    first = results[0]
+    phases = tuple(_sum_phases(each) for each in zip(*(result.phases for result in results), strict=True))
+    notes = dict.fromkeys(note for result in results for note in result.notes)
+    if any(phase.reported_percentiles_ns for result in results for phase in result.phases):
+        notes["p99 is absent where several processes ran at once: percentiles cannot be merged (json+ has histograms, which can)"] = None  # fmt: skip
+    reasons = [result.invalid_reason for result in results if result.invalid_reason]
+    return replace(
+        first,
+        phases=phases,
+        threads=sum(result.threads or 1 for result in results),
+        notes=tuple(notes),
+        leads=first.leads if all(result.leads == first.leads for result in results) else "",
+        invalid_reason=reasons[0] if reasons else None,
+    )
+
+
+def _sum_phases(phases: Sequence[Phase]) -> Phase:
+    ios = sum(each.ios for each in phases)
+    elapsed_s = max(each.elapsed_s for each in phases)
+    mean = sum(each.latency_mean_ns * each.ios for each in phases) / ios if ios else 0.0
+    has_bins = all(each.latency_bins for each in phases)
+    return replace(
+        phases[0],
+        elapsed_s=elapsed_s,
+        # Each at its own rate: processes that end a little later than others would lower the sum.
+        bytes=round(sum(each.rate_bytes_per_s for each in phases) * elapsed_s),
+        ios=ios,
+        latency_bins=merged(each.latency_bins for each in phases) if has_bins else {},
+        latency_mean_ns=mean,
+        latency_max_ns=max(each.latency_max_ns for each in phases),
+        cpu=CpuSeconds(
+            sum(each.cpu.submitter_user for each in phases), sum(each.cpu.submitter_system for each in phases)
+        ),
+        details={},
+        reported_percentiles_ns={},
+    )
+
+
 def notes(measured: Sequence[Measured], names: Sequence[str]) -> list[str]:
-    """What was taken for repeats, and repeats that cannot be, in sentences."""
+    """What was taken for repeats, in sentences."""
     groups: dict[tuple[str, str], list[Measured]] = {}
     for each, label in zip(measured, names, strict=True):
         groups.setdefault((label, each.load), []).append(each)
     repeats: dict[str, dict[str, None]] = {}
-    together: dict[str, None] = {}
     for (label, _), members in groups.items():
         if len(members) > 1:
             repeats.setdefault(label, {}).update(dict.fromkeys(_place(each) for each in members))
-            together |= dict.fromkeys(_place(each) for each in members if _overlaps(each, members))
     said = [
         f"taken for repeats of {label} (same load, same set-up): {_listed(list(files))}"
         for label, files in list(repeats.items())[:NAMED_MOST]
     ]
+    copies = [
+        f"{_place(one)} and {_place(other)} hold the same figures: is one a copy of the other?"
+        for members in groups.values()
+        for one, other in itertools.pairwise(members)
+        if one.path != other.path and one.result.phases == other.result.phases
+    ]
+    said += copies[:1]
     if len(repeats) > NAMED_MOST:
         said.append(f"repeats of {len(repeats) - NAMED_MOST} more set-ups were found in the same way")
-    if together:
-        said.append(
-            f"{_listed(list(together))} ran at the same time: each is counted on its own, and what the storage did is their sum"
-        )
     return said
 
 
 def _place(each: Measured) -> str:
     return f"{each.files} (run {each.result.document + 1})" if each.result.document else each.files
-
-
-def _overlaps(each: Measured, members: Sequence[Measured]) -> bool:
-    """Whether another one ran for at least half of the time of this one."""
-    mine = each.result.spans_s
-    return mine is not None and any(
-        other is not each
-        and other.result.spans_s is not None
-        and min(mine[1], other.result.spans_s[1]) - max(mine[0], other.result.spans_s[0]) > (mine[1] - mine[0]) / 2 > 0
-        for other in members
-    )
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -3,14 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from seekwise.store.percentiles import merged, percentile_ns
 from seekwise.store.record import Record
-from seekwise.trace.load import FOREGROUND
+from seekwise.trace.load import FOREGROUND, RECORDED
 
 TIE = 0.05
 """Settings so close to the best are as good: as much as a prediction may be wrong."""
+
+
+CARRIED = 0.9
+"""Storage that does less of what comes at its own times falls behind for as long as the load lasts."""
+OPEN_MOST = 0.5
+"""Share of requests that come at their times, from which a load does not wait for its storage."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The foreground as it was recorded; None for latencies of traces without completions."""
+
+    p50_ns: float | None
+    p99_ns: float | None
+    rate_bytes_per_s: float
+    iops: float
+    elapsed_s: float
+    open_share: float
+    """Of the requests, those that come at their times whatever the storage does."""
+
+
+def recorded(records: Sequence[Record]) -> Recorded | None:
+    """As the records keep it; None in runs of former versions."""
+    found = next((each.load[RECORDED] for each in records if isinstance(each.load.get(RECORDED), dict)), None)
+    if not isinstance(found, dict) or not all(each.name in found for each in fields(Recorded)):
+        return None
+    return Recorded(**{each.name: found[each.name] for each in fields(Recorded)})
 
 
 @dataclass(frozen=True)
@@ -25,6 +52,11 @@ class WhatIfRow:
     rate_bytes_per_s: float
     iops: float
     elapsed_s: float
+
+
+def carries(row: WhatIfRow, load: Recorded | None) -> bool:
+    """Whether the storage keeps up with the load. Where it does not, latencies grow with the length of the recording and say nothing else."""
+    return load is None or load.open_share < OPEN_MOST or row.iops >= CARRIED * load.iops
 
 
 def rows(records: Sequence[Record]) -> dict[tuple[str, str], WhatIfRow]:
@@ -52,26 +84,33 @@ def _row(setting: str, program: str, records: Sequence[Record]) -> WhatIfRow:
     )
 
 
-def ranked(found: dict[tuple[str, str], WhatIfRow], labels: Sequence[str]) -> list[WhatIfRow]:
-    """The foreground of each setting, the shortest p99 first; within a tie the higher rate."""
+def ranked(
+    found: dict[tuple[str, str], WhatIfRow], labels: Sequence[str], load: Recorded | None = None
+) -> list[WhatIfRow]:
+    """The foreground of each setting, the shortest p99 first; within a tie the higher rate. What cannot carry the load comes last, by its rate."""
     front = [found[label, FOREGROUND] for label in labels if (label, FOREGROUND) in found]
-    best = min((row.p99_ns for row in front), default=0)
-    return sorted(
-        front,
+    able = [row for row in front if carries(row, load)]
+    best = min((row.p99_ns for row in able), default=0)
+    able.sort(
         key=lambda row: (
             row.p99_ns > best * (1 + TIE),
             row.p99_ns if row.p99_ns > best * (1 + TIE) else 0,
             -row.rate_bytes_per_s,
             row.p99_ns,
-        ),
+        )
     )
+    return able + sorted((row for row in front if not carries(row, load)), key=lambda row: -row.iops)
 
 
-def as_good(order: Sequence[WhatIfRow]) -> list[WhatIfRow]:
-    """Settings that a prediction cannot tell from the best."""
+def as_good(order: Sequence[WhatIfRow], load: Recorded | None = None) -> list[WhatIfRow]:
+    """Settings that a prediction cannot tell from the best: by p99 and rate, or by rate alone where none carries the load."""
     best = order[0]
+    if not carries(best, load):
+        return [row for row in order if row.iops >= best.iops * (1 - TIE)]
     return [
         row
         for row in order
-        if row.p99_ns <= best.p99_ns * (1 + TIE) and row.rate_bytes_per_s >= best.rate_bytes_per_s * (1 - TIE)
+        if carries(row, load)
+        and row.p99_ns <= best.p99_ns * (1 + TIE)
+        and row.rate_bytes_per_s >= best.rate_bytes_per_s * (1 - TIE)
     ]

@@ -18,7 +18,7 @@ import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
-from seekwise.errors import SeekwiseError
+from seekwise.errors import SeekwiseError, reason
 from seekwise.files import new_product
 from seekwise.linux import ata, diskstats, facts, guest
 from seekwise.linux.block_device import Stack
@@ -87,7 +87,7 @@ def capture(archive: Path, *, anonymise: bool = False, root: Path = Path("/")) -
             _add_all(tar, tree, change)
     except OSError as error:
         raise SeekwiseError(
-            f"{archive} cannot be written: {error.strerror}", hint="give a file in a folder that you can write to"
+            f"{archive} cannot be written: {reason(error)}", hint="give a file in a folder that you can write to"
         ) from error
     return archive.stat().st_size
 

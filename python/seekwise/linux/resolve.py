@@ -58,6 +58,11 @@ ELEVATOR_SETTINGS = ("scheduler", "iosched/", "nr_requests", "wbt_lat_usec", "no
 """Act where requests are queued: at the leaves, and at a request-based multipath device instead of its paths."""
 
 
+OWN_READ_AHEAD = ("btrfs", "bcachefs")
+"""Over several devices they have backing-device information of their own: Linux v6.1 fs/btrfs/disk-io.c, open_ctree() (at least 4 MiB); bcachefs sets
+`s_bdi->ra_pages` of its superblock (bch2_set_ra_pages)."""
+
+
 @dataclass(frozen=True)
 class ResolvedPath:
     """`device` is the top one (the first, with btrfs over several: `devices`)."""
@@ -93,15 +98,15 @@ class ResolvedPath:
     def devices_for(self, setting: str) -> tuple[BlockDevice, ...]:
         """The devices on which `setting` (`scheduler`, `queue_depth`, `read_ahead_kb`, `stripe_cache_size` …) takes effect.
 
-        - `read_ahead_kb` belongs to the device that the filesystem is mounted on, a partition's to its disk. btrfs has a
-          figure of its own and looks at none.
+        - `read_ahead_kb` belongs to the device that the filesystem is mounted on, a partition's to its disk. btrfs and
+          bcachefs have a figure of their own and look at none.
         - `stripe_cache_size` belongs to md RAID 4, 5 and 6.
         - A request-based multipath device queues and schedules; its paths are given the same so that nothing depends
           on which of them the kernel looks at. Depth and write cache belong to the paths.
         """
         name = setting.removeprefix("queue/").removeprefix("device/").removeprefix("md/")
         if name == "read_ahead_kb":
-            if self.mount and self.mount.filesystem == "btrfs":
+            if self.mount and self.mount.filesystem in OWN_READ_AHEAD:
                 return ()
             return self._unique(self._whole(self.stack.devices[top]) for top in self.devices)
         if name in ("stripe_cache_size", "group_thread_cnt"):
@@ -110,6 +115,8 @@ class ResolvedPath:
                 for device in self.chain()
                 if device.kind == "md" and is_parity_level(device.details.get("level"))
             )
+        if name in SYNC_LIMITS:
+            return tuple(d for d in self.chain() if d.kind == "md" and d.details.get("level") in SYNCED_LEVELS)
         if name.startswith(ELEVATOR_SETTINGS):
             own = [device for device in self.chain() if device.details.get("request_based")]
             return self._unique([*own, *self.leaves])
@@ -123,6 +130,10 @@ class ResolvedPath:
     @staticmethod
     def _unique(devices: object) -> tuple[BlockDevice, ...]:
         return tuple({device.name: device for device in devices}.values())  # type: ignore[attr-defined]
+
+
+SYNC_LIMITS = ("sync_speed_max", "sync_speed_min")
+SYNCED_LEVELS = ("raid1", "raid4", "raid5", "raid6", "raid10")
 
 
 def has_setting(device: BlockDevice, setting: str) -> bool:
@@ -289,9 +300,11 @@ def _resolved(stack: Stack, asked: str, names: tuple[str, ...], mount: Mount | N
 
 def _notes(found: ResolvedPath) -> tuple[str, ...]:
     notes = []
-    if found.mount and found.mount.filesystem == "btrfs":
-        # Linux v6.1 fs/btrfs/disk-io.c, open_ctree(): its own bdi, at least 4 MiB; the members' is not looked at.
-        notes.append("btrfs reads ahead by a figure of its own: read_ahead_kb of its devices does not act on its files")
+    if found.mount and found.mount.filesystem in OWN_READ_AHEAD:
+        name = found.mount.filesystem
+        notes.append(
+            f"{name} reads ahead by a figure of its own: read_ahead_kb of its devices does not act on its files"
+        )
     for device in found.chain():
         if device.details.get("request_based"):
             notes.append(

@@ -12,18 +12,19 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from seekwise import _core, drive_names, schedulers, suggestion
 from seekwise.errors import SeekwiseError, UsageError
+from seekwise.judge.predicted import Recorded
 from seekwise.release import release
 from seekwise.simulate.trial_spec import KERNEL_DEFAULT, default_scheduler, describe, probe_phase, spec_of_trial
 from seekwise.store.database import Run, now
 from seekwise.store.percentiles import merged
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.trace.columns import Notes
-from seekwise.trace.load import FOREGROUND, RECORDED_P99, Group, TracedLoad, recorded_percentile_ns
+from seekwise.trace.load import FOREGROUND, RECORDED, Group, TracedLoad, recorded_percentile_ns
 from seekwise.workload.study import factors
 from seekwise.workload.study.factors import Value
 from seekwise.workload.study.plan import Combination, Load, Plan, PlannedPhase, Setting, SystemFacts, Trial, trial_seed
@@ -251,9 +252,7 @@ def run_of(
     shown = [group for group in groups if group.requests]
     keys = [FOREGROUND, *(group.name for group in shown)]
     combinations = [_combination(key, _operation(groups, key), load) for key in keys]
-    front = [groups[number] for number in members(groups, FOREGROUND)]
-    tail = recorded_percentile_ns(front, 99)
-    recorded = {RECORDED_P99: tail} if tail else {}
+    recorded = asdict(recorded_of(load))
     records: list[Record] = []
     trials: list[Trial] = []
     for repetition, seed in enumerate(seeds, 1):
@@ -273,7 +272,7 @@ def run_of(
                             "model": release(), "model_version": _core.model_version(),
                             "device_model": outcomes[repetition - 1]["models"]["device"], "trace": trace,
                         },
-                        load={"recording": trace, "program": key, "requests": load.requests, **recorded},
+                        load={"recording": trace, "program": key, "requests": load.requests, RECORDED: recorded},
                         conditions={"role": "candidate"},
                     )
                 )  # fmt: skip
@@ -283,6 +282,23 @@ def run_of(
         name, run.backend, run.seed, system, tuple(combinations), compared, tuple(trials), tuple(notes)
     )
     return WhatIfRun(replace(run, plan=plan.to_document()), records)
+
+
+def recorded_of(load: TracedLoad) -> Recorded:
+    """The foreground in the trace."""
+    front = [load.groups[number] for number in members(load.groups, FOREGROUND)]
+    first = min((group.first_ns for group in front), default=0)
+    elapsed_s = max(max((group.last_ns for group in front), default=1) - first, 1) / 1e9
+    count = sum(group.requests for group in front)
+    waiting = sum(sum(group.hows.values()) for group in front)
+    return Recorded(
+        recorded_percentile_ns(front, 50),
+        recorded_percentile_ns(front, 99),
+        sum(group.bytes for group in front) / elapsed_s,
+        count / elapsed_s,
+        elapsed_s,
+        sum(group.hows.get("open", 0) for group in front) / max(waiting, 1),
+    )
 
 
 def stack_lines(settings: Sequence[CandidateStorage]) -> list[str]:

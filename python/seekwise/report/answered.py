@@ -194,7 +194,8 @@ def _effects(asked: Question, setting: str, *, better: bool, purpose: Purpose | 
     told: dict[tuple[str, str], str] = {}
     for _, _, each, standing in found:
         # Of one kind of work in several uses the smallest gain, and the largest loss: what is said holds for each of them.
-        key = (each.work or each.job, each.job)
+        # Loads of a study are all of their own.
+        key = (each.work or each.job or each.use, each.job)
         if better or key not in told:
             told[key] = effect(each, standing)
     return list(dict.fromkeys(told.values()))[:EFFECTS_MOST]

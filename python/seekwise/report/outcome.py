@@ -13,10 +13,10 @@ from seekwise.judge.observe import observations
 from seekwise.judge.records import exact_note, invalid_note, remarks
 from seekwise.judge.rule import ROUNDS_MIN, RULE_VERSION, THRESHOLD_SHARE, more_is_better
 from seekwise.judge.study_outcome import StudyOutcome, condition_text, lines, otherwise, pooled_threads, reference
-from seekwise.number_text import TIMES_FROM, listed
-from seekwise.report import answered, array_advice, insights, systems_answer, whatif_answer
+from seekwise.number_text import TIMES_FROM, change, listed, three
+from seekwise.report import answered, array_advice, bitmap, insights, rebuild, systems_answer, whatif_answer
 from seekwise.report.answered import Question
-from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
+from seekwise.report.content import Advice, QuestionTable, ReportContent, WinnerCell, WinnerRow
 from seekwise.report.rows import varied_dimensions
 from seekwise.store import operations
 from seekwise.store.database import IMPORTED, Run
@@ -47,7 +47,10 @@ def content_of(found: StudyOutcome) -> ReportContent:
     labels = [setting.label for setting in plan.settings]
     of_its_kind = (
         whatif_answer.advice(compared, labels, cautions(plan))
+        or rebuild.advice(compared, cautions(plan))
+        or bitmap.advice(compared, cautions(plan))
         or array_advice.advice(compared, cautions(plan))
+        or _conditions(compared, plan)
         or systems_answer.advice(study, compared, cautions(plan))
     )
     candidates = [setting for setting in plan.settings if not setting.control]
@@ -68,7 +71,8 @@ def content_of(found: StudyOutcome) -> ReportContent:
         environment=environment,
         repeat_lines=repeat_lines(run),
         traces=traces(compared),
-        arrays=arrays.with_states(compared),
+        table=(own := _own_table(compared)),
+        arrays=() if own else arrays.with_states(compared),
         systems=tuple(study.system) if study else (),
         findings=insights.find(compared, study.system if study else ()),
         plan=plan,
@@ -93,6 +97,52 @@ def _notes(plan: Plan, records: list[Record], said: Sequence[str]) -> list[str]:
 
 def _subject(facts: SystemFacts) -> str:
     return f"{facts.target} on {', '.join(facts.leaves)}" if facts.leaves else facts.target
+
+
+def _own_table(records: Sequence[Record]) -> QuestionTable | None:
+    if rebuilds := rebuild.rows(records):
+        return QuestionTable(*rebuild.table(rebuilds))
+    if bitmaps := bitmap.rows(records):
+        return QuestionTable(*bitmap.table(bitmaps))
+    return None
+
+
+CONDITIONS = {"missing", "resync_kib_s", "sync_action", "sync_speed_max"}
+"""What happens to an array and is no setting to advise."""
+
+
+def _conditions(records: Sequence[Record], plan: Plan) -> Advice | None:
+    """What a condition costs, where nothing else was varied."""
+    candidates = [setting for setting in plan.settings if not setting.control]
+    varied = {n for s in candidates for n in s.values if len({str(o.values.get(n)) for o in candidates}) > 1}
+    if not varied or not varied <= CONDITIONS:
+        return None
+    throughputs: dict[tuple[str, str], list[tuple[str, float]]] = {}
+    for record in records:
+        for phase in record.phases:
+            each = phase.bytes / phase.elapsed_s if phase.elapsed_s else 0.0
+            throughputs.setdefault((record.setting, phase.operation), []).append((record.combination, each))
+    said = []
+    for setting in candidates:
+        if setting.label == plan.reference:
+            continue
+        changes = []
+        for (label, operation), mine in throughputs.items():
+            base = dict(throughputs.get((plan.reference, operation), ()))
+            logs = [math.log(rate / base[key]) for key, rate in mine if rate > 0 and base.get(key, 0) > 0]
+            if label == setting.label and logs:
+                ratio = math.exp(sum(logs) / len(logs))
+                changes.append(f"{operations.name(operation).lower()} {_slower(ratio)}")
+        said.append(f"With {setting.label}: {', '.join(changes)}.")
+    return Advice(" ".join(said), (f"compared with {plan.reference}, means over the loads",), caution=cautions(plan))
+
+
+def _slower(ratio: float) -> str:
+    if abs(ratio - 1) < THRESHOLD_SHARE["rate"]:
+        return "as fast"
+    if ratio > 1:
+        return f"{100 * (ratio - 1):.0f} % faster"
+    return f"{1 / ratio:.2g} times slower" if ratio < 0.5 else f"{100 * (1 - ratio):.0f} % slower"
 
 
 def traces(records: Sequence[Record]) -> dict[str, list[dict[str, float]]]:
@@ -169,6 +219,8 @@ def advice(found: StudyOutcome) -> Advice:
     if not any(record.valid for record in records):
         return Advice("No valid trial, so nothing can be recommended.", reasons=(invalid_note(list(records)) or "",))
     if len(candidates) < 2:
+        if plan.backend == IMPORTED:
+            return _one_set_up(records, plan)
         varied = varied_dimensions(records)
         below = f"; the figures compare {listed([VARIED.get(name, name) for name in varied])}" if varied else ""
         return Advice(
@@ -188,7 +240,64 @@ def advice(found: StudyOutcome) -> Advice:
     setting = next(each for each in candidates if each.label == asked.choice.setting)
     shown = lines(setting, plan)
     reasons = tuple(_win_text(v, setting.label, plan) for v in _strongest(wins(verdicts, setting.label, plan))[:3])
+    alone = one_at_a_time(asked, plan)
+    said = (*((alone,) if alone else ()), *said)
     return Advice(answered.headline(asked), reasons, shown.set, shown.undo, said, recommended=(setting.label,))
+
+
+def one_at_a_time(asked: Question, plan: Plan) -> str:
+    """What each factor brings alone, and what all of them bring together, in the figure that gains most; empty where one factor varied."""
+    values = {each.label: each.values for each in plan.settings if not each.control}
+    base = values.get(asked.in_force, {})
+    names = [name for name in base if len({each.get(name) for each in values.values()}) > 1]
+    if len(names) < 2 or asked.choice is None or not asked.choice.gains:
+        return ""
+    most = asked.choice.gains[0]
+    figure = next(each for each in asked.judged if (each.use, each.metric) == (most.use, most.metric))
+    told = []
+    for changed in [*([name] for name in names), names]:
+        able = [
+            standing
+            for label, own in values.items()
+            if (standing := figure.of(label)) is not None
+            and standing.ratio is not None
+            and label != asked.in_force
+            and {name for name in names if own.get(name) != base.get(name)} == set(changed)
+        ]
+        if able:
+            best = max(able, key=lambda each: figure.sign * math.log(each.ratio or 1.0))
+            which = " ".join(f"{name}={values[best.setting][name]}" for name in changed)
+            told.append(f"{which}{' alone' if len(changed) == 1 else ''} {change(best.ratio or 1.0)}")
+    return f"One thing at a time, {figure.use}: {', '.join(told)}" if len(told) > 1 else ""
+
+
+SYNCS = "durable writes of "
+"""How the note begins that says how long syncs took (`importing/fio_json.py`): the figure of whoever waits for them."""
+
+
+def _one_set_up(records: Sequence[Record], plan: Plan) -> Advice:
+    """What an import of one set-up says: its figures. There is nothing to choose from."""
+    note = next((each for each in plan.notes if SYNCS in each), None)
+    alone = (
+        f"One set-up, {plan.reference}: there is nothing to choose from. Import another one's files with it to compare."
+    )
+    if note is not None:
+        text = note[note.index(SYNCS) :]
+        return Advice(f"{text[0].upper()}{text[1:].rstrip('.')}.", reasons=(alone,))
+    said = []
+    for phase in [phase for record in records if record.valid for phase in record.phases][:LOADS_MOST]:
+        tail = phase.percentile_ns(99)
+        latency = (
+            f", p99 {tail / 1e6:.3g} ms"
+            if tail
+            else f", mean {phase.latency_mean_ns / 1e6:.3g} ms"
+            if phase.latency_mean_ns
+            else ""
+        )
+        said.append(
+            f"{operations.name(phase.operation).lower()} {three(phase.rate_bytes_per_s / 1e6)} MB/s, {phase.iops:,.0f} IOPS{latency}"
+        )
+    return Advice(f"{plan.reference}: {'; '.join(said)}.", reasons=(alone,))
 
 
 DEPTH = re.compile(r"depth (\d+)")

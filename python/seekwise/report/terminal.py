@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from rich.console import Console
@@ -11,10 +12,10 @@ from rich.table import Table
 
 from seekwise.judge import arrays
 from seekwise.number_text import plain_settings, three
-from seekwise.report import by_system, systems_answer, tune_answer
+from seekwise.report import by_system, systems_answer, tune_answer, whatif_answer
 from seekwise.report.by_system import SystemRow
 from seekwise.report.content import METRIC_TITLES, ReportContent
-from seekwise.report.layout import WIDTH, plain_table, print_columns, print_lines, wrapped
+from seekwise.report.layout import WIDTH, plain_table, print_columns, print_lines, say, wrapped
 from seekwise.report.rows import summary_rows, trial_rows, varied_dimensions
 from seekwise.store import operations
 from seekwise.workload.study.quantity import size_word
@@ -41,6 +42,8 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
     # Where every array lacks a drive, that is what was asked.
     shown = [row for row in content.arrays if everything or not row.is_degraded] or content.arrays
     names = arrays.operations(shown)
+    # Arrays that did not all do the same loads show what each did.
+    loads = arrays.by_load(shown) or [("", {})]
     common = _common_words([row.name for row in shown])
     heads = [
         "Array",
@@ -49,21 +52,25 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
         "Rebuild",
         *(operations.name(name).replace("Sequential", "Seq.") for name in names),
     ]
-    body = [
-        [
-            ", ".join(word for word in row.name.split(", ") if word not in common),
-            row.capacity_text,
-            row.survives_text,
-            row.rebuild_text,
-            *(three(row.rates_mb_s.get(name)) for name in names),
-        ]
-        for row in shown
-    ]
+    body = []
+    for place, (words, keys) in enumerate(loads):
+        if len(loads) > 1 and place == 0:
+            heads[0] = words
+        elif len(loads) > 1:
+            body.append([words, *("" for _ in heads[1:])])
+        for row in shown:
+            facts = (row.capacity_text, row.survives_text, row.rebuild_text) if place == 0 else ("", "", "")
+            name = ", ".join(word for word in row.name.split(", ") if word not in common)
+            throughputs = [
+                three(row.combination_throughputs.get(keys[each]) if each in keys else row.rates_mb_s.get(each))
+                for each in names
+            ]
+            body.append([name, *facts, *throughputs])
     console.print()
     print_columns(heads, body, console, numbers_from=4)
     same = f"Each: {', '.join(common)}. " if common else ""
     print_lines(
-        [f"{same}Rates in MB/s, of the best setting of each array. Rebuild: of one drive, with nothing else to do."],
+        [f"{same}MB/s; rebuild: alone. {arrays.rows_note(shown)}".rstrip()],
         console,
         style="dim",
     )
@@ -109,12 +116,12 @@ ROW_LINES_MOST = 11
 """Lines of the answer's table below a headline of `HEADLINE_LINES`: with what stands around them a screen of 24 lines."""
 HEADLINE_LINES = 2
 REASONS_MOST = 6
-ARRAY_REASONS_MOST = 2
+ARRAY_REASONS_MOST = 1
 """The table has the rest: what each other array offers."""
 
 
 def _reasons_most(content: ReportContent) -> int:
-    return ARRAY_REASONS_MOST if content.arrays else REASONS_MOST
+    return ARRAY_REASONS_MOST if content.arrays or content.table else REASONS_MOST
 
 
 def print_answer(content: ReportContent, console: Console, *, everything: bool = False) -> None:
@@ -134,7 +141,11 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
         print_systems(systems, by_system.settings_of(content), console, everything=everything)
         said = systems_answer.shares(advice.choices)
         shown = [each for each in shown if everything or each not in said]
-    if content.arrays and (everything or len(content.arrays) >= len(content.systems)):
+    if content.table:
+        console.print()
+        print_columns(content.table.heads, content.table.rows, console, numbers_from=1)
+        rows = [""]
+    elif content.arrays and (everything or len(content.arrays) >= len(content.systems)):
         print_arrays(content, console, everything=everything)
         rows = [""]
     if rows and (shown or advice.caution or advice.set_lines):
@@ -163,23 +174,54 @@ def print_advice(content: ReportContent, console: Console) -> None:
                 console.print(f"  {line}", soft_wrap=True, highlight=False, markup=False)
 
 
+SCREEN_LINES = 24
+FRAME_LINES = 4
+"""What commands print around an answer: which run it is, and the next command."""
+
+
 def print_study(
     content: ReportContent, console: Console, *, everything: bool = False, told: Sequence[str] = ()
 ) -> None:
-    """The answer first; `everything`: also every table of winners, insight, outlier and the self-check."""
+    """The answer first, and as many notes as a screen holds; `everything`: also every table of winners, insight, outlier and the self-check."""
+    with console.capture() as answer:
+        _print_answer_and_table(content, console, everything=everything)
+    said = answer.get()
+    console.file.write(said)
+    if everything:
+        print_findings(content, console)
+    known = (*told, *content.advice.reasons)
+    headline = content.advice.headline.casefold()
+    notes = [
+        note
+        for note in content.notes
+        if note not in known
+        and note.removeprefix("Imported: ").casefold() not in headline
+        and (everything or note not in content.remarks)
+    ]
+    lines = [wrapped(f"note: {note}", WIDTH) for note in notes]
+    # A line each for the one above the notes and the one that says how many are left out.
+    room = SCREEN_LINES - FRAME_LINES - said.count("\n") - 2
+    shown = len(notes) if everything else sum(total <= room for total in accumulate(map(len, lines)))
+    if notes:
+        console.print()
+    print_lines([f"note: {note}" for note in notes[:shown]], console)
+    if shown < len(notes):
+        more = f"{len(notes) - shown} {'more ' if shown else ''}note{'s' if len(notes) - shown > 1 else ''}"
+        print_lines([f"{more}: `seekwise results {content.run_id} --all`"], console, style="dim")
+
+
+def _print_answer_and_table(content: ReportContent, console: Console, *, everything: bool) -> None:
     print_answer(content, console, everything=everything)
     if everything and content.winners:
         console.print()
         print_winners(content, console)
+    elif predicted := whatif_answer.table_of(content.records):
+        console.print()
+        for line in predicted:
+            say(line, console)
     elif not content.winners:
         console.print()
         print_figures(content, console, everything=everything)
-    if everything:
-        print_findings(content, console)
-    notes = [note for note in content.notes if note not in told and (everything or note not in content.remarks)]
-    if notes:
-        console.print()
-        print_lines([f"note: {note}" for note in notes], console)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from seekwise.control.process import boot_id
 from seekwise.control.state import SYSTEM_STATE, state_folder
-from seekwise.errors import MissingError
+from seekwise.errors import MissingError, reason
 from seekwise.files import append, read_regular
 from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.store.database import Run, Store
@@ -99,7 +99,7 @@ def _append(document: dict[str, object], folder: Path | None) -> None:
     try:
         append(file, (json.dumps(document) + "\n").encode())
     except OSError as error:
-        raise MissingError(f"{file} cannot be written ({error.strerror})", "run it with sudo") from error
+        raise MissingError(f"{file} cannot be written ({reason(error)})", "run it with sudo") from error
 
 
 def applications(folder: Path | None = None) -> list[Application]:

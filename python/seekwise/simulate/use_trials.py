@@ -99,9 +99,9 @@ def spec_of_use(
     """The trial of a use. `phases`: what `phases_of_use` gave, which is the same for all values of settings."""
     spec = trial_spec.spec_of_trial(model.system, values, seed=seed, phases=phases or phases_of_use(model, use, seed))
     if use.runs_programs:
-        return _with_host_of_programs(spec, use)
+        return _with_host_of_programs(spec, use, values)
     if not all(is_direct(job) for job in use.job):
-        spec["cache"] = {"limit_bytes": MEMORY_BYTES[model.rotational]}
+        spec["cache"] = _cache(MEMORY_BYTES[model.rotational], values)
     return spec
 
 
@@ -118,13 +118,31 @@ def program_spec(
 ) -> dict:
     """The trial of a use whose jobs are programs. `share`: of the usual time."""
     phase = use_programs.phase(use, capacity_bytes, model.rotational, seed, share)
-    return _with_host_of_programs(trial_spec.spec_of_trial(model.system, values, seed=seed, phases=[phase]), use)
+    spec = trial_spec.spec_of_trial(model.system, values, seed=seed, phases=[phase])
+    return _with_host_of_programs(spec, use, values)
 
 
-def _with_host_of_programs(spec: dict, use: Use) -> dict:
-    spec["cache"] = {"limit_bytes": use_programs.MEMORY_BYTES}
+def spec_on(system: System, use: Use, values: Mapping[str, Value], seed: int, share: float) -> dict:
+    """The same of a system of a study, which may be an array."""
+    found = trial_spec.describe(
+        trial_spec.spec_of_trial(system, dict(values), seed=0, phases=[trial_spec.probe_phase()])
+    )
+    rotational, capacity = bool(found["settings"]["rotational"]), int(found["capacity_bytes"])
+    phase = use_programs.phase(use, capacity, rotational, seed, share)
+    spec = trial_spec.spec_of_trial(system, dict(values), seed=seed, phases=[phase])
+    return _with_host_of_programs(spec, use, values)
+
+
+def _with_host_of_programs(spec: dict, use: Use, values: Mapping[str, Value]) -> dict:
+    spec["cache"] = _cache(use_programs.MEMORY_BYTES, values)
     spec["host"].setdefault("processors", use_programs.processors(use))
     return spec
+
+
+def _cache(limit_bytes: int, values: Mapping[str, Value]) -> dict[str, object]:
+    """The page cache, whose read-ahead a setting may change."""
+    read_ahead = {"read_ahead_kib": values["read_ahead_kb"]} if "read_ahead_kb" in values else {}
+    return {"limit_bytes": limit_bytes, **read_ahead}
 
 
 def phase_of(jobs: list[dict], seconds: float) -> dict:

@@ -21,7 +21,7 @@ from typing import Self
 from urllib.parse import quote
 
 from seekwise import files, suggestion
-from seekwise.errors import RefusedError, SeekwiseError, UsageError
+from seekwise.errors import FULL, RefusedError, SeekwiseError, UsageError, reason
 from seekwise.release import release
 from seekwise.store import codec
 from seekwise.store.record import Record
@@ -156,12 +156,13 @@ class Store:
     def open(cls, path: Path | None = None, *, create: bool = True) -> Store:
         """Opens the file, makes it when absent and `create`; a newer or foreign file is refused, not touched."""
         path = (path or default_path()).absolute()
-        if not path.exists() and not create:
-            raise UsageError(
-                f"no records at {path}", hint="run `seekwise tune PATH` first, or name the file with `--db`"
-            )
         try:
-            if path.exists() and not path.is_file():
+            is_there = _is_there(path)
+            if not is_there and not create:
+                raise UsageError(
+                    f"no records at {path}", hint="run `seekwise tune PATH` first, or name the file with `--db`"
+                )
+            if is_there and not path.is_file():
                 # A pipe would keep us waiting for ever.
                 raise UsageError(f"{path} is no file of records", hint="name another file with `--db`")
             if not create and (not _may_write(path) or _is_foreign(path)):
@@ -170,8 +171,9 @@ class Store:
             _claim(path)
             connection = sqlite3.connect(path, timeout=10.0, isolation_level=None)
         except (OSError, sqlite3.Error) as error:
-            what = error.strerror if isinstance(error, OSError) else error
-            raise SeekwiseError(f"cannot open records {path}: {what}", hint="name another file with `--db`") from error
+            raise SeekwiseError(
+                f"cannot open records {path}: {reason(error)}", hint="name another file with `--db`"
+            ) from error
         try:
             _check_or_create(path, connection)
         except UNREADABLE as error:
@@ -387,6 +389,15 @@ def _claim(path: Path) -> bool:
     return files.claim(path)
 
 
+def _is_there(path: Path) -> bool:
+    """Whether there is a file. Raises PermissionError below a folder that may not be looked into, which `exists` does in some Pythons only."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
 def _is_foreign(path: Path) -> bool:
     """For root: whether the file is another user's, or in a folder that another user can change."""
     if os.geteuid() != 0:
@@ -446,22 +457,17 @@ def _check_or_create(path: Path, connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA synchronous = FULL")
     if not tables:
         # All or nothing: two processes may come here at once, the second one finds the tables made.
-        connection.execute("BEGIN IMMEDIATE")
-        try:
+        with _transaction(connection):
             if connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
                 for statement in TABLES.split(";"):
                     connection.execute(statement)
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            connection.execute("COMMIT")
-        except BaseException:
-            connection.execute("ROLLBACK")
-            raise
 
 
 def _translated(path: Path, error: Exception, *, reading: bool = False) -> SeekwiseError:
     """SQLite's error as one of ours, naming the file."""
-    text = str(error)
+    text = reason(error)
     # An extended code holds the plain one in its lowest byte (https://www.sqlite.org/rescode.html).
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT) or isinstance(error, UnicodeDecodeError):
@@ -470,6 +476,8 @@ def _translated(path: Path, error: Exception, *, reading: bool = False) -> Seekw
             hint="move the file away or name another with `--db`; `sqlite3 FILE .recover` may save its rows",
         )
     if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+        # The file of shared memory beside the log cannot grow: an I/O error to SQLite.
+        text = FULL if files.is_full(path.parent) else text
         return SeekwiseError(
             f"cannot write records to {path}: {text}", hint="make room there, or name another file with `--db`"
         )

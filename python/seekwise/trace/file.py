@@ -20,6 +20,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import zstandard
 
+from seekwise.errors import reason
 from seekwise.files import fresh
 from seekwise.trace.columns import COLUMNS, REQUEST, Notes, TraceError
 
@@ -45,7 +46,7 @@ class TraceWriter:
         try:
             self._out: BinaryIO = fresh(path)
         except OSError as error:
-            raise TraceError(f"{path}: cannot be written: {error.strerror}") from None
+            raise TraceError(f"{path}: cannot be written: {reason(error)}") from None
         self._out.write(MAGIC)
         self._block(b"HEAD", json.dumps({"source": notes.source, "machine": notes.machine}).encode())
 

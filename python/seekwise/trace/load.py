@@ -39,8 +39,8 @@ NOBODY = 2**32 - 1
 OPEN = 128
 FOREGROUND = "foreground"
 """Role of programs that somebody waits for; name of all of them together in the records of a what-if."""
-RECORDED_P99 = "recorded_p99_ns"
-"""Key of those records: the foreground's p99 as it was recorded."""
+RECORDED = "recorded"
+"""Key of those records: the foreground as it was recorded (`judge/predicted.py`)."""
 SAMPLE_ROWS = 500_000
 PROGRAMS_MAX = 1000
 """Programs that are told apart; requests of the others come at their times."""

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from seekwise.workload import programs
 from seekwise.workload.program import Place, Program
-from seekwise.workload.worker import Worker
+from seekwise.workload.worker import Worker, why
 
 PR_SET_PDEATHSIG = 1
 """Linux v6.12 include/uapi/linux/prctl.h."""
@@ -118,9 +118,9 @@ class Crew:
         self.members.remove(member)
         os.close(member.replies)
         os.close(member.tell)
-        os.waitpid(member.pid, 0)
+        status = os.waitpid(member.pid, 0)[1]
         if member.state != "failed":
-            _write(0, f"failed {member.job} a worker was killed")
+            _write(0, f"failed {member.job} a worker was killed ({_signal(status)})")
 
     def _going(self, job: str) -> bool:
         return any(each.job == job and each.state == "going" for each in self.members)
@@ -151,6 +151,12 @@ class Crew:
             left -= {each for each in ready if not os.read(each, 4096)}
 
 
+def _signal(status: int) -> str:
+    """SIGBUS: a file in memory had no room for a page, or the disk could not be read."""
+    number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+    return signal.Signals(number).name if number else f"status {os.waitstatus_to_exitcode(status)}"
+
+
 def _write(file: int, line: str) -> None:
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         os.write(file, line.encode() + b"\n")
@@ -162,5 +168,5 @@ def main() -> None:
     try:
         Crew(spec).run()
     except Exception as error:
-        _write(0, "failed - " + " ".join(f"{type(error).__name__}: {error}".split())[:300])
+        _write(0, "failed - " + " ".join(why(error).split())[:300])
         raise

@@ -6,6 +6,7 @@ Whatever is read cold is evicted before each unit, so that its size says how muc
 from __future__ import annotations
 
 import os
+import sqlite3
 import sysconfig
 import tarfile
 import time
@@ -15,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
-from seekwise.errors import SeekwiseError
+from seekwise.errors import SeekwiseError, reason
 from seekwise.workload import database, mariadb, postgres, python_tree
 from seekwise.workload.program import Place, durable, synced
 
@@ -200,5 +201,5 @@ def laid_out(name: str, data: Path, share: DataBudget) -> int:
     folder.mkdir(mode=0o700)
     try:
         return DATA_SETS[name].build(folder, share)
-    except OSError as error:
-        raise SeekwiseError(f"the data for programs cannot be laid out: {error.strerror} ({name})") from error
+    except (OSError, sqlite3.Error) as error:
+        raise SeekwiseError(f"the data for programs cannot be laid out: {reason(error)} ({name})") from error

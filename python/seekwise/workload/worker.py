@@ -10,10 +10,12 @@ import contextlib
 import os
 import resource
 import select
+import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from seekwise.errors import reason
 from seekwise.workload.log import LogWriter
 from seekwise.workload.program import Place, Program
 
@@ -46,7 +48,7 @@ class Worker:
                 self._units(int(word) if word.isdigit() else None)
                 self._say("idle")
         except Exception as error:  # noqa: BLE001 - whatever a program raises ends the load, with its reason
-            self._say("failed " + " ".join(f"{type(error).__name__}: {error}".split())[:300])
+            self._say("failed " + " ".join(why(error).split())[:300])
         finally:
             with contextlib.suppress(Exception):
                 self.program.close(self.place)
@@ -85,6 +87,13 @@ class Worker:
         if word in (b"", b"q"):
             self._leaving = True
         return True
+
+
+def why(error: Exception) -> str:
+    """What ended a program, for a person: a type of Python's only where there is nothing else to say."""
+    if isinstance(error, OSError | RuntimeError | sqlite3.Error):
+        return reason(error)
+    return f"{type(error).__name__}: {error}"
 
 
 def _ran_s() -> float:

@@ -26,7 +26,7 @@ from seekwise.judge.decision.effects import Effects, Observed, estimate, shared
 from seekwise.judge.decision.periods import AGAIN, Merged
 from seekwise.judge.decision.posterior import Prior
 from seekwise.judge.decision.priors import USUAL
-from seekwise.judge.decision.table import UseFigure
+from seekwise.judge.decision.table import Conditions, UseFigure, Values
 from seekwise.judge.observation import Verdict
 from seekwise.judge.rule import (
     INTERVAL_TAIL,
@@ -197,6 +197,41 @@ def judge(
     drawn = _without_starved(entries, _drawn(entries, prior))
     judged = [_judged(entry, effects, draws, base) for entry, (effects, draws) in zip(entries, drawn, strict=True)]
     return _with_pairs(judged) if with_pairs else judged
+
+
+def of_any(parts: Sequence[Sequence[Judged]], base: str) -> list[Judged]:
+    """What is to be expected of one drive out of several, each judged by itself: every draw is of one of them, in turn, so how much they differ is part
+    of how sure anything is."""
+    found = []
+    for use, metric in dict.fromkeys((each.use, each.metric) for part in parts for each in part):
+        known = [next((each for each in part if (each.use, each.metric) == (use, metric)), None) for part in parts]
+        members = [each for each in known if each is not None and each.gain(base, base) is not None]
+        if not members:
+            continue
+        names = [name for name in members[0].figures.settings if all(each.gain(name) is not None for each in members)]
+        # A figure that a drive lacks is taken from the others.
+        turns = [
+            each if each is not None and each.gain(base, base) is not None else members[i % len(members)]
+            for i, each in enumerate(known)
+        ]
+        draws = np.empty((DRAWS_OF_MANY, len(names)))
+        for i, each in enumerate(turns):
+            columns = [each.figures.settings.index(name) for name in names]
+            drawn = np.resize(each.draws, (DRAWS_OF_MANY, each.draws.shape[1]))[:, columns]
+            draws[i :: len(turns)] = drawn[i :: len(turns)]
+        values = tuple(
+            (name, i, each.figures.log_value(name, each.figures.rounds(name)), None)
+            for i, each in enumerate(members)
+            for name in names
+        )
+        error = min(each.conditions.model_error for each in members)
+        fields = {name: getattr(members[0], name) for name in UseFigure.__dataclass_fields__}
+        entry = UseFigure(
+            **fields
+            | {"figures": Values(tuple(names), values), "conditions": Conditions(exact=True, model_error=error)}
+        )
+        found.append(_judged(entry, None, draws, base))
+    return found
 
 
 def _with_pairs(judged: Sequence[Judged]) -> list[Judged]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seekwise.control import child
-from seekwise.errors import MissingError, SeekwiseError
+from seekwise.errors import MissingError, SeekwiseError, reason
 
 # fio 3.0 (2017) counts bytes in JSON and latencies in nanoseconds; runtime=700ms and json+ bins are as old.
 VERSION_LEAST = (3, 0)
@@ -66,7 +66,7 @@ def run(
     try:
         job_file.write_text(job)
     except OSError as error:
-        raise SeekwiseError(f"cannot write {job_file}: {error.strerror}") from error
+        raise SeekwiseError(f"cannot write {job_file}: {reason(error)}") from error
     command = [fio.path, "--output-format=json+", f"--output={output}", "--eta=never", *extra, str(job_file)]
     done = child.run(command, timeout_s=timeout_s, cwd=folder, cgroup_files=cgroup_files)
     try:

@@ -12,7 +12,7 @@ from pathlib import Path
 from seekwise.control import child
 from seekwise.errors import MissingError
 from seekwise.importing import fio_result
-from seekwise.linux import diskstats
+from seekwise.linux import diskstats, failure
 from seekwise.measure.kernel import (
     cpu,
     environment,
@@ -48,6 +48,7 @@ class PreparedSystem:
     """A system that is ready to be measured."""
 
     target: Target
+    storage: failure.Watched
     place: fio_job.FioTarget
     environment: dict[str, object]
     conditions: dict[str, object]
@@ -172,6 +173,7 @@ class KernelSession:
             group = _memory_group(stack, combination)
             made = self._tiotest if combination.load.program == tiotest.NAME else self._phases
             phases, jobs, reason = made(Attempt(combination, ready, seed, seen, group))
+            ready.storage.check(reason)
         return Record(
             **origin(self.run_id, self.plan, trial, scheduler=ready.target.leaves[0].scheduler or ""),
             provenance="measured",
@@ -361,6 +363,9 @@ def opened(
 ) -> Iterator[KernelSession]:
     """Locks, proves, lays out; gives the session; takes everything down again."""
     with ExitStack() as stack:
+        storages = {name: target.watched() for name, target in targets.items()}
+        for storage in storages.values():
+            stack.enter_context(storage.ending())
         # A folder in memory, so that job files and results do not disturb the storage that is measured.
         home = stack.enter_context(prepared_target.work_folder(fio.work_home()))
         ready: dict[str, PreparedSystem] = {}
@@ -369,6 +374,7 @@ def opened(
             combinations = [combination for combination in plan.combinations if combination.system == name]
             ready[name] = PreparedSystem(
                 target,
+                storages[name],
                 _place(stack, target, combinations, program, home, destroy, say),
                 environment.read(target, program.version),
                 {**environment.conditions(target), "others": environment.watch_others(target.leaf_names, 0.5)},

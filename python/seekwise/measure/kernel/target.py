@@ -8,6 +8,7 @@ from pathlib import Path
 
 from seekwise.control import sysfs
 from seekwise.errors import MissingError, RefusedError, UsageError
+from seekwise.linux import failure
 from seekwise.linux.block_device import BlockDevice, Mount
 from seekwise.linux.resolve import ResolvedPath, resolve_path
 from seekwise.linux.stack import read_stack
@@ -68,6 +69,10 @@ class Target:
             device.kind == "bcache" or (device.kind == "md" and device.details.get("level") not in PLAIN_LEVELS)
             for device in chain
         )
+
+    def watched(self) -> failure.Watched:
+        """The storage as it is now, to tell later whether it failed."""
+        return failure.watched(self.path, [each.name for each in self.resolved.chain()], is_device=self.is_device)
 
     @property
     def lines(self) -> tuple[str, ...]:

@@ -135,8 +135,8 @@ def parse_vary(texts: Sequence[str]) -> dict[str, list[Value]]:
         row = _row(name)
         values: list[Value] = []
         for word in words:
-            value: Value = int(word) if row.kind == "number" and word.lstrip("-").isdigit() else word
             try:
+                value: Value = int(word) if row.kind == "number" and word.lstrip("-").isdecimal() else word
                 row.check(value)
             except ValueError as error:
                 raise UsageError(f"--vary {name}={word}: {error}") from None

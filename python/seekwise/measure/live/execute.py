@@ -56,7 +56,8 @@ def carry_out(
     """
     program = fio.find() if needs_fio(plan.uses) else None
     deadline_s = began_s + plan.budget_s - END_S - traced.reserved_s(plan)
-    with store.ending(run.run_id), contextlib.ExitStack() as stack:
+    storage = target.watched()
+    with store.ending(run.run_id), storage.ending(), contextlib.ExitStack() as stack:
         stack.enter_context(child.watched())
         stack.enter_context(prepared_target.exclusively(target))
         home = stack.enter_context(prepared_target.work_folder(fio.work_home()))
@@ -67,7 +68,7 @@ def carry_out(
         seen = environment.read(target, program.version if program else "")
         if place.data_set_bytes:
             seen["program_data_bytes"] = place.data_set_bytes
-        session = LiveSession(store, run, plan, target, watch, program, place, switch, home, seen, deadline_s)
+        session = LiveSession(store, run, plan, target, watch, program, place, switch, home, seen, deadline_s, storage)
         found = staged.measure(session) if plan.levels else _raced(session)
         traced.measure(session, found)
     return found

@@ -105,6 +105,8 @@ class CommandRuns:
     found: CommandResult
     watch: RunListener
     keep: Callable[[Record], None]
+    check: Callable[[], None]
+    """Raises where the storage has failed: the run that just ended is left out then."""
     pattern: re.Pattern[str] | None = None
     origin_s: float = field(default_factory=time.time)
     number: int = 0
@@ -125,9 +127,10 @@ def measure(
     found: CommandResult,
     watch: RunListener,
     keep: Callable[[Record], None],
+    check: Callable[[], None] = lambda: None,
 ) -> None:
     """Runs the command until the deadline (monotonic). However it ends, `found` has what was seen."""
-    runs = CommandRuns(plan, run_id, command, switch, deadline_s, found, watch, keep, pattern_of(command.metric))
+    runs = CommandRuns(plan, run_id, command, switch, deadline_s, found, watch, keep, check, pattern_of(command.metric))
     turns = Order(plan.seed)
     by_label = {each.label: each for each in plan.candidates}
     longest = _first(runs)
@@ -194,6 +197,7 @@ def _one(runs: CommandRuns, candidate: Candidate, turn: int) -> bool:
     elapsed, text = _run(runs, candidate, where, tell)
     if elapsed is None:
         return False
+    runs.check()
     value = elapsed if runs.pattern is None else number_of(runs.pattern, text)
     made = _record(runs, candidate, turn, began, elapsed, value)
     runs.found.records.append(made)
@@ -308,8 +312,8 @@ def pattern_of(metric: str | None) -> re.Pattern[str] | None:
         return None
     try:
         pattern = re.compile(metric.removeprefix(LESS))
-    except re.error as error:
-        raise UsageError(f"--metric is no regular expression: {error}") from None
+    except (re.error, OverflowError, RecursionError, MemoryError) as error:
+        raise UsageError(f"--metric is no regular expression: {str(error)[:200]}") from None
     if pattern.groups < 1:
         raise UsageError(
             "--metric needs a group around the number",

@@ -114,12 +114,16 @@ def under_load(
     guard: float | None = None,
     sampler: latencies.Sampler | None = None,
     tell: Callable[[str, float], None] = lambda *_: None,
+    check: Callable[[], None] = lambda: None,
 ) -> None:
-    """Switches until the deadline (monotonic), a period per candidate and round. However it ends, `found` has what was seen."""
+    """Switches until the deadline (monotonic), a period per candidate and round. However it ends, `found` has what was seen.
+
+    `check` raises where the storage has failed: the period that just ended is left out then.
+    """
     spans: list[Span] = []
     origin = time.time()
     try:
-        _switch_on(plan, switch, deadline_s, found, spans, guard, sampler, tell)
+        _switch_on(plan, switch, deadline_s, found, spans, guard, sampler, tell, check)
     finally:
         by_label = {each.label: each for each in plan.candidates}
         cuts = {
@@ -142,6 +146,7 @@ def _switch_on(
     guard: float | None,
     sampler: latencies.Sampler | None,
     tell: Callable[[str, float], None],
+    check: Callable[[], None],
 ) -> None:
     turns = Order(plan.seed)
     names = [each.label for each in plan.candidates]
@@ -156,6 +161,7 @@ def _switch_on(
             usual_ms = statistics.median(baseline) if guard is not None and len(baseline) >= 2 else None
             waited = io_pressure_s(open_tree("/"))
             samples, stopped = _watch(plan.leaves, length, usual_ms, guard or math.inf)
+            check()
             ends, waits = sampler.taken() if sampler is not None else (NOTHING, NOTHING)
             spans.append(Span(label, number, took, samples, ends, waits, _pressure(waited, samples)))
             if stopped:

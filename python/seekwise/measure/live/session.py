@@ -15,6 +15,7 @@ from seekwise.errors import SeekwiseError
 from seekwise.judge.decision.periods import dense, quantile_ns
 from seekwise.judge.decision.verdicts import Judged
 from seekwise.linux import diskstats
+from seekwise.linux.failure import Watched
 from seekwise.measure.kernel import fio, memory, programs
 from seekwise.measure.kernel.target import Target
 from seekwise.measure.live import carry, jobs, logs, prepare, progress, record, stretch
@@ -57,6 +58,7 @@ class LiveSession:
     home: Path
     environment: dict[str, object]
     deadline_s: float
+    storage: Watched
     records: list[Record] = field(default_factory=list)
     orders: dict[str, Order] = field(default_factory=dict)
     origin_s: float = field(default_factory=time.time)
@@ -138,6 +140,8 @@ class LiveSession:
                 more=more,
             )
         except SeekwiseError as error:
+            # Where the storage failed, no other load would tell more.
+            self.storage.check(error.message)
             each.failed = error.message
             self.watch.say(f"{title}: {error.message}")
             if not self.records and error.hint:
@@ -147,12 +151,16 @@ class LiveSession:
             each.spent_s += time.monotonic() - began_s
         others = programs.others(before, programs.read(), {os.getpid()}, least=FOREIGN_PROGRAM_BYTES)
         others = [each for each in others if each.name not in ("fio", "seekwise")]
-        if done.ended_early:
-            self.watch.say(f"{title}: the load ended early ({done.ended_early}); what was measured before counts")
-            each.failed = done.ended_early
+        if done.ended_early is None:
+            self.storage.check()
         if learn:
             _learn(self, each, done)
-        return self._keep(each, done, {candidate.label: candidate for candidate, _, _ in schedule}, others)
+        kept = self._keep(each, done, {candidate.label: candidate for candidate, _, _ in schedule}, others)
+        if done.ended_early is not None:
+            self.storage.check(done.ended_early)
+            self.watch.say(f"{title}: the load ended early ({done.ended_early}); what was measured before counts")
+            each.failed = done.ended_early
+        return kept
 
     def _keep(
         self,

@@ -43,6 +43,12 @@ BATCH_PER_PROCESSOR = 2
 def candidates(model: Model, wanted: dict[str, list[Value]]) -> Candidates:
     """What is compared: the schedulers of the kernel, or the product of `wanted`; what the kernel chooses by itself takes part."""
     wanted = wanted or {"scheduler": list(model.schedulers)}
+    idle = [name for name in wanted if name in trial_spec.WITHOUT_EFFECT - {"read_ahead_kb"}]
+    if idle:
+        raise UsageError(
+            f"the simulator ignores {', '.join(idle)}: every value would give the same figures",
+            hint=f"measure it: `sudo seekwise tune PATH --vary {idle[0]}=…`",
+        )
     known = list(schedulers.known())
     for name in map(str, wanted.get("scheduler", ())):
         if name not in known:

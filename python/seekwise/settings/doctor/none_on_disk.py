@@ -1,6 +1,7 @@
 """No scheduler on a drive with a moving arm."""
 
 from seekwise.linux.members import zfs_members
+from seekwise.settings.classes import choice
 from seekwise.settings.doctor.check import DoctorFinding, Machine, is_spinning
 
 NAME = "none-on-hard-disk"
@@ -16,7 +17,8 @@ def check(machine: Machine):
             and device.scheduler == "none"
             and len(device.schedulers_offered) > 1
         ):
-            best = "mq-deadline" if "mq-deadline" in device.schedulers_offered else device.schedulers_offered[-1]
+            offered = device.schedulers_offered
+            best = chosen if (chosen := choice("hard disk").scheduler) in offered else offered[-1]
             yield DoctorFinding(
                 NAME,
                 (device.name,),

@@ -71,7 +71,7 @@ class Watch:
         found = diskstats.read(tree)
         missing = [name for name in self.devices if name not in found]
         if missing:
-            raise SeekwiseError(f"{', '.join(missing)} has no counters in /proc/diskstats", "is the drive still there?")
+            raise SeekwiseError(f"{', '.join(missing)} is gone: it has no counters in /proc/diskstats")
         return {name: found[name] for name in self.devices}
 
     def _latencies(self) -> dict[int, int] | None:

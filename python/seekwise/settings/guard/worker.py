@@ -13,6 +13,7 @@ from pathlib import Path
 
 from seekwise.control.journal import Journal
 from seekwise.errors import SeekwiseError
+from seekwise.linux import failure
 from seekwise.linux.stack import read_stack
 from seekwise.measure.live import latencies
 from seekwise.settings import apply as applying
@@ -30,6 +31,8 @@ LOOKS = 5
 def _guard(document: dict, journal: Journal, root: Path) -> None:
     seconds, devices = document["seconds"], tuple(document["devices"])
     before = Watch(devices, root)
+    live = devices if root == Path("/") else ()
+    storage = failure.watched(Path("/dev") / devices[0], live, is_device=True)
     note(document, "watching before", f"{seconds / 2:.0f} s of the load as it is")
     go_on(document)
     first_s = min(FIRST_S, seconds / 4)
@@ -37,7 +40,8 @@ def _guard(document: dict, journal: Journal, root: Path) -> None:
     with contextlib.ExitStack() as stack:
         before.sampler = _sampler(document, before, root, stack)
         before.run(seconds / 2 - first_s)
-        _apply_and_decide(document, before, journal, root)
+        storage.check()
+        _apply_and_decide(document, before, journal, root, storage)
 
 
 def _sampler(document: dict, before: Watch, root: Path, stack: contextlib.ExitStack) -> latencies.Sampler | None:
@@ -51,7 +55,7 @@ def _sampler(document: dict, before: Watch, root: Path, stack: contextlib.ExitSt
         return None
 
 
-def _apply_and_decide(document: dict, before: Watch, journal: Journal, root: Path) -> None:
+def _apply_and_decide(document: dict, before: Watch, journal: Journal, root: Path, storage: failure.Watched) -> None:
     seconds, limit, wanted = document["seconds"], document["limit"], document["wanted"]
     devices = before.devices
     machine = read_stack(root)
@@ -70,6 +74,7 @@ def _apply_and_decide(document: dict, before: Watch, journal: Journal, root: Pat
     found: GuardVerdict | None = None
     for look in range(LOOKS):
         after.run(seconds / LOOKS)
+        storage.check()
         found = compare(before.intervals, after.intervals, limit, looks=LOOKS, seed=look)
         document["comparison"] = asdict(found)
         document["requests_watched"] = sum(
@@ -92,6 +97,7 @@ def _apply_and_decide(document: dict, before: Watch, journal: Journal, root: Pat
         note(document, "rolled back", headline)
         return
     files = [persist.file_for(way, wanted, machine) for way in document["ways"]]
+    storage.check("")
     go_on(document)
     applying.decide(done, journal, files, root)
     remember(document, done.before, machine, files)

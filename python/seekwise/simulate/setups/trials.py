@@ -13,12 +13,9 @@ from collections.abc import Callable
 from seekwise import _core, controllers
 from seekwise.simulate.setups.setup import MIB, NotModelled, Setup, drive_model
 
-# What the texts' programs print as MB: tiotest and tiobench count MiB (tiotest.c, tiobench.pl), and so does fio before 3.0.
+# What load generators print as MB: tiotest and tiobench count MiB (tiotest.c, tiobench.pl), and so does fio before 3.0.
 PRINTED_MB = MIB
 PAGE_BYTES = 4096
-# gnome-disks prints decimal units (g_format_size).
-GNOME_DISKS_MB = 10**6
-METRICS = ("rate", "access", "access_max", "syscpu", "cpu", "cpueff")
 SINGLE_QUEUE_UNTIL = (5, 0)
 # Length of a simulated run. A disk's rate is steady to a few percent over this many seconds of reading and this many random requests.
 SEQUENTIAL_S = 20
@@ -260,14 +257,6 @@ Tell = Callable[[int, int], None]
 """Told after each run: how many trials are done, and of how many."""
 
 
-def run(texts: list[str], workers: int, tell: Tell | None = None) -> list[dict[str, float] | str]:
-    """Metrics of each trial, or why there are none."""
-    return [
-        str(result["error"]) if "error" in result else _metrics(json.loads(text), result)
-        for text, result in zip(texts, raw(texts, workers, tell), strict=True)
-    ]
-
-
 def raw(texts: list[str], workers: int, tell: Tell | None = None) -> list[dict]:
     """What the compiled simulator says of each trial: its result, or `{"error": sentence}`. Runs go side by side, one for all its phases."""
     documents = [json.loads(text) for text in texts]
@@ -293,13 +282,6 @@ def _asked(document: dict, result: dict) -> dict:
     if phase["ios"] == 0:
         return {"error": "no call was done in the time given"}
     return _of_whole_pass(phase, document["whole"]) if "whole" in document else phase
-
-
-def _metrics(document: dict, result: dict) -> dict[str, float]:
-    if "report" not in document:
-        return _of_trial(result)
-    threads = document["cell"]["phases"][0]["jobs"][0]["threads"]
-    return {**_of_storage(result), **cpu_metrics(result, threads)}
 
 
 def prints_ticks(kernel: str) -> bool:
@@ -333,22 +315,4 @@ def cpu_metrics(result: dict, threads: int, *, ticks: bool = False) -> dict[str,
         "cpu": 100 * threads * (user + system) / seconds,
         "cpueff": efficiency,
         "cpueff_error": efficiency * scatter,
-    }
-
-
-def _of_trial(result: dict) -> dict[str, float]:
-    (phase,) = result["phases"]
-    return {
-        "rate": phase["bytes"] / PRINTED_MB / (phase["elapsed_ns"] / 1e9),
-        "access": phase["latency_mean_ns"] / 1e6,
-        "access_max": phase["latency_max_ns"] / 1e6,
-    }
-
-
-def _of_storage(result: dict) -> dict[str, float]:
-    samples = result.get("call_rate_mean")
-    return {
-        "rate": samples / GNOME_DISKS_MB if samples else result["bytes"] / PRINTED_MB / (result["elapsed_ns"] / 1e9),
-        "access": result["latency_mean_ns"] / 1e6,
-        "access_max": result["latency_max_ns"] / 1e6,
     }

@@ -1,0 +1,343 @@
+"""Which scheduler to ship for every machine: a choice for each class of drive, the evidence that ships, and the udev rule that says the same.
+
+drive_classes.json (tools/drive_classes.py) holds values and where they come from, no conclusions. Each source (a model, a machine) is judged by itself,
+and the choice is for one of them at random: how much drives of a class differ is part of how sure it is.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any, ClassVar, Literal
+
+from seekwise.judge.decision.choose import CAP_LOG, STARVED_FACTOR, Choice
+from seekwise.judge.decision.records import ADDED_LOG, Decided, made
+from seekwise.judge.decision.table import Conditions, UseFigure, Values
+from seekwise.judge.decision.verdicts import Judged, judge, of_any
+from seekwise.judge.model_error import model_error
+from seekwise.linux.block_device import BlockDevice
+from seekwise.number_text import by, listed
+from seekwise.settings.special import is_virtual
+from seekwise.workload.study.uses import LIMITS
+
+Sure = Literal["fair", "weak", "mechanism"]
+SCHEDULERS = ("none", "mq-deadline", "kyber", "bfq")
+KEPT = "kernel default"
+"""What is shipped where nothing is better than that on any machine of the class."""
+REAL = ("measured", "published", "testbed")
+LOST_MUCH = 0.10
+"""An answer that may cost more is weak, whatever it rests on."""
+LABEL = "seekwise_scheduler_end"
+JUMP = f'GOTO="{LABEL}"'
+RULES_PATH = "/etc/udev/rules.d/65-seekwise-classes.rules"
+
+
+@dataclass(frozen=True)
+class DriveClass:
+    """Drives that a rule can tell from others."""
+
+    name: str
+    match: str
+    """Of a udev rule, after the classes before it."""
+    defaults: tuple[tuple[str, str], ...]
+    """(scheduler, further match): what the kernel gives such a drive by itself (Linux block/elevator.c, elevator_get_default: mq-deadline with one
+    hardware queue, none with several)."""
+    instead: str = ""
+    """What can be said where no figure can exist."""
+
+
+MANY_QUEUES, ONE_QUEUE = 'TEST=="mq/1"', 'TEST!="mq/1"'
+CLASSES = (
+    DriveClass(
+        "device-mapper",
+        'KERNEL=="dm-*|md*"',
+        (),
+        "a map sorts nothing: bio-based maps and md arrays have no queue to schedule (Linux drivers/md), the drives below them do",
+    ),
+    DriveClass("virtio disk", 'SUBSYSTEMS=="virtio|vmbus|xen"', (("mq-deadline", ONE_QUEUE), ("none", MANY_QUEUES))),
+    DriveClass("USB drive", 'SUBSYSTEMS=="usb"', (("mq-deadline", ""),)),
+    DriveClass("SD card or eMMC", 'KERNEL=="mmcblk*"', (("mq-deadline", ""),)),
+    DriveClass("NVMe SSD", 'KERNEL=="nvme*"', (("none", ""),)),
+    DriveClass("SATA SSD", 'KERNEL=="sd*", ATTR{queue/rotational}=="0"', (("mq-deadline", ""),)),
+    DriveClass("hard disk", 'KERNEL=="sd*", ATTR{queue/rotational}=="1"', (("mq-deadline", ""),)),
+)
+"""In the order of the rules: what a line before it has taken does not reach the next one."""
+SHOWN = tuple(reversed(CLASSES))
+NOT_ASKED = 'DRIVERS=="megaraid_sas|aacraid|smartpqi|hpsa|3w-*"'
+"""Volumes of RAID controllers look like disks, and no evidence ships for them."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where values come from: how they were gained, of what, and what a publication says without figures."""
+
+    basis: str
+    source: str
+    says: str = ""
+    has_figures: bool = True
+
+
+@dataclass(frozen=True)
+class ClassChoice:
+    """What to ship for one class."""
+
+    HIDDEN: ClassVar = ("judged", "choices")
+
+    drive_class: str
+    scheduler: str
+    """`kernel default` where that is best with one queue and with several."""
+    kernel_default: tuple[str, ...]
+    responsive: str | None
+    """What programs feel least under load with, where that is another one."""
+    responsive_price: str
+    expected_gain: float | None
+    """Over the kernel's own choice, as a share."""
+    expected_regret: float | None
+    """What the choice is expected to lose against the best one."""
+    regret_high: float | None
+    """95 % bound of it."""
+    sure: Sure
+    why: str
+    evidence: tuple[Source, ...]
+    rule: tuple[str, ...]
+    judged: tuple[Judged, ...] = field(default=(), repr=False, compare=False)
+    choices: tuple[Choice, ...] = field(default=(), repr=False, compare=False)
+
+
+@cache
+def _stored() -> dict[str, Any]:
+    return json.loads((files("seekwise.settings") / "drive_classes.json").read_text(encoding="utf-8"))
+
+
+def class_of(device: BlockDevice) -> DriveClass | None:
+    """None of what a controller hides, and of transports that no class covers."""
+    name: str | None = None
+    if isinstance(device.details.get("controller"), dict):
+        return None
+    if device.name.startswith("dm-") or device.kind == "md":
+        name = "device-mapper"
+    elif is_virtual(device):
+        name = "virtio disk"
+    elif device.transport == "usb":
+        name = "USB drive"
+    elif device.kind == "mmc":
+        name = "SD card or eMMC"
+    elif device.kind == "nvme" and device.transport == "nvme":
+        name = "NVMe SSD"
+    elif device.kind == "disk" and device.transport in ("sata", "ata", "sas"):
+        name = "hard disk" if device.rotational else "SATA SSD"
+    return next((each for each in CLASSES if each.name == name), None)
+
+
+def evidence(name: str) -> tuple[Source, ...]:
+    """Everything that ships for the class."""
+    return tuple(
+        Source(each["basis"], each["source"], each["says"], bool(each["values"]))
+        for each in _stored()["sources"]
+        if each["class"] == name
+    )
+
+
+def _entries(source: dict[str, Any]) -> list[UseFigure]:
+    """The figures of one source; a round for each value."""
+    found = []
+    for key, by_scheduler in source["values"].items():
+        about = _stored()["figures"][key]
+        kind = about["metric"].removeprefix("background_").removeprefix("store_")
+        rows = tuple(
+            (scheduler, i, math.log(value), None)
+            for scheduler, values in by_scheduler.items()
+            for i, value in enumerate(values)
+            if value > 0
+        )
+        is_single = max(map(len, by_scheduler.values()), default=0) == 1
+        found.append(
+            UseFigure(
+                about["use"], about["metric"], about["unit"], about["unit"] != "ms", about["threshold"],
+                Values(tuple(each for each in SCHEDULERS if each in by_scheduler), rows),
+                about["role"], about["group"], about["title"], about["role"], about["purpose"], kind=kind,
+                conditions=Conditions(
+                    f"{kind} {about['role']}", exact=is_single, added_log=ADDED_LOG,
+                    model_error=model_error(kind) if source["basis"] == "simulated" else 0.0,
+                ),
+            )
+        )  # fmt: skip
+    return found
+
+
+@cache
+def choice(name: str, group: str | None = None) -> ClassChoice:
+    """The judge's choice for a class, for everything or for one group of uses."""
+    about = next(each for each in CLASSES if each.name == name)
+    known = evidence(name)
+    parts = [_entries(each) for each in _stored()["sources"] if each["class"] == name and each["values"]]
+    decided: list[Decided] = []
+    for default, _ in about.defaults:
+        judged = of_any([judge(each, default, with_pairs=False) for each in parts], default)
+        decided.append(made(judged, default, SCHEDULERS))
+    chosen = [found for each in decided if (found := each.by_group.get(group) if group else each.choice) is not None]
+    if not chosen:
+        return ClassChoice(
+            name, KEPT, tuple(each for each, _ in about.defaults), None, "", None, None, None, "mechanism",
+            about.instead or f"no figures ship for {group}", known, _rule(about, []),
+        )  # fmt: skip
+    settings = tuple(dict.fromkeys(each.setting for each in chosen))
+    keeps = len(about.defaults) > 1 and not any(each.changes for each in chosen)
+    worst = max(chosen, key=lambda each: each.regret_high)
+    quick = [found for each in decided if (found := each.by_purpose.get("responsive")) is not None]
+    other = next((each for each in quick if each.changes and each.setting not in settings), None)
+    other_name = other.setting if other else _probable(quick, settings)
+    return ClassChoice(
+        name, KEPT if keeps else " / ".join(settings), tuple(each for each, _ in about.defaults), other_name,
+        _price(decided[0], other_name, about.defaults[0][0]) if other_name else "",
+        chosen[0].expected_gain, worst.expected_regret, worst.regret_high, _sure(known, worst), _why(chosen, about), known,
+        _rule(about, [] if keeps else [each.setting for each in chosen]), decided[0].judged, tuple(chosen),
+    )  # fmt: skip
+
+
+def _probable(quick: Sequence[Choice], settings: Sequence[str]) -> str | None:
+    """Where no other one is advised: what is probably more responsive at a price that forbids it."""
+    return next(
+        (each.alternative.setting for each in quick if each.alternative and each.alternative.setting not in settings),
+        None,
+    )
+
+
+def _price(decided: Decided, setting: str, base: str) -> str:
+    """What the more responsive scheduler gains and takes where it does most, in one clause."""
+    ratios: dict[bool, tuple[float, Judged]] = {}
+    for each in decided.judged:
+        gain = each.gain(setting, base) if each.counts else None
+        if gain is not None and each.group != LIMITS:
+            middle = float(gain.mean())
+            better = middle > 0
+            if better not in ratios or abs(middle) > ratios[better][0]:
+                ratios[better] = (abs(middle), each)
+    told = []
+    for better, (size, figure) in sorted(ratios.items(), reverse=True):
+        which = "what runs beside it in " if figure.role == "background" else ""
+        word = "quicker" if better else "slower"
+        much = (
+            f"over {STARVED_FACTOR:.0f} times {word}"
+            if size > CAP_LOG
+            else by(math.exp(size), word, of_rate=not better)
+        )
+        told.append(f"{which}“{figure.title}” {much}")
+    return ", ".join(told)
+
+
+def _why(chosen: Sequence[Choice], about: DriveClass) -> str:
+    first = chosen[0]
+    if any(each.changes for each in chosen):
+        best = next(each for each in chosen if each.changes)
+        most = f", most in “{best.gains[0].title}”" if best.gains else ""
+        return f"expected {100 * best.expected_gain:.0f} % better than {about.defaults[0][0]}{most}"
+    if first.expected_regret < 0.005:
+        return "no other scheduler is better beyond what the evidence can tell"
+    return f"nothing is surely better; staying may cost {100 * first.expected_regret:.0f} %"
+
+
+def _sure(known: Sequence[Source], worst: Choice) -> Sure:
+    """Never more than fair: no class was measured on several machines of different make."""
+    is_real = any(each.basis in REAL and each.has_figures for each in known)
+    return "fair" if is_real and worst.regret_high <= LOST_MUCH else "weak"
+
+
+def _rule(about: DriveClass, settings: Sequence[str]) -> tuple[str, ...]:
+    if not settings:
+        return (f"{about.match}, {JUMP}",)
+    if len(set(settings)) == 1:
+        return (f'{about.match}, ATTR{{queue/scheduler}}="{settings[0]}", {JUMP}',)
+    return tuple(
+        f'{about.match}, {queues}, ATTR{{queue/scheduler}}="{setting}", {JUMP}'
+        for (_, queues), setting in zip(about.defaults, settings, strict=True)
+    )
+
+
+def bases(known: Sequence[Source]) -> str:
+    """`measured 1, simulated 3`, the most telling first."""
+    counted = Counter(each.basis for each in known)
+    order = ("measured", "testbed", "published", "simulated")
+    return ", ".join(f"{name} {counted[name]}" for name in order if counted[name])
+
+
+def rules(choices: Sequence[ClassChoice]) -> str:
+    """The udev rules: each class is set once, when the drive appears, so that a value set by hand stays."""
+    chosen = {each.drive_class: each for each in choices}
+    lines = [
+        "# The I/O scheduler for each class of drive, as `seekwise advise --classes` chooses it from the evidence that ships.",
+        f'ACTION!="add", {JUMP}',
+        f'SUBSYSTEM!="block", {JUMP}',
+        f'ENV{{DEVTYPE}}!="disk", {JUMP}',
+        "# Volumes of RAID controllers: no evidence ships.",
+        f"{NOT_ASKED}, {JUMP}",
+    ]
+    for each in CLASSES:
+        found = chosen[each.name]
+        lines += [
+            f"# {each.name}: {found.scheduler} ({bases(found.evidence) or found.sure}; {found.sure})",
+            *found.rule,
+        ]
+    return "\n".join([*lines, f'LABEL="{LABEL}"', ""])
+
+
+CAUTIONS = (
+    "Simulated and published figures are of a few models: measure before shipping (`sudo seekwise tune PATH`).",
+    "A rule acts once, when the drive appears; what an administrator sets afterwards stays.",
+)
+
+
+def groups() -> tuple[str, ...]:
+    """Groups of uses that figures ship for."""
+    known = dict.fromkeys(each["group"] for each in _stored()["figures"].values())
+    return tuple(each for each in known if each != LIMITS)
+
+
+def headline(found: Sequence[ClassChoice], group: str | None = None) -> str:
+    """What to ship, in one sentence."""
+    whom: dict[str, list[str]] = {}
+    for each in found:
+        whom.setdefault(each.scheduler, []).extend(_PLURAL[each.drive_class].split(", "))
+    most = sorted((name for name in whom if name != KEPT), key=lambda name: -len(whom[name]))
+    said = [f"{name} for {listed(whom[name])}" for name in most]
+    left = f"leave {listed(whom[KEPT])} to the kernel" if KEPT in whom else ""
+    start = f"Where {group} counts most, ship" if group else "Ship"
+    return f"{start} {'; '.join(said)}" + (f"; {left}." if left else ".")
+
+
+_PLURAL = {
+    "hard disk": "hard disks",
+    "SATA SSD": "SATA SSDs",
+    "NVMe SSD": "NVMe SSDs",
+    "USB drive": "USB drives",
+    "SD card or eMMC": "SD cards, eMMC",
+    "virtio disk": "virtual disks",
+    "device-mapper": "maps, md arrays",
+}
+
+
+def quicker(found: Sequence[ClassChoice]) -> list[str]:
+    """Where another scheduler keeps programs more responsive, in a sentence for each scheduler with the figures of the first class."""
+    named: dict[str, list[ClassChoice]] = {}
+    for each in found:
+        if each.responsive:
+            named.setdefault(each.responsive, []).append(each)
+    return [
+        f"On {listed(word for each in those for word in _PLURAL[each.drive_class].split(', '))} {name} may be quicker while busy, at a price; "
+        f"on {_PLURAL[those[0].drive_class]}: {those[0].responsive_price}."
+        for name, those in named.items()
+    ]
+
+
+def reasons(found: ClassChoice) -> list[str]:
+    """Why, at what price, and from where."""
+    said = [f"{found.drive_class}: {found.scheduler}. {found.why[0].upper()}{found.why[1:]}."]
+    if found.responsive:
+        said.append(f"  {found.responsive}: {found.responsive_price}.")
+    said += [f"  {each.basis}: {each.source}{f': {each.says}' if each.says else ''}" for each in found.evidence]
+    return [*said, *(f"  {line}" for line in found.rule)]
