@@ -173,7 +173,12 @@ def test_an_unknown_option_of_an_array_is_named():
 
 
 def on_laboratory(**options: object) -> Study:
-    system = {"name": "disk", "drive": "wd2500ys", "kernel": "6.1", "options": {"budget": False, "processors": 1, **options}}
+    system = {
+        "name": "disk",
+        "drive": "wd2500ys",
+        "kernel": "6.1",
+        "options": {"budget": False, "processors": 1, **options},
+    }
     load = {"operations": ["seq_read"], "threads": [2], "block_bytes": "128k", "size": "4g", "runtime": "1s"}
     return study(system=[system], settings={"scheduler": ["none"]}, workload=[load], design={"blocks": 1})
 
