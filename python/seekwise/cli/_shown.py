@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from seekwise.workload.study.plan import Plan, SystemFacts
 
 # Drawing and judging load half a second of libraries: imported where they are used, so that `--help` and errors are prompt.
-SYSTEMS_NAMED = 12
+SYSTEMS_NAMED = 6
 
 
 def out(width_most: int | None = None):
