@@ -69,7 +69,9 @@ def test_a_period_without_a_figure_is_left_out():
 def test_what_is_no_area_is_refused_with_what_there_is(text):
     with pytest.raises(UsageError) as refused:
         also.areas_of(text)
-    assert "read-ahead, requests, depth, write-back, dirty-limits, scheduler-options" in str(refused.value.hint)
+    assert "read-ahead, requests, depth, write-back, resync-limits, dirty-limits, scheduler-options" in str(
+        refused.value.hint
+    )
 
 
 def test_all_is_every_area_and_scheduler_is_always_there():
@@ -84,3 +86,17 @@ def test_only_buffered_reads_feel_read_ahead_and_only_buffered_writers_feel_thro
     assert also.has_effect("wbt_lat_usec", uses["desktop-copy"])
     assert not also.has_effect("wbt_lat_usec", uses["random-read"])
     assert also.has_effect("nr_requests", uses["random-read"])
+
+
+def test_limits_of_a_rebuild_are_tried_while_one_runs_and_only_then(monkeypatch):
+    monkeypatch.setattr(also, "_is_there", lambda target, name: True)
+    monkeypatch.setattr(also, "offered_schedulers", lambda target: [])
+    monkeypatch.setattr(also, "_level", lambda target, scheduler, name, value: (name, value))
+    monkeypatch.setattr(also, "_is_resyncing", lambda target: True)
+    assert also.space(None, also.areas_of("resync-limits")).levels == (
+        ("sync_speed_max", 20000),
+        ("sync_speed_max", 50000),
+    )
+    monkeypatch.setattr(also, "_is_resyncing", lambda target: False)
+    with pytest.raises(UsageError, match="none of what --also names"):
+        also.space(None, also.areas_of("resync-limits"))

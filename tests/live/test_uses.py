@@ -34,7 +34,9 @@ def test_the_limits_are_measured_for_those_who_ask_and_lead_nothing():
 
 
 def test_where_no_program_runs_such_uses_are_left_out_with_a_word_and_refused_when_asked_for():
-    left, said = uses.without_programs(uses.chosen(None), "a bare device has no file system", named=False)
+    left, said = uses.without_programs(
+        uses.chosen(None, on_device=True), "a bare device has no file system", named=False
+    )
     assert left and not any(use.runs_programs for use in left)
     assert "desktop-copy" in said[0] and "file system" in said[0]
     with pytest.raises(UsageError) as error:

@@ -58,4 +58,4 @@ def test_a_load_with_a_region_of_its_own_is_the_simulators_to_check():
 
 def test_background_jobs_need_room_too():
     background = Load("log", threads=2, size_bytes=10)
-    assert needed_bytes(Load("web", threads=3, size_bytes=100, background=(background,))) == 320
+    assert needed_bytes(Load("web", threads=3, size_bytes=100, beside=(background,))) == 320

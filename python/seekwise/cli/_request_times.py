@@ -13,7 +13,7 @@ from seekwise.cli import _output, _shown
 from seekwise.errors import Exit, MissingError
 from seekwise.linux.block_device import BlockDevice
 from seekwise.linux.describe import identity
-from seekwise.linux.resolve import resolve_path
+from seekwise.linux.resolve import ResolvedPath, resolve_path
 from seekwise.linux.stack import read_stack
 from seekwise.report.metric_words import value_text
 from seekwise.trace import in_queue
@@ -36,11 +36,25 @@ class Watched:
     """From the named device down to its drives."""
 
 
+@dataclass(frozen=True)
+class Times:
+    """What was seen of the requests of some devices."""
+
+    levels: list[Level]
+    devices: list[BlockDevice]
+    seconds: float
+    dropped: int
+
+
 def watch(target: str, seconds: float, *, as_json: bool) -> None:
     """Watches the device of `target` and everything below it; status 5 when a device is slow, stalls or has a long queue."""
+    show(seen(resolve_path(read_stack(), target), seconds), as_json=as_json)
+
+
+def seen(found: ResolvedPath, seconds: float) -> Times:
+    """Requests of the device and everything below it. MissingError (exit status 4) without root."""
     from seekwise.trace.record import levels, recorder
 
-    found = resolve_path(read_stack(), target)
     if os.geteuid() != 0:
         raise MissingError(
             "watching requests needs root: only root may read the kernel's trace events", "run it with sudo"
@@ -55,12 +69,18 @@ def watch(target: str, seconds: float, *, as_json: bool) -> None:
         )
         for device, each in zip(devices, watched, strict=True)
     ]
+    return Times(made, devices, taken.seconds, taken.dropped)
+
+
+def show(times: Times, *, as_json: bool) -> None:
+    """Ends with status 5 when a device is slow, stalls or has a long queue."""
+    made = times.levels
     if as_json:
-        _shown.echo_json(Watched(headline(made), round(taken.seconds, 3), taken.dropped, tuple(made)))
+        _shown.echo_json(Watched(headline(made), round(times.seconds, 3), times.dropped, tuple(made)))
     else:
-        _print(made, devices, taken.seconds)
-        if taken.dropped:
-            click.echo(f"warning: the kernel dropped {taken.dropped:,} events; some requests are missing", err=True)
+        _print(made, times.devices, times.seconds)
+        if times.dropped:
+            click.echo(f"warning: the kernel dropped {times.dropped:,} events; some requests are missing", err=True)
     if any(each.verdict in ("stalls", "slow", "queue", "own queue") for each in made):
         raise SystemExit(int(Exit.NOT_MET))
 

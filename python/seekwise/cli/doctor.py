@@ -17,6 +17,8 @@ from seekwise.linux.tree import open_tree
 from seekwise.settings.doctor import CHECKS, DoctorFinding, examine, gather
 from seekwise.workload.study.quantity import time_text
 
+WATCH_S = 5.0
+
 
 @dataclass(frozen=True)
 class Doctor:
@@ -34,29 +36,31 @@ class Doctor:
 @click.option(
     "--watch",
     type=_options.Duration(),
-    default="5s",
-    show_default=True,
-    help="How long to look at counters; with DEVICE, at its requests.",
+    help="How long to look at counters (5s); with DEVICE, at its requests.",
 )
 @_options.as_json("seekwise.doctor/1; with DEVICE seekwise.request-times/1")
 @_options.captured("Examine a captured machine instead.")
-def command(device: str | None, watch: float, as_json: bool, root: Path) -> None:
+def command(device: str | None, watch: float | None, as_json: bool, root: Path) -> None:
     """Find storage problems, and print commands that fix them.
 
     Each finding comes with its evidence and, where known, its cost.
 
     With DEVICE, or a PATH on it: says whether the drive is slow or its queue is long, by the time that each request spends in the queue
-    and in the device, for every drive, array and mapping below. Needs root.
+    and in the device, for every drive, array and mapping below. Needs root. With an md array, or a PATH on one: what
+    one drive and the array give under usual loads, and what binds; with --watch also what binds now.
 
     Exit status 0: nothing wrong. 5: something is. Puts no load on the drives and changes nothing.
     """
     if device is not None:
+        from seekwise.cli import _array_speed, _request_times  # numpy, which the checks do without
+
+        if _array_speed.shown(device, watch, root, as_json=as_json):
+            return
         if root != Path("/"):
             raise UsageError("a captured machine has no requests to watch", "leave out --root, or leave out DEVICE")
-        from seekwise.cli import _request_times  # numpy, which the checks do without
-
-        _request_times.watch(device, watch, as_json=as_json)
+        _request_times.watch(device, WATCH_S if watch is None else watch, as_json=as_json)
         return
+    watch = WATCH_S if watch is None else watch
     tree = open_tree(root)
     if tree.live:
         _output.progress(f"watching the drives' counters for {time_text(watch)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -10,11 +11,13 @@ from seekwise.cli import _dry_run, _job, _options
 from seekwise.errors import UsageError
 from seekwise.measure import execute as runs
 from seekwise.measure import spread
+from seekwise.measure.live.candidates import parse_vary
 from seekwise.schedulers import SUCCESSORS
 from seekwise.simulate import backends
 from seekwise.simulate.protocol import Options
 from seekwise.store.database import Store
 from seekwise.workload.study import parse, starters
+from seekwise.workload.study.factors import Value
 from seekwise.workload.study.study import Study
 
 
@@ -29,6 +32,12 @@ from seekwise.workload.study.study import Study
     "--program",
     type=click.Choice(["fio", "tiotest"]),
     help="Who makes the load on real hardware, instead of the study's choice.",
+)
+@click.option(
+    "--vary",
+    multiple=True,
+    metavar="NAME=VALUE,…",
+    help="Compare these values of a setting instead of the study's own.",
 )
 @_options.carried_out
 @click.option("--trace", is_flag=True, help="Record the head position; the report draws it (simulated runs).")
@@ -48,6 +57,7 @@ def command(
     target: str | None,
     system: str | None,
     program: str | None,
+    vary: tuple[str, ...],
     budget: float | None,
     seed: int | None,
     destroy: tuple[str, ...],
@@ -67,14 +77,16 @@ def command(
     """
     place = spread.parse(on, workers)
     if resume is not None:
-        named = any(each is not None for each in (study, budget, seed, target, system, backend, program, name))
+        named = any(each is not None for each in (study, budget, seed, target, system, backend, program, name)) or bool(
+            vary
+        )
         if named or dry_run or setup:
             raise UsageError(
                 "`--resume` goes on as the run was planned, so it takes no study, target, seed, budget, name or `--dry-run`"
             )
         _go_on(resume, destroy, place, db, as_json)
         return
-    chosen, text = _opened(study, backend, system, program)
+    chosen, text = _opened(study, backend, system, program, parse_vary(vary))
     if setup:
         _dry_run.show_setup(chosen, as_json=as_json)
         return
@@ -93,7 +105,13 @@ def command(
     _job.carried_out(made, carrier, text, target=target, db=db, as_json=as_json, report_folder=None, name=name)
 
 
-def _opened(study: str | None, backend: str | None, system: str | None, program: str | None) -> tuple[Study, str]:
+def _opened(
+    study: str | None,
+    backend: str | None,
+    system: str | None,
+    program: str | None,
+    vary: Mapping[str, list[Value]],
+) -> tuple[Study, str]:
     """The study as the options change it, and its text."""
     if study is None:
         raise UsageError("which study?", hint="a TOML file, or one of: " + ", ".join(starters.names()))
@@ -102,6 +120,13 @@ def _opened(study: str | None, backend: str | None, system: str | None, program:
         chosen = chosen.model_copy(update={"backend": backend})
     if system is not None:
         chosen = one_system(chosen, system)
+    if vary and chosen.candidate:
+        raise UsageError(
+            f"study {chosen.name} writes its settings one by one (`[[candidate]]`), so it takes no `--vary`",
+            hint="write `[settings]` instead",
+        )
+    if vary:
+        chosen = chosen.model_copy(update={"settings": {**chosen.settings, **vary}})
     return chosen if program is None else made_by(chosen, program), text
 
 

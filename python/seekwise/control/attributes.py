@@ -131,6 +131,10 @@ def _stripe_cache_hint(refusal: Refusal) -> str:
     return "md takes 17 to 32768 stripes (Linux v6.12 drivers/md/raid5.c)"
 
 
+def _sync_speed_hint(refusal: Refusal) -> str:
+    return "md takes KiB/s of a drive, or `system` for the limit of the whole machine; RAID 0 has nothing to sync"
+
+
 def _max_sectors_hint(refusal: Refusal) -> str:
     limit = sysfs.read(refusal.folder / "queue/max_hw_sectors_kb")
     return f"the kernel takes one memory page to the lower of the device's limit and the driver's ({limit} KiB)"
@@ -141,6 +145,7 @@ def _dirty_hint(refusal: Refusal) -> str:
 
 
 IOSCHED = "queue/iosched/"
+SYNC_LIMITS = frozenset({"md/sync_speed_max", "md/sync_speed_min"})
 CACHE_TYPE = "cache_type"
 READ_AHEAD = "queue/read_ahead_kb"
 WBT = "queue/wbt_lat_usec"
@@ -160,6 +165,8 @@ REGISTRY: tuple[Attribute, ...] = (
     Attribute("queue/add_random", "0, 1", 80, _small_range_hint),
     Attribute("md/stripe_cache_size", "pages per member", 80, _stripe_cache_hint),
     Attribute("md/group_thread_cnt", "threads", 80, _stripe_cache_hint),
+    Attribute("md/sync_speed_max", "KiB/s", 80, _sync_speed_hint),
+    Attribute("md/sync_speed_min", "KiB/s", 80, _sync_speed_hint),
     Attribute(READ_AHEAD, "KiB", 90, _read_ahead_hint),
     Attribute("dirty_background_bytes", "bytes", 100, _dirty_hint),
     Attribute("dirty_background_ratio", "per cent of what memory can hold", 100, _dirty_hint),
@@ -218,7 +225,11 @@ def path(name: str, folder: Path) -> Path:
 
 
 def value(name: str, text: str | None) -> str | None:
-    """What an attribute's text says: of a scheduler list the one in brackets, else the text itself."""
+    """What an attribute's text says: of a scheduler list the one in brackets, of a sync limit whose it is, else the text itself."""
+    if text is not None and name in SYNC_LIMITS:
+        # `200000 (system)` follows the limit of the whole machine, and `system` puts it there again; `50000 (local)` is the array's own.
+        number, _, whose = text.partition(" ")
+        return "system" if "system" in whose else number
     if text is None or name != "queue/scheduler":
         return text
     words = text.split()

@@ -68,6 +68,8 @@ class ArrayChoice:
     """The one to build."""
     settings: tuple[str, ...]
     """Labels of the settings that are this array."""
+    as_fast: tuple[ArrayRow, ...] = ()
+    """Others that survive a failure and are as fast within the model's error."""
 
     @property
     def unsafe(self) -> tuple[ArrayRow, ...]:
@@ -93,7 +95,8 @@ def choose(records: Sequence[Record]) -> ArrayChoice | None:
     if level:
         chosen = max(level, key=lambda row: (row.survives_failures, row.capacity_bytes))
     settings = tuple(sorted({r.setting for r in records if r.valid and _is_of(r, chosen)}, key=natural))
-    return ArrayChoice(tuple(found), chosen, settings)
+    near = [row for row in safe if row is not chosen and speed[row.name] >= (1 - LEVEL) * speed[chosen.name]]
+    return ArrayChoice(tuple(found), chosen, settings, tuple(near))
 
 
 def _is_of(record: Record, row: ArrayRow) -> bool:

@@ -17,7 +17,7 @@ from seekwise.workload.study.quantity import bytes_text, capacity_text, counted,
 
 @dataclass(frozen=True)
 class ArrayRow:
-    """One array and the best that it gave: over settings and loads, the mean of its repetitions."""
+    """One array and what it gave under the load of most requests at once, with its best setting: the mean of its repetitions."""
 
     name: str
     """`RAID 5 of 4, chunk 64 KiB`."""
@@ -41,6 +41,8 @@ class ArrayRow:
     """Name of the same array with every drive, of a state that was simulated beside it."""
     members: int = 0
     """Drives that it is made of."""
+    row_kib: int = 0
+    """Data of one row of chunks with parity; 0 without parity."""
     beyond_study: bool = False
     """Simulated beside the study, which does not vary `missing`."""
     rebuild_loaded_s: float | None = None
@@ -197,7 +199,9 @@ def _row(records: list[Record], many_systems: bool) -> ArrayRow:
         for (_, combination), mean in means.items():
             name = f"{operation} {combination_key.without(combination, *ARRAY_WORDS)}"
             combinations[name] = max(combinations.get(name, 0.0), mean)
-        key = max(means, key=lambda each: means[each])
+        # One load for all arrays: rates of different ones do not compare.
+        most = max(map(requests_at_once, (combination for _, combination in means)))
+        key = max((each for each in means if requests_at_once(each[1]) == most), key=lambda each: means[each])
         best[operation], where[operation], keys[operation] = means[key], load_words(key[1]), key
     system = f"{records[0].factors.get('system')}: " if many_systems else ""
     best = dict(sorted(best.items(), key=lambda item: place(item[0])))
@@ -213,7 +217,50 @@ def _row(records: list[Record], many_systems: bool) -> ArrayRow:
         is_degraded=bool(array["missing"]) or array.get("state") in ("resync", "rebuild"),
         is_rebuilding=array.get("state") == "rebuild",
         members=int(array["members"]),
+        row_kib=int(array["chunk_kib"] or 0) * max(int(array["members"]) - PARITIES.get(str(array["level"]), 10**6), 0),
     )
+
+
+PARITIES = {"RAID 5": 1, "RAID 6": 2}
+SENT_KIB = 1024
+"""What the block layer sends to md at once at most (Linux 6.1 on: 256 stripes of 4 KiB)."""
+
+
+def rows_note(found: Sequence[ArrayRow]) -> str:
+    """Why an array with more data drives writes streams slower than one with fewer; empty where none does."""
+    written = [row for row in found if row.row_kib and not row.is_degraded and row.rates_mb_s.get("seq_write")]
+    for row in written:
+        whole = [
+            o for o in written if o.row_kib < row.row_kib and o.rates_mb_s["seq_write"] > row.rates_mb_s["seq_write"]
+        ]
+        if whole and SENT_KIB % row.row_kib and not SENT_KIB % whole[0].row_kib:
+            first, other = row.name.partition(",")[0], whole[0].name.partition(",")[0]
+            return f"{first} writes streams slower than {other}: {SENT_KIB // 1024} MiB requests end inside its {row.row_kib} KiB rows, so md reads first."
+    return ""
+
+
+def requests_at_once(combination: str) -> tuple[int, int, str]:
+    """Sort key of a load: how many requests it has under way, by its combination."""
+    values = combination_key.parse(combination_key.without(combination, *ARRAY_WORDS))[1]
+    threads, depth = int(values.get("threads", 1)), int(values.get("iodepth", 1))
+    return threads * depth, threads, combination_key.without(combination, *ARRAY_WORDS)
+
+
+def by_load(found: Sequence[ArrayRow]) -> list[tuple[str, dict[str, str]]]:
+    """[(words, {operation: key of `combination_throughputs`})]: the loads that every array did, from few requests at once to many; where operations have
+    several, each with the one of its place."""
+    common = set.intersection(*(set(row.combination_throughputs) for row in found)) if found else set()
+    loads: dict[str, list[str]] = {}
+    for key in sorted(common, key=lambda each: requests_at_once(each.partition(" ")[2])):
+        loads.setdefault(key.partition(" ")[0], []).append(key)
+    most = max(map(len, loads.values()), default=0)
+    made = []
+    for at in dict.fromkeys((0, most - 1) if most else ()):
+        chosen = {name: keys[min(at, len(keys) - 1)] for name, keys in loads.items()}
+        threads = sorted({requests_at_once(key.partition(" ")[2])[1] for key in chosen.values()})
+        words = " or ".join(map(str, threads))
+        made.append((f"{words} thread{'' if threads == [1] else 's'}", chosen))
+    return made
 
 
 ARRAY_WORDS = ("system", "chunk_kib", "raid_level", "drives", "layout", "missing")

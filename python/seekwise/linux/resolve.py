@@ -115,6 +115,8 @@ class ResolvedPath:
                 for device in self.chain()
                 if device.kind == "md" and is_parity_level(device.details.get("level"))
             )
+        if name in SYNC_LIMITS:
+            return tuple(d for d in self.chain() if d.kind == "md" and d.details.get("level") in SYNCED_LEVELS)
         if name.startswith(ELEVATOR_SETTINGS):
             own = [device for device in self.chain() if device.details.get("request_based")]
             return self._unique([*own, *self.leaves])
@@ -128,6 +130,10 @@ class ResolvedPath:
     @staticmethod
     def _unique(devices: object) -> tuple[BlockDevice, ...]:
         return tuple({device.name: device for device in devices}.values())  # type: ignore[attr-defined]
+
+
+SYNC_LIMITS = ("sync_speed_max", "sync_speed_min")
+SYNCED_LEVELS = ("raid1", "raid4", "raid5", "raid6", "raid10")
 
 
 def has_setting(device: BlockDevice, setting: str) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from seekwise.judge.array_choice import choose
-from seekwise.judge.arrays import ArrayRow, long_text, with_states
-from seekwise.number_text import by, three
+from seekwise.judge.arrays import ArrayRow, by_load, long_text, with_states
+from seekwise.number_text import by, listed, three
+from seekwise.report.answered import WITHIN_MODEL
 from seekwise.report.content import Advice
 from seekwise.simulate.arrays import LEVEL
 from seekwise.store import operations
@@ -30,7 +31,12 @@ def advice(records: Sequence[Record], cautions: tuple[str, ...] = ()) -> Advice 
         why = "the only one here that survives a drive failure"
     if all(row.survives_failures == 0 for row in found.arrays):
         why = "the highest throughput of these, but no array here survives a drive failure"
-    headline = f"{chosen.name}: {_safety(chosen)}, {chosen.capacity_text} usable, {why} ({rates_text(chosen)})."
+    # Under several loads the table has them.
+    rates = f" ({rates_text(chosen)})" if len(by_load(found.arrays)) < 2 else ""
+    headline = f"{chosen.name}: {_safety(chosen)}, {chosen.capacity_text} usable, {why}{rates}."
+    if found.as_fast:
+        names = [row.name for row in found.as_fast]
+        headline += f" {listed(names)} {'is' if len(names) == 1 else 'are'} as fast {WITHIN_MODEL}."
     states = with_states(records)
     chosen = next((row for row in states if row.name == chosen.name), chosen)
     reasons = [exposure(chosen)] if chosen.rebuild_s is not None else []

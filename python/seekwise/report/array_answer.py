@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 from seekwise.judge.design_choice import ArrayResult, DesignChoice
 from seekwise.number_text import listed, three
+from seekwise.report.answered import WITHIN_MODEL
 from seekwise.report.layout import wrapped
 from seekwise.simulate.arrays import LEVEL
 from seekwise.simulate.design.search import Sweep
@@ -84,7 +85,7 @@ def lines(answer: DesignChoice, sweep: Sweep) -> list[str]:
     if answer.wanted_mb_s is not None:
         why = f"the fewest drives that reach {three(answer.wanted_mb_s)} MB/s"
     else:
-        why = "the fastest" if len(answer.level) == 1 else f"as fast as any (within {100 * LEVEL:.0f} %)"
+        why = "the fastest" if len(answer.level) == 1 else f"as fast as any {WITHIN_MODEL} ({100 * LEVEL:.0f} %)"
     throughputs = ", ".join(
         f"{use.name} {three(throughput)} MB/s" for use, throughput in zip(sweep.uses, chosen.rates_mb_s, strict=True)
     )

@@ -14,7 +14,7 @@ from seekwise.judge.records import exact_note, invalid_note, remarks
 from seekwise.judge.rule import ROUNDS_MIN, RULE_VERSION, THRESHOLD_SHARE, more_is_better
 from seekwise.judge.study_outcome import StudyOutcome, condition_text, lines, otherwise, pooled_threads, reference
 from seekwise.number_text import TIMES_FROM, change, listed, three
-from seekwise.report import answered, array_advice, insights, systems_answer, whatif_answer
+from seekwise.report import answered, array_advice, bitmap, insights, rebuild, systems_answer, whatif_answer
 from seekwise.report.answered import Question
 from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
 from seekwise.report.rows import varied_dimensions
@@ -47,7 +47,10 @@ def content_of(found: StudyOutcome) -> ReportContent:
     labels = [setting.label for setting in plan.settings]
     of_its_kind = (
         whatif_answer.advice(compared, labels, cautions(plan))
+        or rebuild.advice(compared, cautions(plan))
+        or bitmap.advice(compared, cautions(plan))
         or array_advice.advice(compared, cautions(plan))
+        or _conditions(compared, plan)
         or systems_answer.advice(study, compared, cautions(plan))
     )
     candidates = [setting for setting in plan.settings if not setting.control]
@@ -93,6 +96,44 @@ def _notes(plan: Plan, records: list[Record], said: Sequence[str]) -> list[str]:
 
 def _subject(facts: SystemFacts) -> str:
     return f"{facts.target} on {', '.join(facts.leaves)}" if facts.leaves else facts.target
+
+
+CONDITIONS = {"missing", "resync_kib_s", "sync_action", "sync_speed_max"}
+"""What happens to an array and is no setting to advise."""
+
+
+def _conditions(records: Sequence[Record], plan: Plan) -> Advice | None:
+    """What a condition costs, where nothing else was varied."""
+    candidates = [setting for setting in plan.settings if not setting.control]
+    varied = {n for s in candidates for n in s.values if len({str(o.values.get(n)) for o in candidates}) > 1}
+    if not varied or not varied <= CONDITIONS:
+        return None
+    throughputs: dict[tuple[str, str], list[tuple[str, float]]] = {}
+    for record in records:
+        for phase in record.phases:
+            each = phase.bytes / phase.elapsed_s if phase.elapsed_s else 0.0
+            throughputs.setdefault((record.setting, phase.operation), []).append((record.combination, each))
+    said = []
+    for setting in candidates:
+        if setting.label == plan.reference:
+            continue
+        changes = []
+        for (label, operation), mine in throughputs.items():
+            base = dict(throughputs.get((plan.reference, operation), ()))
+            logs = [math.log(rate / base[key]) for key, rate in mine if rate > 0 and base.get(key, 0) > 0]
+            if label == setting.label and logs:
+                ratio = math.exp(sum(logs) / len(logs))
+                changes.append(f"{operations.name(operation).lower()} {_slower(ratio)}")
+        said.append(f"With {setting.label}: {', '.join(changes)}.")
+    return Advice(" ".join(said), (f"compared with {plan.reference}, means over the loads",), caution=cautions(plan))
+
+
+def _slower(ratio: float) -> str:
+    if abs(ratio - 1) < THRESHOLD_SHARE["rate"]:
+        return "as fast"
+    if ratio > 1:
+        return f"{100 * (ratio - 1):.0f} % faster"
+    return f"{1 / ratio:.2g} times slower" if ratio < 0.5 else f"{100 * (1 - ratio):.0f} % slower"
 
 
 def traces(records: Sequence[Record]) -> dict[str, list[dict[str, float]]]:

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from seekwise.judge import arrays
 from seekwise.number_text import plain_settings, three
-from seekwise.report import by_system, tune_answer, whatif_answer
+from seekwise.report import bitmap, by_system, rebuild, tune_answer, whatif_answer
 from seekwise.report.by_system import SystemRow
 from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.layout import WIDTH, plain_table, print_columns, print_lines, say, wrapped
@@ -42,6 +42,8 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
     # Where every array lacks a drive, that is what was asked.
     shown = [row for row in content.arrays if everything or not row.is_degraded] or content.arrays
     names = arrays.operations(shown)
+    # Arrays that did not all do the same loads show what each did.
+    loads = arrays.by_load(shown) or [("", {})]
     common = _common_words([row.name for row in shown])
     heads = [
         "Array",
@@ -50,21 +52,25 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
         "Rebuild",
         *(operations.name(name).replace("Sequential", "Seq.") for name in names),
     ]
-    body = [
-        [
-            ", ".join(word for word in row.name.split(", ") if word not in common),
-            row.capacity_text,
-            row.survives_text,
-            row.rebuild_text,
-            *(three(row.rates_mb_s.get(name)) for name in names),
-        ]
-        for row in shown
-    ]
+    body = []
+    for place, (words, keys) in enumerate(loads):
+        if len(loads) > 1 and place == 0:
+            heads[0] = words
+        elif len(loads) > 1:
+            body.append([words, *("" for _ in heads[1:])])
+        for row in shown:
+            facts = (row.capacity_text, row.survives_text, row.rebuild_text) if place == 0 else ("", "", "")
+            name = ", ".join(word for word in row.name.split(", ") if word not in common)
+            throughputs = [
+                three(row.combination_throughputs.get(keys[each]) if each in keys else row.rates_mb_s.get(each))
+                for each in names
+            ]
+            body.append([name, *facts, *throughputs])
     console.print()
     print_columns(heads, body, console, numbers_from=4)
     same = f"Each: {', '.join(common)}. " if common else ""
     print_lines(
-        [f"{same}Rates in MB/s, of the best setting of each array. Rebuild: of one drive, with nothing else to do."],
+        [f"{same}MB/s; rebuild: alone. {arrays.rows_note(shown)}".rstrip()],
         console,
         style="dim",
     )
@@ -114,7 +120,7 @@ SYSTEM_LINES_MOST = 13
 """The same of the table of several systems, whose reasons stand behind `--all`."""
 HEADLINE_LINES = 2
 REASONS_MOST = 6
-ARRAY_REASONS_MOST = 2
+ARRAY_REASONS_MOST = 1
 """The table has the rest: what each other array offers."""
 
 
@@ -140,7 +146,11 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
         most = 10**6 if everything else SYSTEM_LINES_MOST - above
         print_systems(systems, by_system.settings_of(content), console, lines_most=most)
         shown = shown if everything else []
-    if content.arrays and (everything or len(content.arrays) >= len(content.systems)):
+    if own := _own_table(content):
+        console.print()
+        print_columns(*own, console, numbers_from=1)
+        rows = [""]
+    elif content.arrays and (everything or len(content.arrays) >= len(content.systems)):
         print_arrays(content, console, everything=everything)
         rows = [""]
     if rows and (shown or advice.caution or advice.set_lines):
@@ -154,6 +164,15 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
     for title, lines in (("set: ", advice.set_lines), ("undo:", advice.undo_lines)):
         for line in lines:
             console.print(f"{title} {line}", soft_wrap=True, highlight=False, markup=False)
+
+
+def _own_table(content: ReportContent) -> tuple[list[str], list[list[str]]] | None:
+    """The table of a question that has one of its own."""
+    if rebuilds := rebuild.rows(content.records):
+        return rebuild.table(rebuilds)
+    if bitmaps := bitmap.rows(content.records):
+        return bitmap.table(bitmaps)
+    return None
 
 
 def print_advice(content: ReportContent, console: Console) -> None:

@@ -1,7 +1,7 @@
 """Arrays of a study for the simulated backend: md over modelled drives, with direct I/O (`crates/sim/src/spec/array.rs`).
 
 An array is a system's `drives`, `raid_level`, `chunk_kib` and `layout`, each of which `[settings]` may vary, and the options
-`missing`, `resync_kib_s`, `stripe_cache_size`, `rmw_level`, `bitmap` and `bitmap_chunk_kib`.
+`missing`, `resync_kib_s`, `sync_action` with `sync_speed_max`, `stripe_cache_size`, `rmw_level`, `bitmap` and `bitmap_chunk_kib`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,15 @@ from seekwise.errors import UsageError
 from seekwise.workload.study.factors import Value
 from seekwise.workload.study.study import ARRAY_OPTIONS, Study, System
 
-LEVEL = 0.03
-"""Arrays closer than this share of the rate are called as fast: the rule's threshold."""
-FACTORS = ("raid_level", "drives", "chunk_kib", "layout", "missing", "resync_kib_s", "stripe_cache_size", "bitmap")
+MIN_KIB_S = 1000
+"""What md gives a rebuild beside any load, as far as the drives can (Linux drivers/md/md.c: sysctl_speed_limit_min)."""
+LEVEL = 0.10
+"""Arrays closer than this share of the rate are called as fast: six of ten gains that others published of arrays and depths lie within it of the model's
+(docs/concepts/validation.md, `gains`), so less is no advice."""
+FACTORS = ("raid_level", "drives", "chunk_kib", "layout", *ARRAY_OPTIONS)
 """What describes an array, by the names of a study."""
+ACTIONS = ("recover", "resync", "check")
+UNPROTECTED = ("raid0",)
 # Levels without chunks.
 UNSTRIPED = ("raid1",)
 
@@ -64,11 +69,25 @@ def array_spec(system: System, values: Mapping[str, Value]) -> dict[str, object]
     layout = values.get("layout", system.layout)
     if layout is not None:
         found["layout"] = layout
+    limit = values.get("sync_speed_max", system.options.get("sync_speed_max"))
+    action = values.get("sync_action", system.options.get("sync_action"))
+    if action is not None and limit != 0 and level not in UNPROTECTED:
+        found |= _at_work(found, str(action), None if limit is None else int(limit))
     for name in ARRAY_OPTIONS:
         value = values.get(name, system.options.get(name))
         if value is not None:
             _option(found, name, value)
     return found
+
+
+def _at_work(found: Mapping[str, object], action: str, limit: int | None) -> dict[str, object]:
+    """A rebuild, resync or check that takes at most `limit` KiB/s of a drive."""
+    if action not in ACTIONS:
+        raise UsageError(f"sync_action is {action!r}", hint=f"one of {', '.join(ACTIONS)}")
+    speed: dict[str, object] = {} if limit is None else {"max_kib_s": limit, "min_kib_s": min(limit, MIN_KIB_S)}
+    if action == "check":
+        speed["check"] = True
+    return {"resync": speed, **({"missing": [0]} if action == "recover" else {})}
 
 
 def _option(found: dict[str, object], name: str, value: Value) -> None:
@@ -81,6 +100,12 @@ def _option(found: dict[str, object], name: str, value: Value) -> None:
             found["missing"] = sorted({place * members // max(count, 1) for place in range(count)})
         case "resync_kib_s":
             if int(value) > 0:
-                found["resync"] = {"min_kib_s": int(value)}
+                found["resync"] = {**dict(found.get("resync", {})), "min_kib_s": int(value)}  # type: ignore[call-overload]
+        case "bitmap" if str(value) == "internal-1g":
+            # Internal, with bits of a GiB: fewer pages to write, more to bring in line after a crash.
+            found |= {"bitmap": "internal", "bitmap_chunk_kib": 1 << 20}
+        case "sync_action" | "sync_speed_max":
+            # Both together say what runs.
+            pass
         case _:
             found[name] = value

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from seekwise import _core
+from seekwise.simulate import arrays
 from seekwise.store.record import Record
 
 STATES: dict[str, dict[str, object]] = {"failed": {"missing": [0]}, "rebuilding": {"missing": [0], "resync": {}}}
@@ -21,10 +22,6 @@ RUNTIME_LEAST_NS = 4_000_000_000
 """md sets the speed of a rebuild by what it did in the last seconds: a shorter trial shows its beginning only."""
 IOS_MOST = 300_000
 """I/Os that are simulated of one array, load and state: some tenths of a second."""
-
-
-SYNC_SPEED_MIN_KIB_S = 1000
-"""What md gives a rebuild beside any load, as far as the drives can (Linux drivers/md/md.c: sysctl_speed_limit_min)."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +77,7 @@ def _results(specs: tuple[str, ...], operation: str, runtime_ns: int) -> tuple[t
             continue
         throughputs = [phase["bytes"] * 1e9 / phase["elapsed_ns"] for phase in phases]
         loaded = _speed(mine, operation)
-        slowdown = max(idle / max(loaded, SYNC_SPEED_MIN_KIB_S), 1.0) if idle and loaded else None
+        slowdown = max(idle / max(loaded, arrays.MIN_KIB_S), 1.0) if idle and loaded else None
         found.append((name, StateResult(mine[0]["array"], sum(throughputs) / len(throughputs), slowdown)))
     return tuple(found)
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 
 from seekwise import _core, controllers, drive_names
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.simulate import arrays, room, storage_trials
+from seekwise.simulate import arrays, room, storage_trials, use_trials
 from seekwise.simulate.protocol import Options, Say, origin
 from seekwise.simulate.trial_spec import (
     KERNEL_DEFAULT,
@@ -34,16 +34,20 @@ from seekwise.simulate.trial_spec import (
 )
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
+from seekwise.workload.study import uses as use_files
 from seekwise.workload.study.factors import ISCHED_PREFIX, Value, factor
 from seekwise.workload.study.plan import Load, Plan, SystemFacts, Trial
 from seekwise.workload.study.profiles import resolve
 from seekwise.workload.study.quantity import bytes_text, capacity_text, counted
 from seekwise.workload.study.study import Study, System
+from seekwise.workload.study.uses import Use
 
 # Name of the modelled drive among the devices.
 DEVICE = "sim0"
 TRACE_EVENTS = 12_000
 """Events kept of a traced trial: some two thousand requests, as many as a picture can show."""
+USE_SHARE = 0.5
+"""Of the time that `tune model:NAME` simulates of a use: a study has many arrays."""
 # Trials handed to the core at once, per processor: enough to keep it busy, few enough to show progress.
 BATCH = 4
 # The same of whole storage, where a trial takes a tenth of a second and processors would wait for each other at the end of short batches.
@@ -104,6 +108,8 @@ class SimulatedBackend:
                     hint="`direct = false` loads are read ahead" if name == "read_ahead_kb" else "measure it",
                 )
         for workload in study.workload:
+            if workload.use is not None:
+                use_trials.check_uses([use_files.one(workload.use)])
             # Only where somebody asked for it: the default speaks to the measuring backends, and the record says that it was not done.
             if workload.end_fsync and "end_fsync" in workload.model_fields_set:
                 raise UsageError(
@@ -271,6 +277,8 @@ class SimulatedSession:
         combination, setting = self.plan.combinations[trial.combination], self.plan.settings[trial.setting]
         system = self.systems[combination.system]
         values = {**combination.fixed, **setting.values}
+        if combination.load.use is not None:
+            return use_trials.spec_on(system, use_files.one(combination.load.use), values, seed, USE_SHARE)
         spec = spec_of_trial(
             system,
             values,
@@ -311,7 +319,8 @@ class SimulatedSession:
                 "model_version": result["model_version"],
                 "seed": seed,
                 "models": result["models"],
-                "spec": spec,
+                # Recordings of programs are too large to be kept with each record.
+                **({} if combination.load.use else {"spec": spec}),
                 "end_fsync": False,
                 **({"array": result["array"]} if "array" in result else {}),
                 **({"trace": _trace(result, _traced_bytes(spec) // 512)} if "trace" in result else {}),
@@ -426,6 +435,8 @@ def _thread(spec: dict) -> str:
 
 def _phases_of(result: dict, thread: str, load: Load) -> list[Phase]:
     """The phase, and one for each group that worked beside it: bytes and latency are its own, processor time is the machine's."""
+    if load.use is not None:
+        return [_units(result, thread, use_files.one(load.use))]
     if not load.beside:
         return [_phase(result, thread)]
     groups = [(result["operation"], load.threads), *((e.phases[0].operation, e.threads) for e in load.beside)]
@@ -435,6 +446,21 @@ def _phases_of(result: dict, thread: str, load: Load) -> list[Phase]:
         # Rates over time are kept for all groups together. A group has threads of its own, which the combination's key does not say.
         found.append(replace(phase, windows=(), details={**phase.details, "group_threads": threads}))
     return found
+
+
+def _units(result: dict, thread: str, use: Use) -> Phase:
+    """Units of work of the use's first foreground job: how many were done, and how long each took."""
+    place = next(place for place, job in enumerate(use.job) if job.role == "foreground")
+    rows = [row for row in result["jobs"][place]["units"] if row[3] is not None]
+    bins: dict[int, int] = {}
+    for _, _, took, _ in rows:
+        bound = int(float(f"{took:.3g}"))
+        bins[bound] = bins.get(bound, 0) + 1
+    lengths = [row[2] for row in rows]
+    own = {"bytes": sum(row[3] for row in rows), "ios": len(rows), "latency_bins": bins}
+    own |= {"latency_mean_ns": sum(lengths) / max(len(lengths), 1), "latency_max_ns": max(lengths, default=0)}
+    phase = _phase({**result, **own}, thread)
+    return replace(phase, details={**phase.details, "jobs": None, "unit": use.unit})
 
 
 def _phase(result: dict, thread: str) -> Phase:

@@ -118,6 +118,19 @@ def program_spec(
     return spec
 
 
+def spec_on(system: System, use: Use, values: Mapping[str, Value], seed: int, share: float) -> dict:
+    """The same of a system of a study, which may be an array."""
+    found = trial_spec.describe(
+        trial_spec.spec_of_trial(system, dict(values), seed=0, phases=[trial_spec.probe_phase()])
+    )
+    rotational, capacity = bool(found["settings"]["rotational"]), int(found["capacity_bytes"])
+    phase = use_programs.phase(use, capacity, rotational, seed, share)
+    spec = trial_spec.spec_of_trial(system, dict(values), seed=seed, phases=[phase])
+    spec["cache"] = {"limit_bytes": use_programs.MEMORY_BYTES}
+    spec["host"].setdefault("processors", use_programs.processors(use))
+    return spec
+
+
 def _cache(limit_bytes: int, values: Mapping[str, Value]) -> dict[str, object]:
     """The page cache, whose read-ahead a setting may change."""
     read_ahead = {"read_ahead_kib": values["read_ahead_kb"]} if "read_ahead_kb" in values else {}

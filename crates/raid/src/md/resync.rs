@@ -127,6 +127,17 @@ impl Resync {
         Some((from, length))
     }
 
+    /// Whether [`Self::begin_step`] would begin one now, as far as its own pace goes.
+    pub fn takes_step(&self, now: Nanos) -> bool {
+        let goes_on = match self.state {
+            State::Runs => true,
+            State::Sleeps => self.due <= now,
+            State::Drains => self.in_flight == 0,
+            State::Done => false,
+        };
+        goes_on && self.next < self.end && self.in_flight < self.steps_max
+    }
+
     /// md's look at its speed.
     fn look(&mut self, now: Nanos, others: &impl Fn(&mut Vec<i64>)) {
         let (last, _) = *self.marks.back().expect("a mark from the start on");

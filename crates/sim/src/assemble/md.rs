@@ -9,7 +9,7 @@ use seekwise_host::block::BlockQueue;
 use seekwise_raid::md::raid5::{Raid5, Raid5Config, RmwLevel};
 use seekwise_raid::md::volume::Volume;
 use seekwise_raid::md::MdGeneration;
-use seekwise_raid::Geometry;
+use seekwise_raid::{Geometry, Level};
 use seekwise_sched::Kernel;
 use seekwise_units::{Lba, Sectors};
 
@@ -31,25 +31,32 @@ pub fn md<Q: BlockQueue, D: Device>(
     } else {
         MdCosts::MODERN
     });
+    // mdadm makes a RAID 5 without its last drive and rebuilds that from the others (man mdadm: --force), so a first build is a degraded array.
+    let builds = spec.resync.as_ref().is_some_and(|resync| !resync.check);
+    let first_build = builds && matches!(geometry.level, Level::Raid5(_));
+    let missing = match spec.missing.as_slice() {
+        [] if first_build => vec![geometry.members - 1],
+        missing => missing.to_vec(),
+    };
     let mut md = Md::new(
         members,
         volume,
         parity,
         (generation, kernel.hz),
-        &spec.missing,
+        &missing,
         costs,
     );
-    if let Some(chunk) = spec.bitmap_chunk(geometry, generation)? {
+    if let Some(chunk) = spec.bitmap_chunk(geometry, kernel.version)? {
         // Format 0.90 has it behind the data, 1.2 before them: the first sectors, since where data begin is not modelled.
         let at = if generation < MdGeneration::Linux4_4 {
             Lba(geometry.member.0.saturating_sub(128))
         } else {
             Lba(0)
         };
-        md.set_bitmap(chunk, at);
+        md.set_bitmap(chunk, at, spec.is_lockless());
     }
     if let Some(resync) = &spec.resync {
-        md.start_resync(resync.speed(), spec.stripe_cache_size());
+        md.start_resync(resync.speed(), resync.check, spec.stripe_cache_size());
     }
     Ok(md)
 }

@@ -8,7 +8,7 @@ use seekwise_raid::md::resync::{Speed, MAX_KIB_S, MIN_KIB_S};
 use seekwise_raid::md::MdGeneration;
 use seekwise_raid::{Geometry, Level, ParityLayout, Raid10Layout};
 use seekwise_sched::Kernel;
-use seekwise_units::Sectors;
+use seekwise_units::{Sectors, Version};
 use serde::Deserialize;
 use serde_json::{json, Value};
 
@@ -29,7 +29,7 @@ pub struct ArraySpec {
     pub missing: Vec<u32>,
     pub stripe_cache_size: Option<u32>,
     pub rmw_level: Option<u8>,
-    /// Write-intent bitmap: `none` or `internal`; none when absent, whatever mdadm would make.
+    /// Write-intent bitmap: `none`, `internal` or `lockless`; none when absent, whatever mdadm would make.
     pub bitmap: Option<String>,
     /// What a bit stands for (`--bitmap-chunk`); as mdadm picks it when absent.
     pub bitmap_chunk_kib: Option<u64>,
@@ -42,12 +42,23 @@ pub struct ArraySpec {
 pub struct ResyncSpec {
     /// `sync_speed_min`; md's own when absent.
     pub min_kib_s: Option<u64>,
+    /// `sync_speed_max`; md's own when absent.
+    pub max_kib_s: Option<u64>,
+    /// All copies, or all members of a stripe, are read and compared; nothing is written.
+    #[serde(default)]
+    pub check: bool,
 }
 
 /// mdadm from 3.1 on makes the bits of an internal bitmap no finer (mdadm 4.2, man mdadm: --bitmap-chunk).
 const BITMAP_CHUNK_KIB: u64 = 64 << 10;
 /// Room for the bitmap behind the superblock of format 0.90: 60 KiB (man mdadm; mdadm 2 takes the finest power of two that fits).
 const BITMAP_BITS_0_90: u64 = 60 * 1024 * 8;
+
+/// It came with 6.18, which is asked as 6.17, the newest kernel that is known.
+const LOCKLESS_FROM: Version = Version(6, 17, 0);
+/// drivers/md/md-llbitmap.c: its bytes lie within 128 KiB less the superblock, in blocks of 512 bytes.
+const LOCKLESS_BYTES: u64 = 127 << 10;
+const LOCKLESS_BLOCK: u64 = 512;
 
 /// md's own default (drivers/md/raid5.c, NR_STRIPES).
 const STRIPE_CACHE_DEFAULT: u32 = 256;
@@ -125,6 +136,9 @@ impl ArraySpec {
             if geometry.losses_survived() == 0 {
                 return Err(format!("{} has nothing to resync", geometry.level.name()));
             }
+            if resync.check && !self.missing.is_empty() {
+                return Err("md does not check an array that lacks a member".to_owned());
+            }
             let speed = resync.speed();
             if !(1..=speed.max_kib_s).contains(&speed.min_kib_s) {
                 return Err(format!(
@@ -133,7 +147,7 @@ impl ArraySpec {
                 ));
             }
         }
-        self.bitmap_chunk(&geometry, generation)?;
+        self.bitmap_chunk(&geometry, kernel.version)?;
         if self.rmw_level.is_some_and(|level| level > 2) {
             return Err("rmw_level is 0, 1 or 2".to_owned());
         }
@@ -144,7 +158,7 @@ impl ArraySpec {
     pub(crate) fn bitmap_chunk(
         &self,
         geometry: &Geometry,
-        generation: MdGeneration,
+        kernel: Version,
     ) -> Result<Option<Sectors>, String> {
         match self.bitmap.as_deref() {
             None | Some("none") if self.bitmap_chunk_kib.is_some() => {
@@ -153,12 +167,21 @@ impl ArraySpec {
                 );
             }
             None | Some("none") => return Ok(None),
-            Some("internal") => {}
+            Some("internal" | "lockless") => {}
             Some(other) => {
                 return Err(format!(
-                    "bitmap {other} is not modelled (known: none, internal)"
+                    "bitmap {other} is not modelled (known: none, internal, lockless)"
                 ));
             }
+        }
+        let lockless = self.is_lockless();
+        if lockless && kernel < LOCKLESS_FROM {
+            return Err(format!(
+                "the lockless bitmap came with Linux 6.18 (modelled as {LOCKLESS_FROM}), and this host has {kernel}"
+            ));
+        }
+        if lockless && self.bitmap_chunk_kib.is_some() {
+            return Err("a lockless bitmap has no chunk to choose".to_owned());
         }
         if geometry.losses_survived() == 0 {
             return Err(format!(
@@ -178,7 +201,14 @@ impl ArraySpec {
             }
             return Ok(Some(Sectors::from_kib(kib)));
         }
-        let kib = if generation < MdGeneration::Linux4_4 {
+        let kib = if lockless {
+            // A byte for each piece of 64 KiB, doubled until they fit; a write that dirties one may dirty all of its block.
+            let mut kib = 64;
+            while covered.0.div_ceil(Sectors::from_kib(kib).0) > LOCKLESS_BYTES {
+                kib *= 2;
+            }
+            kib * LOCKLESS_BLOCK
+        } else if MdGeneration::of(kernel) < MdGeneration::Linux4_4 {
             let mut kib = 4;
             while covered.0.div_ceil(Sectors::from_kib(kib).0) > BITMAP_BITS_0_90 {
                 kib *= 2;
@@ -188,6 +218,10 @@ impl ArraySpec {
             BITMAP_CHUNK_KIB
         };
         Ok(Some(Sectors::from_kib(kib)))
+    }
+
+    pub(crate) fn is_lockless(&self) -> bool {
+        self.bitmap.as_deref() == Some("lockless")
     }
 
     pub(crate) fn stripe_cache_size(&self) -> u32 {
@@ -230,7 +264,7 @@ impl ResyncSpec {
     pub(crate) fn speed(&self) -> Speed {
         Speed {
             min_kib_s: self.min_kib_s.unwrap_or(MIN_KIB_S),
-            max_kib_s: MAX_KIB_S,
+            max_kib_s: self.max_kib_s.unwrap_or(MAX_KIB_S),
         }
     }
 }
@@ -238,7 +272,8 @@ impl ResyncSpec {
 /// How many drives may still fail, whatever their place. Until a first resync is through parity is not there to compute from.
 fn failures_left(spec: &ArraySpec, geometry: &Geometry) -> u32 {
     let parity = matches!(geometry.level, Level::Raid5(_) | Level::Raid6(_));
-    if parity && spec.resync.is_some() && spec.missing.is_empty() {
+    let first = spec.resync.as_ref().is_some_and(|resync| !resync.check);
+    if parity && first && spec.missing.is_empty() {
         return 0;
     }
     geometry
@@ -251,6 +286,7 @@ pub fn describe(spec: &ArraySpec, geometry: &Geometry, rebuild_s: Option<f64>) -
     let state = match (&spec.resync, spec.missing.is_empty()) {
         (None, true) => "clean",
         (None, false) => "degraded",
+        (Some(resync), true) if resync.check => "check",
         (Some(_), true) => "resync",
         (Some(_), false) => "rebuild",
     };

@@ -14,6 +14,7 @@ from pathlib import Path
 from seekwise import schedulers
 from seekwise.control import attributes, sysfs
 from seekwise.errors import UsageError
+from seekwise.linux import md
 from seekwise.measure.kernel.target import Target
 from seekwise.measure.live.candidates import in_force_values, offered_schedulers
 from seekwise.workload.live_plan import Candidate
@@ -23,11 +24,14 @@ from seekwise.workload.study.uses import Use
 # Around the defaults: 128 KiB of read-ahead (Linux v6.12 include/linux/pagemap.h VM_READAHEAD_PAGES), 2 × the smaller of depth and
 # 128 requests (block/blk-mq-sched.c), 2 or 75 ms of write-back latency (block/blk-wbt.c wbt_default_latency_nsec). Limits of dirty pages
 # are shares of memory (20 and 10 %), so those are tried as parts of what is in force.
+# md's own limit is 200,000 KiB/s of a drive (drivers/md/md.c sysctl_speed_limit_max): a tenth and a quarter of it.
+RESYNC = "resync-limits"
 LEVELS: dict[str, dict[str, tuple[int, ...]]] = {
     "read-ahead": {"read_ahead_kb": (128, 1024, 4096)},
     "requests": {"nr_requests": (32, 1024)},
     "depth": {"queue_depth": (1, 31)},
     "write-back": {"wbt_lat_usec": (0, 2000, 75000)},
+    RESYNC: {"sync_speed_max": (20_000, 50_000)},
 }
 DIRTY = "dirty-limits"
 DIRTY_NAMES = ("dirty_bytes", "dirty_background_bytes", "dirty_expire_centisecs")
@@ -90,7 +94,9 @@ def space(target: Target, areas: Iterable[str]) -> ExtraLevels:
     areas = tuple(areas)
     notes, shared = [], {}
     for name, values in values_of(areas).items():
-        if _is_there(target, name):
+        if name in LEVELS[RESYNC] and not _is_resyncing(target):
+            notes.append(f"{name} is not tried: no array here rebuilds, resyncs or checks")
+        elif _is_there(target, name):
             shared[name] = values
         else:
             notes.append(f"{name} is not tried: no device here has it")
@@ -140,6 +146,10 @@ def scheduler_of(candidate: Candidate) -> str:
 
 def _level(target: Target, scheduler: str, name: str, value: int) -> Candidate:
     return combined(target, scheduler, {name: value})
+
+
+def _is_resyncing(target: Target) -> bool:
+    return any(device.details.get("sync_action") in md.RESYNCING for device in target.resolved.chain())
 
 
 def _is_there(target: Target, name: str) -> bool:

@@ -81,7 +81,9 @@ def make_plan(request: Request, target: Target) -> LivePlan:
     further = _further_settings(request, target)
     execute.check_budget(request.budget, running, staged_too=further is not None)
     chosen, said = use_files.installed(
-        use_files.chosen(request.uses), asked=use_files.by_name(request.uses), without_fio=_why_no_fio()
+        use_files.chosen(request.uses, on_device=target.is_device),
+        asked=use_files.by_name(request.uses),
+        without_fio=_why_no_fio(),
     )
     if target.is_device:
         chosen, also_said = use_files.without_programs(
@@ -96,7 +98,7 @@ def make_plan(request: Request, target: Target) -> LivePlan:
     seconds = request.budget - execute.END_S - execute.PREPARE_LEAST_S
     if further is not None:
         notes += further.notes
-        seconds *= staged.SCHEDULERS_SHARE / progress.FIT_SHARE_NAMED
+        seconds *= staged.SCHEDULERS_SHARE / progress.FIT_SHARE_MORE
     measured, left_out = progress.uses_that_fit(chosen, running, seconds, named=request.uses is not None)
     notes += use_files.offered(left_out)
     if not target.is_device:

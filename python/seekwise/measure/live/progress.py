@@ -64,9 +64,10 @@ ROUNDS_ENOUGH = 6
 ALONE_SHARE = 0.5
 """Of the expected time of a long unit where nothing else runs."""
 FIT_SHARE = 0.9
-"""Uses that nobody named are chosen so that enough rounds of them fit into this share. Few uses answered beat many left open."""
-FIT_SHARE_NAMED = 0.55
-"""Of named ones the first stretches have to: what is left decides."""
+"""The most telling uses are chosen so that enough rounds of them fit into this share of two minutes. Few uses answered beat many left open."""
+FIT_SHARE_MORE = 0.55
+"""Of a longer time; of uses that were named the first stretches have to fit into it. What is left decides."""
+FIT_FIRST_S = 105.0
 
 
 @dataclass
@@ -166,7 +167,8 @@ def uses_that_fit(
     for use in uses:
         first_s += first_stretch_s(use, candidates)
         spent_s += first_stretch_s(use, candidates, ROUNDS_FIRST if named or _is_alone(use) else ROUNDS_ENOUGH)
-        if count and spent_s > (FIT_SHARE_NAMED if named else FIT_SHARE) * seconds:
+        share = FIT_SHARE_MORE if named or spent_s > FIT_FIRST_S else FIT_SHARE
+        if count and spent_s > share * seconds:
             break
         count += 1
     if count == len(uses) - 1 and first_s <= seconds:

@@ -12,6 +12,9 @@ from seekwise.workload.program import Place, Program, call, durable, durable_tog
 
 FOLDERS_BACKED_UP = 8
 """In one pass: a few hundred files."""
+FOLDERS_SEARCHED = 128
+"""In one search: a few thousand files. Seen on a virtio disk while a file is copied: through 400 files bfq took 0.25 of the other schedulers' time, as
+it favours what has just begun, through 3,200 0.40; grep through 8,000 took 0.7."""
 KEPT = 4
 
 
@@ -58,17 +61,17 @@ class Search(Program):
     title = "searches folders of small files with find and grep, their contents not in memory"
     unit = "search"
     long_units = True
-    expected_s = 0.3
+    expected_s = 2.5
     data_sets = ("small",)
     """Folders of small files."""
 
     def before(self, place: Place) -> None:
         """Evicts the contents; names and inodes stay in memory."""
-        place.cached_share = cold.evict(data.files_in(data.next_small(place, FOLDERS_BACKED_UP)))
+        place.cached_share = cold.evict(data.files_in(data.next_small(place, FOLDERS_SEARCHED)))
 
     def work(self, place: Place) -> int:
         """Bytes of the files searched. grep's status 1 (no match) is the expected one."""
-        folders = data.next_small(place, FOLDERS_BACKED_UP)
+        folders = data.next_small(place, FOLDERS_SEARCHED)
         words = [
             "find",
             *map(str, folders),
@@ -82,7 +85,7 @@ class Search(Program):
             "+",
         ]
         call(words, fine=(0, 1))
-        place.turn += FOLDERS_BACKED_UP
+        place.turn += FOLDERS_SEARCHED
         return _bytes(data.files_in(folders))
 
 

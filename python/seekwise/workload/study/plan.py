@@ -73,6 +73,8 @@ class Load:
     phases: tuple[PlannedPhase, ...] = ()
     job: str | None = None
     """Path of the user's own fio job file; then `phases` is empty."""
+    use: str | None = None
+    """A use whose programs the simulator plays."""
     threads: int = 1
     block_bytes: int = 4096
     iodepth: int = 1
@@ -281,6 +283,11 @@ def make(
             f"study {study.name}: `start_stagger` works with the simulated backend, not with `{study.backend}`",
             hint="add `--backend simulated`, or write the jobs with their `startdelay` into one fio job file (`job`)",
         )
+    if study.backend != "simulated" and any(combination.load.use for combination in combinations):
+        raise UsageError(
+            f"study {study.name}: `workload.use` works with the simulated backend, not with `{study.backend}`",
+            hint="`seekwise tune PATH --for USE` measures a use on a machine",
+        )
     double = next(
         (key for key, count in Counter(combination.key for combination in combinations).items() if count > 1), None
     )
@@ -395,7 +402,7 @@ def _background_load(other: BackgroundLoad, workload: Workload) -> Load:
 def _loads(workload: Workload) -> list[Load]:
     """One load per combination of threads, request size and depth."""
     common = {
-        "name": workload.name or (workload.job.stem if workload.job else "load"),
+        "name": workload.name or workload.use or (workload.job.stem if workload.job else "load"),
         "program": workload.program,
         "direct": workload.direct,
         "sync": workload.sync,
@@ -412,6 +419,8 @@ def _loads(workload: Workload) -> list[Load]:
     memories = tuple(workload.memory_limit) or (None,)
     if workload.job is not None:
         return [Load(job=str(workload.job), memory_limit_bytes=memories[0], **common)]
+    if workload.use is not None:
+        return [Load(use=workload.use, phases=(PlannedPhase("mixed", workload.runtime),), **common)]
     phases = tuple(
         PlannedPhase(
             name, workload.runtime, workload.random_ios if name.startswith("rand") and not workload.runtime else None

@@ -27,7 +27,16 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-ARRAY_OPTIONS = ("missing", "resync_kib_s", "stripe_cache_size", "rmw_level", "bitmap", "bitmap_chunk_kib")
+ARRAY_OPTIONS = (
+    "missing",
+    "resync_kib_s",
+    "sync_action",
+    "sync_speed_max",
+    "stripe_cache_size",
+    "rmw_level",
+    "bitmap",
+    "bitmap_chunk_kib",
+)
 """What else describes an array; a study may write them beside `raid_level` or among `options`."""
 
 
@@ -110,11 +119,13 @@ class BackgroundLoad(Part):
 
 
 class Workload(Part):
-    """What the load does. Exactly one source: `profile`, `job` (a fio job file) or `operations`."""
+    """What the load does. Exactly one source: `profile`, `job` (a fio job file), `use` or `operations`."""
 
     name: str | None = None
     profile: str | None = None
     job: Path | None = None
+    use: str | None = None
+    """A use of `tune` whose programs are played by the simulator; the times of its units of work come out."""
     operations: Annotated[list[PureOperation], BeforeValidator(as_list)] = []
     threads: Annotated[list[Annotated[int, Field(ge=1, le=4096)]], BeforeValidator(as_list)] = [1]
     block_bytes: Annotated[list[Bytes], BeforeValidator(as_list)] = [4096]
@@ -186,10 +197,10 @@ class Workload(Part):
     @model_validator(mode="after")
     def one_source(self) -> Workload:
         """ValueError unless exactly one of `profile`, `job` and `operations` is set."""
-        sources = [name for name in ("profile", "job", "operations") if getattr(self, name)]
+        sources = [name for name in ("profile", "job", "use", "operations") if getattr(self, name)]
         if len(sources) != 1:
             found = "none of them" if not sources else " and ".join(f"`{name}`" for name in sources)
-            raise ValueError(f"must have exactly one of `profile`, `job` and `operations`, but has {found}")
+            raise ValueError(f"must have exactly one of `profile`, `job`, `use` and `operations`, but has {found}")
         return self
 
     @model_validator(mode="after")

@@ -319,10 +319,14 @@ def groups() -> list[str]:
     return list(dict.fromkeys(use.group for use in shipped()))
 
 
-def chosen(words: str | None) -> list[Use]:
-    """The uses that `--for desktop,database,my.toml` names, in the order of their priority; None: all that ship but the limits."""
+def chosen(words: str | None, *, on_device: bool = False) -> list[Use]:
+    """The uses that `--for desktop,database,my.toml` names, in the order of their priority.
+
+    None: all that run programs, as loads of requests that wait for nothing exaggerate what a scheduler does; on a bare device, where no program can
+    run, those of requests, too. The limits only by name.
+    """
     if words is None:
-        return [use for use in shipped() if use.group != LIMITS]
+        return [use for use in shipped() if use.group != LIMITS and (use.runs_programs or on_device)]
     found: dict[str, Use] = {}
     for word in (each.strip() for each in words.split(",")):
         if word.endswith(".toml"):
@@ -335,6 +339,12 @@ def chosen(words: str | None) -> list[Use]:
             continue
         found |= {use.name: use for use in named(word)}
     return sorted(found.values(), key=lambda use: use.priority)
+
+
+def one(word: str) -> Use:
+    """The shipped use of that name, or the first of that group."""
+    found = named(word)
+    return next((use for use in found if use.name == word), found[0])
 
 
 def named(word: str) -> list[Use]:

@@ -42,11 +42,11 @@ impl Raid5 {
         None
     }
 
-    /// The stripe stands for another row from now on, which none stands for.
-    fn assign(&mut self, stripe: u32, row: u64) {
-        let old = self.stripes[stripe as usize].row;
+    /// The stripe stands for no row from now on; the row that it stood for.
+    fn unassign(&mut self, stripe: u32) -> u64 {
+        let head = &mut self.stripes[stripe as usize];
+        let (old, after) = (core::mem::replace(&mut head.row, NO_ROW), head.next_of_rows);
         if old != NO_ROW {
-            let after = self.stripes[stripe as usize].next_of_rows;
             let list = self.rows.list(old);
             if self.rows.first[list] == stripe {
                 self.rows.first[list] = after;
@@ -58,6 +58,12 @@ impl Raid5 {
                 self.stripes[at as usize].next_of_rows = after;
             }
         }
+        old
+    }
+
+    /// The stripe stands for another row from now on, which none stands for.
+    fn assign(&mut self, stripe: u32, row: u64) {
+        self.unassign(stripe);
         let list = self.rows.list(row);
         let head = &mut self.stripes[stripe as usize];
         head.row = row;
@@ -113,10 +119,15 @@ impl Raid5 {
         true
     }
 
+    fn begin_use(&mut self, stripe: u32) {
+        let in_use = &mut self.stripes[stripe as usize].in_use;
+        self.active += usize::from(!core::mem::replace(in_use, true));
+    }
+
     /// The stripe head of a row: the cached one, or the least recently freed one. None while all are busy.
     pub(super) fn take_stripe(&mut self, row: u64) -> Option<u32> {
         if let Some(stripe) = self.stripe_of(row) {
-            self.stripes[stripe as usize].in_use = true;
+            self.begin_use(stripe);
             return Some(stripe);
         }
         let list = self.list_of(row);
@@ -127,7 +138,8 @@ impl Raid5 {
         let roles = self.map().roles_at(row);
         let old = self.stripes[stripe as usize].row;
         self.assign(stripe, row);
-        self.stripes[stripe as usize].in_use = true;
+        self.begin_use(stripe);
+        self.blocked = false;
         let pages = self.pages_of(stripe);
         pages.fill(Pages::default());
         for member in core::iter::once(roles.p).chain(roles.q) {
@@ -144,8 +156,58 @@ impl Raid5 {
         (row / PAGE % self.free.len() as u64) as usize
     }
 
-    /// Whether the list has a stripe; stale entries before it leave.
+    /// A resync takes the heads of so many neighbouring rows; false where they are not free, and it has to wait like a request.
+    pub fn hold(&mut self, rows: usize, held: &mut Vec<u32>) -> bool {
+        let lists = self.free.len();
+        let of_list = |list: usize| (rows + lists - 1 - list) / lists;
+        if (0..lists).any(|list| !self.has_free(list)) || self.resting() < rows {
+            self.blocked = true;
+            return false;
+        }
+        for list in 0..lists {
+            for _ in 0..of_list(list) {
+                // Lists differ by a few heads: what one lacks is not waited for.
+                if !self.has_free(list) {
+                    break;
+                }
+                let (stripe, _) = self.free[list].pop_front().expect("it has one");
+                let old = self.unassign(stripe);
+                self.begin_use(stripe);
+                self.held += 1;
+                held.push(stripe);
+                self.row_changed(old);
+            }
+        }
+        self.blocked = false;
+        true
+    }
+
+    /// A resync is through with its heads; whether the thread has work now.
+    pub fn let_go(&mut self, held: &[u32]) -> bool {
+        self.held -= held.len();
+        for &stripe in held {
+            self.set_free(stripe);
+        }
+        self.retry_waiting();
+        !self.handle.is_empty()
+    }
+
+    /// Stripes that nobody uses.
+    fn resting(&self) -> usize {
+        self.stripes.len() - self.active
+    }
+
+    /// Whether a resync may have heads: somebody who found none waits until a quarter is free (R5_INACTIVE_BLOCKED, drivers/md/raid5.c).
+    pub fn has_room(&self) -> bool {
+        !self.blocked || self.active < self.stripes.len() * 3 / 4
+    }
+
+    /// Whether the list has a stripe; stale entries before it leave. Beside a resync, which takes all heads that there are, a quarter has to be free once
+    /// somebody found none.
     pub(super) fn has_free(&mut self, list: usize) -> bool {
+        if self.held > 0 && !self.has_room() {
+            return false;
+        }
         while let Some(&(stripe, freed)) = self.free[list].front() {
             let head = &self.stripes[stripe as usize];
             if !head.in_use && head.freed == freed {
@@ -165,6 +227,7 @@ impl Raid5 {
         }
         head.in_use = false;
         head.freed = self.clock;
+        self.active -= 1;
         let list = &mut self.free[head.free_list as usize];
         // Taken again from the cache, a stripe leaves its old entry behind.
         if list.len() >= 2 * self.stripes.len() {

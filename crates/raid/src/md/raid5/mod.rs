@@ -1,7 +1,7 @@
 //! md's RAID 5 and RAID 6: the stripe cache, what a write has to read first, and in which order the pages go out.
 //!
 //! A *stripe head* covers one 4 KiB row: a page of each member. A write is cut into rows; the RAID thread decides per row
-//! between read-modify-write and reconstruct-write, reads, computes parity and writes. Reads of present members pass by.
+//! between read-modify-write and reconstruct-write, reads, computes parity and writes. Reads of a whole array pass by.
 //!
 //! `stripe`: what a stripe head is. `cache`: stripe heads between rows. `row`: what the thread does with one. `waiting`: requests that find no
 //! stripe. Here: requests in, effects out, and the thread's turns.
@@ -136,6 +136,11 @@ pub struct Raid5 {
     hold: VecDeque<u32>,
     plugged: VecDeque<u32>,
     preread_active: u32,
+    /// Stripes in use; of them those that a resync holds.
+    active: usize,
+    held: usize,
+    /// Somebody found no stripe and waits.
+    blocked: bool,
     /// Pieces that are left of each array request, by its id, and how many have any.
     bios: Vec<u32>,
     open: usize,
@@ -186,6 +191,9 @@ impl Raid5 {
             hold: VecDeque::new(),
             plugged: VecDeque::new(),
             preread_active: 0,
+            active: 0,
+            held: 0,
+            blocked: false,
             bios: Vec::new(),
             open: 0,
             all,
@@ -235,7 +243,7 @@ impl Raid5 {
         &self.config.parity
     }
 
-    /// A request arrives. Reads of present members are issued at once, split at chunks; writes attach to their rows and wait
+    /// A request arrives. Reads of a whole array are issued at once, split at chunks; writes attach to their rows and wait
     /// for [`Raid5::unplug`] and [`Raid5::run_thread`].
     pub fn submit(
         &mut self,
@@ -253,7 +261,7 @@ impl Raid5 {
         let mut left = 0;
         for (piece, length) in crate::layout::split_at_chunks(start, sectors, self.map().chunk) {
             let (member, at) = self.map().locate(piece);
-            if self.has(&self.missing, member) {
+            if self.reads_stripes(member) {
                 let (row, end) = (at.0 / PAGE * PAGE, (at.0 + length.0).next_multiple_of(PAGE));
                 left += ((end - row) / PAGE) as u32;
                 self.attach_or_wait(Rest::Read {
@@ -274,6 +282,15 @@ impl Raid5 {
             }
         }
         self.opened(id, left);
+    }
+
+    /// Whether reads of a member go through the stripe cache: up to 2.6.x those of a missing one, later all of a degraded array (drivers/md/raid5.c:
+    /// raid5_make_request, chunk_aligned_read).
+    pub fn reads_stripes(&self, member: u32) -> bool {
+        if self.config.generation < MdGeneration::Linux4_4 {
+            return self.has(&self.missing, member);
+        }
+        self.missing.iter().any(|&members| members != 0)
     }
 
     fn submit_write(&mut self, id: BioId, start: Lba, sectors: Sectors, sync: bool) {

@@ -62,10 +62,23 @@ impl Raid5 {
         }
     }
 
-    /// Reads of a missing member: everything else of the row is read, then the page is computed. False while reading.
+    /// Reads of a degraded array: pages of present members are read; for one of a missing member everything else of the row, then it is computed. False
+    /// while reading.
     fn serve_degraded_readers(&mut self, stripe: u32, effects: &mut impl Outbox) -> bool {
-        let pages = self.pages_of(stripe);
-        if pages.iter().any(|page| page.wanted & !page.uptodate != 0) {
+        let (mut lost, mut reads) = (false, false);
+        for word in (0..self.all.len()).rev() {
+            let page = self.pages(stripe)[word];
+            let wanted = page.wanted & !page.uptodate;
+            lost |= wanted & self.missing[word] != 0;
+            for member in highest_first(word, wanted & !self.missing[word]) {
+                self.send(stripe, member, false);
+                reads = true;
+            }
+        }
+        if reads {
+            return false;
+        }
+        if lost {
             if self.read_to_rebuild(stripe) {
                 return false;
             }

@@ -189,6 +189,7 @@ impl Raid5 {
     /// A request that could not go on waits; `number` is its place among those that do.
     pub(super) fn wait(&mut self, number: u64, rest: Rest) {
         let until = self.until(rest.row());
+        self.blocked |= matches!(until, Until::ListHasOne(_));
         self.waiting.insert(number, rest, until);
     }
 

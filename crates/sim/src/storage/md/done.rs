@@ -100,6 +100,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             let stripe = token & !OF_STRIPE;
             parity.complete_from(stripe, member as u32, sectors, &mut self.thread);
             self.thread.wake(now);
+            self.heads_for_resync(now);
         } else {
             self.order_done(now, token, observer);
         }

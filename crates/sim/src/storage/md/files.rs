@@ -227,9 +227,9 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         self.unplug_at = self.unplug_at.min(unplug_due(now, self.hz));
     }
 
-    /// The stripe cache computes a read of a member that is missing from the others; true when it does.
+    /// The stripe cache serves a read of a degraded array; true when it does.
     pub(crate) fn reads_missing(&mut self, now: Nanos, io: u32, piece: &Piece) -> bool {
-        if !self.degraded || !self.has_stripes() || !self.members[piece.member as usize].missing {
+        if !self.reads_stripes(piece) {
             return false;
         }
         let call = self.file_call(io, piece.sectors, Some(*piece));

@@ -19,6 +19,8 @@ use std::ops::RangeInclusive;
 
 /// `daemon_sleep` of md (drivers/md/bitmap.c and mdadm's `--delay`): 5 s.
 const DAEMON: Nanos = Nanos::from_millis(5_000);
+/// Of the lockless bitmap (drivers/md/md-llbitmap.c: DEFAULT_DAEMON_SLEEP).
+const LOCKLESS_DAEMON: Nanos = Nanos::from_millis(30_000);
 const PAGE: Sectors = Sectors(PAGE_SECTORS);
 
 /// A bitmap and the pages of it that are under way.
@@ -32,13 +34,15 @@ pub struct Intent {
     /// Pages that data wait for and that are not written yet.
     left: u32,
     pub daemon_at: Nanos,
+    /// From one turn of the daemon to the next.
+    daemon: Nanos,
     /// Pages written to members so far.
     pub written: u64,
 }
 
 impl Intent {
     /// A clean bitmap with a bit for each `chunk`; its first page lies at `at` of each member. `degraded`: bits are not cleared.
-    pub fn new(chunk: Sectors, at: Lba, degraded: bool) -> Self {
+    pub fn new(chunk: Sectors, at: Lba, degraded: bool, lockless: bool) -> Self {
         Self {
             bitmap: Bitmap::new(chunk.0, degraded),
             at,
@@ -46,6 +50,7 @@ impl Intent {
             out: VecDeque::new(),
             left: 0,
             daemon_at: Nanos::NEVER,
+            daemon: if lockless { LOCKLESS_DAEMON } else { DAEMON },
             written: 0,
         }
     }
@@ -84,8 +89,8 @@ impl Intent {
 
 impl<Q: BlockQueue, D: Device> Md<Q, D> {
     /// Adds a write-intent bitmap without a bit set: one for each `chunk`, its first page at `at` of each member.
-    pub fn set_bitmap(&mut self, chunk: Sectors, at: Lba) {
-        self.intent = Some(Box::new(Intent::new(chunk, at, self.degraded)));
+    pub fn set_bitmap(&mut self, chunk: Sectors, at: Lba, lockless: bool) {
+        self.intent = Some(Box::new(Intent::new(chunk, at, self.degraded, lockless)));
         // Without one, writes to mirrors may pass by the thread (6.5 on).
         self.mirrors_by_thread = true;
     }
@@ -116,7 +121,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         intent.bitmap.begin(bits.clone());
         intent.calls.insert(call, bits);
         if intent.daemon_at == Nanos::NEVER {
-            intent.daemon_at = now + DAEMON;
+            intent.daemon_at = now + intent.daemon;
         }
     }
 
@@ -188,7 +193,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         intent.daemon_at = if intent.bitmap.clean() {
             Nanos::NEVER
         } else {
-            now + DAEMON
+            now + intent.daemon
         };
         if self.forces_pages() {
             for page in orders {

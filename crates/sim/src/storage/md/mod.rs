@@ -243,7 +243,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             self.volume.read(bio.start, bio.sectors, &mut pieces);
         }
         for &piece in &pieces {
-            if self.degraded && !write && self.members[piece.member as usize].missing {
+            if !write && self.reads_stripes(&piece) {
                 let from = Lba(piece.volume_end.0 - piece.sectors.0);
                 self.calls[call as usize].left += 1;
                 self.stripe_job(Owner::Call(call), from, piece.sectors, None);
@@ -267,6 +267,12 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                 }
             }
         }
+    }
+
+    /// Whether the stripe cache serves a read: of a degraded array of RAID 5 or 6.
+    pub(crate) fn reads_stripes(&self, piece: &Piece) -> bool {
+        let served = |parity: &Raid5| parity.reads_stripes(piece.member);
+        self.degraded && self.parity.as_deref().is_some_and(served)
     }
 
     /// The pieces of a write on the members that are there or being rebuilt.
@@ -391,6 +397,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                 if parity.run_thread(&mut self.thread) {
                     work = Some(parity.take_work());
                 }
+                self.heads_for_resync(now);
             }
             self.thread.plan(now, work.as_ref());
             return false;

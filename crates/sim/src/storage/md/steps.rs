@@ -4,7 +4,7 @@ use crate::storage::md::member_bio::{MemberBio, Owner};
 use crate::storage::md::{Md, RESYNC_THREAD};
 use seekwise_device::Device;
 use seekwise_host::block::{BlockQueue, Observer};
-use seekwise_raid::md::raid5::StripeWork;
+use seekwise_raid::md::raid5::{StripeWork, PAGE};
 use seekwise_raid::md::resync::{Resync, Speed};
 use seekwise_raid::md::volume::Volume;
 use seekwise_units::{Lba, Nanos, Sectors};
@@ -14,18 +14,20 @@ use std::collections::VecDeque;
 /// Mirrors are copied in blocks of 64 KiB, 32 of them at once (RESYNC_BLOCK_SIZE and RESYNC_WINDOW, drivers/md/raid1.c).
 const MIRROR_STEP: Sectors = Sectors::from_kib(64);
 const MIRROR_STEPS: u32 = 32;
-/// Stripes with parity go row by row through the stripe cache, joined by the thread's plug (128 KiB); half the cache is left to the load.
+/// Stripes with parity go row by row through the stripe cache, joined by the thread's plug (128 KiB), until no head is free.
 const PARITY_STEP: Sectors = Sectors::from_kib(128);
 
 /// Requests of one step to members.
 type Pieces = Vec<(u32, u64)>;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Step {
     from: u64,
     length: u64,
     left: u32,
     writes: bool,
+    /// Stripe heads of its rows.
+    heads: Vec<u32>,
 }
 
 /// A resync at work: its pace, steps under way, requests that found no room.
@@ -35,12 +37,20 @@ pub(crate) struct Background {
     backlog: VecDeque<MemberBio>,
     /// Backlog may be tried again.
     retry_at: Nanos,
+    /// Copies and parity are compared, and nothing is written.
+    check: bool,
+    /// It found no stripe head free.
+    lacks_heads: bool,
+    /// Lists of heads, used again.
+    spare: Vec<Vec<u32>>,
 }
 
 impl Background {
     /// When it goes on; with a backlog only once a request has become free.
     pub fn due(&self) -> Nanos {
-        if self.backlog.is_empty() {
+        if self.lacks_heads {
+            self.retry_at
+        } else if self.backlog.is_empty() {
             self.resync.due.min(self.retry_at)
         } else {
             self.retry_at
@@ -49,7 +59,7 @@ impl Background {
 
     /// With nothing left to send, what was due while the backlog waited is due now.
     fn settle(&mut self, now: Nanos) {
-        if self.backlog.is_empty() {
+        if self.backlog.is_empty() && !self.lacks_heads {
             self.retry_at = Nanos::NEVER;
             self.resync.due = self.resync.due.max(now);
         }
@@ -68,7 +78,7 @@ impl Background {
 
 impl<Q: BlockQueue, D: Device> Md<Q, D> {
     /// A resync runs from the start of the array on; where members are missing, the first of them has been replaced and is rebuilt.
-    pub fn start_resync(&mut self, speed: Speed, stripe_cache_size: u32) {
+    pub fn start_resync(&mut self, speed: Speed, check: bool, stripe_cache_size: u32) {
         let target = self.members.iter().position(|member| member.missing);
         if let Some(target) = target {
             self.members[target].rebuilt = true;
@@ -79,8 +89,8 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         let (end, step, steps) = match &self.volume {
             Volume::Parity { map, capacity } => (
                 capacity.0 / u64::from(map.members - map.parities),
-                PARITY_STEP,
-                (u64::from(stripe_cache_size) * 8 / PARITY_STEP.0 / 2).max(1) as u32,
+                PARITY_STEP.min(Sectors(u64::from(stripe_cache_size / 4) * PAGE)),
+                u32::MAX,
             ),
             Volume::Raid10 { map, capacity, .. } => {
                 (capacity.0, MIRROR_STEP.min(map.chunk), MIRROR_STEPS)
@@ -92,6 +102,9 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             steps: Slab::new(),
             backlog: VecDeque::new(),
             retry_at: Nanos::NEVER,
+            check,
+            lacks_heads: false,
+            spare: Vec::new(),
         });
     }
 
@@ -146,8 +159,13 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     pub(crate) fn resync_runs<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
         let mut background = self.resync.take().expect("only a resync is due");
         background.retry_at = Nanos::NEVER;
+        background.lacks_heads = false;
         self.send_backlog(now, &mut background, observer);
-        if background.backlog.is_empty() && background.resync.due <= now {
+        let mut heads = background.spare.pop().unwrap_or_default();
+        if background.backlog.is_empty()
+            && background.resync.due <= now
+            && self.holds_heads(&mut background, now, &mut heads)
+        {
             let begun = background.resync.begin_step(now, |moved| {
                 moved.extend(
                     self.members
@@ -156,12 +174,16 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                 );
             });
             if let Some((from, length)) = begun {
-                let (reads, _) = self.step_pieces(from);
+                let (mut reads, compared) = self.step_pieces(from);
+                if background.check && self.parity.is_none() {
+                    reads.extend(compared);
+                }
                 let step = background.steps.insert(Step {
                     from,
                     length,
                     left: reads.len() as u32,
                     writes: false,
+                    heads: core::mem::take(&mut heads),
                 }) as u32;
                 if reads.is_empty() {
                     background.steps.remove(step as usize);
@@ -171,8 +193,50 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                 self.send_backlog(now, &mut background, observer);
             }
         }
+        self.let_go(now, &mut background, heads);
         background.settle(now);
         self.resync = Some(background);
+        self.heads_for_resync(now);
+    }
+
+    /// The heads of a step's rows are its own; false where they are not free. Then it waits for them as requests do, and one tick more, so that others get some
+    /// (raid5_sync_request, drivers/md/raid5.c).
+    fn holds_heads(
+        &mut self,
+        background: &mut Background,
+        now: Nanos,
+        heads: &mut Vec<u32>,
+    ) -> bool {
+        let Some(parity) = &mut self.parity else {
+            return true;
+        };
+        let rows = background.resync.step.0.div_ceil(PAGE) as usize;
+        if background.resync.takes_step(now) && !parity.hold(rows, heads) {
+            background.lacks_heads = true;
+            return false;
+        }
+        true
+    }
+
+    fn let_go(&mut self, now: Nanos, background: &mut Background, mut heads: Vec<u32>) {
+        if let Some(parity) = self.parity.as_mut().filter(|_| !heads.is_empty()) {
+            if parity.let_go(&heads) {
+                self.thread.wake(now);
+            }
+            heads.clear();
+        }
+        background.spare.push(heads);
+    }
+
+    /// Stripe heads may have become free for a resync that lacks them.
+    #[inline]
+    pub(crate) fn heads_for_resync(&mut self, now: Nanos) {
+        if let (Some(background), Some(parity)) = (&mut self.resync, &self.parity) {
+            if background.lacks_heads && background.retry_at == Nanos::NEVER && parity.has_room() {
+                let tick = 1_000_000_000 / u64::from(self.hz);
+                background.retry_at = Nanos((now.0 / tick + 1) * tick);
+            }
+        }
     }
 
     fn queue(
@@ -220,19 +284,21 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             length,
             left,
             writes,
+            ..
         } = *state;
         if left == 0 {
             if !writes {
                 self.charge_parity(length);
             }
-            let (_, written) = if writes {
+            let (_, written) = if writes || background.check {
                 (Vec::new(), Vec::new())
             } else {
                 self.step_pieces(from)
             };
             if written.is_empty() {
-                background.steps.remove(step as usize);
+                let step = background.steps.remove(step as usize);
                 background.resync.end_step(now);
+                self.let_go(now, &mut background, step.heads);
             } else {
                 let state = &mut background.steps[step as usize];
                 state.left = written.len() as u32;
@@ -243,6 +309,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         }
         background.settle(now);
         self.resync = Some(background);
+        self.heads_for_resync(now);
     }
 
     /// Checking or computing parity over rows of all members.

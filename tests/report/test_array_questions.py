@@ -1,0 +1,130 @@
+"""The questions about arrays, asked of the simulator: a rebuild beside programs, kinds of bitmap, what binds an array, which load a table compares."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from seekwise.cli.doctor import command as doctor
+from seekwise.judge import arrays as array_rows
+from seekwise.linux.diskstats import DiskCounters
+from seekwise.report import bitmap, rebuild
+from seekwise.settings import array_speed
+from seekwise.simulate.simulated import SimulatedBackend
+from seekwise.workload.study import plan as plans
+from seekwise.workload.study import starters
+from seekwise.workload.study.study import Study
+from settings.machine import machine_path
+
+
+def records(study: Study) -> list:
+    backend = SimulatedBackend()
+    plan = plans.make(study, backend.describe(study))
+    with backend.session(plan, "r", lambda _: None) as session:
+        return list(session.run(list(plan.trials), {}))
+
+
+def shipped(name: str, **settings: list) -> Study:
+    study = starters.open_study(name)[0]
+    return study.model_copy(update={"settings": {**study.settings, **settings}})
+
+
+@pytest.fixture(scope="module")
+def rebuilds() -> list[rebuild.RebuildRow]:
+    return rebuild.rows(records(shipped("rebuild", raid_level=["raid10"], sync_speed_max=[0, 20000, 200000])))
+
+
+def test_a_lower_limit_makes_a_rebuild_longer_and_programs_quicker(rebuilds: list[rebuild.RebuildRow]) -> None:
+    slow, fast = rebuilds
+    assert (slow.limit_kib_s, fast.limit_kib_s) == (20000, 200000)
+    assert slow.units.keys() == {"transaction", "start"}
+    for unit, each in slow.units.items():
+        assert each.seconds > 2 * fast.units[unit].seconds
+        assert each.meanwhile_s < fast.units[unit].meanwhile_s
+        assert each.without_s is not None and each.without_s <= 1.05 * each.meanwhile_s
+
+
+def test_a_rebuild_takes_what_its_limit_takes(rebuilds: list[rebuild.RebuildRow]) -> None:
+    # 1 TB at 20,000 KiB/s.
+    assert rebuilds[0].units["transaction"].seconds == pytest.approx(1e12 / (20000 * 1024), rel=0.05)
+
+
+def test_the_answer_names_the_limit_and_how_to_set_it(rebuilds: list[rebuild.RebuildRow]) -> None:
+    said = rebuild.advice(records(shipped("rebuild", raid_level=["raid10"], sync_speed_max=[0, 50000])), ())
+    assert said is not None
+    assert said.headline.startswith("Limit a rebuild to 50,000 KiB/s. RAID 10 of 4 then takes ")
+    assert said.set_lines[0] == "sudo sysctl dev.raid.speed_limit_max=50000"
+
+
+def test_a_check_writes_nothing_and_loses_no_member() -> None:
+    found = records(shipped("rebuild", raid_level=["raid5"], sync_speed_max=[50000], sync_action=["check"]))
+    assert {record.load["array"]["state"] for record in found} == {"check"}
+    assert all(record.load["array"]["survives_failures"] == 1 for record in found)
+    (row,) = rebuild.rows(found)
+    assert row.what == "check"
+
+
+def test_bitmaps_are_compared_by_what_they_cost() -> None:
+    study = shipped("bitmap", raid_level=["raid10"])
+    short = [load.model_copy(update={"runtime": 4.0}) for load in study.workload]
+    found = records(study.model_copy(update={"workload": short}))
+    rows = bitmap.rows(found)
+    assert all(row.writes_s.keys() == {"none", "internal", "internal-1g", "lockless"} for row in rows)
+    assert max(row.cost("internal") for row in rows) > 0.05
+    said = bitmap.advice(found, ())
+    assert said is not None and "--bitmap=" in said.set_lines[0]
+
+
+def test_a_table_compares_one_load() -> None:
+    study = starters.open_study("raid-levels")[0]
+    one = study.workload[1].model_copy(update={"operations": ["rand_read"], "runtime": 1.0})
+    made = records(study.model_copy(update={"workload": [one]}))
+    rows = [row for row in array_rows.rows(made) if not row.is_degraded]
+    assert len({row.settings["rand_read"] for row in rows}) == 1
+    (few, first), (many, last) = array_rows.by_load(rows)
+    assert (few, many) == ("1 thread", "16 threads")
+    for row in rows:
+        assert row.combination_throughputs[first["rand_read"]] < row.combination_throughputs[last["rand_read"]]
+        assert row.rates_mb_s["rand_read"] == row.combination_throughputs[last["rand_read"]]
+
+
+@pytest.mark.parametrize(
+    ("machine", "device", "said"), [("md-raid5", "md0", "RAID 5 of 4"), ("lvm-crypt-md", "md0", "RAID 1 of 2")]
+)
+def test_doctor_says_what_binds_an_array_of_a_captured_machine(machine: str, device: str, said: str) -> None:
+    done = CliRunner().invoke(doctor, [f"/dev/{device}", "--root", str(machine_path(machine))])
+    assert done.exit_code == 0, done.output
+    assert "no faster than one drive when programs" in done.output
+    assert said in done.output
+    assert "What binds" in done.output
+
+
+RAID5 = {"level": "raid5", "members": 4, "chunk_kib": 64}
+RAID0 = {"level": "raid0", "members": 4, "chunk_kib": 4}
+
+
+@pytest.mark.parametrize(
+    ("seen", "array", "said"),
+    [
+        (array_speed.Seen({"a": 0.3, "b": 0.3}, 0.97, 0.1, 32, 65536, 1.0), RAID5, "md's one thread"),
+        (array_speed.Seen({"a": 0.95, "b": 0.96}, 0.1, 0.1, 32, 4096, 1.0), RAID5, "reads and writes data and parity"),
+        (array_speed.Seen({"sda": 0.99, "sdb": 0.2}, 0.1, 0.1, 8, 65536, 0.0), RAID5, "sda is busy 99 % of the time"),
+        (array_speed.Seen({"a": 0.3, "b": 0.3}, 0.0, 0.98, 1, 524288, 0.0), RAID0, "cut into 128 pieces"),
+        (array_speed.Seen({"a": 0.2, "b": 0.2}, 0.0, 0.1, 1, 4096, 0.0), RAID5, "one drive works and the others wait"),
+    ],
+)
+def test_what_binds_is_read_off_who_was_busy(seen: array_speed.Seen, array: dict, said: str) -> None:
+    assert said in array_speed.binds(seen, array)
+
+
+def test_counters_of_an_array_and_its_members_say_who_was_busy() -> None:
+    moved = {
+        "md0": DiskCounters(reads=1000, read_bytes=4096000, read_ms=9000),
+        "sda": DiskCounters(reads=500, busy_ms=9500),
+        "sdb": DiskCounters(reads=500, busy_ms=1000),
+    }
+    seen = array_speed.counted("md0", ["sda", "sdb"], moved, 0.5, 10.0)
+    assert seen is not None
+    assert seen.members == {"sda": 0.95, "sdb": 0.1}
+    assert (seen.at_once, seen.request_bytes, seen.thread, seen.write_share) == (0.9, 4096, 0.05, 0)
+    assert array_speed.counted("md1", ["sda"], moved, 0.0, 10.0) is None
