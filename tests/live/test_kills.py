@@ -60,8 +60,9 @@ def vm_settings() -> dict[str, str]:
 
 
 def segments() -> set[str]:
-    """Ids of the segments of System V shared memory."""
-    return {line.split()[1] for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]}
+    """Ids of the segments of System V shared memory to which no process is attached."""
+    rows = [line.split() for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]]
+    return {row[1] for row in rows if row[6] == "0"}
 
 
 def is_alive(folder: Path) -> bool:

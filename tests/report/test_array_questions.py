@@ -6,6 +6,9 @@ import pytest
 from click.testing import CliRunner
 
 from seekwise.cli.doctor import command as doctor
+from seekwise.cli.export import command as export
+from seekwise.cli.report import command as report
+from seekwise.cli.run import command as run
 from seekwise.judge import arrays as array_rows
 from seekwise.linux.diskstats import DiskCounters
 from seekwise.report import bitmap, rebuild
@@ -128,3 +131,20 @@ def test_counters_of_an_array_and_its_members_say_who_was_busy() -> None:
     assert seen.members == {"sda": 0.95, "sdb": 0.1}
     assert (seen.at_once, seen.request_bytes, seen.thread, seen.write_share) == (0.9, 4096, 0.05, 0)
     assert array_speed.counted("md1", ["sda"], moved, 0.0, 10.0) is None
+
+
+def test_values_of_the_command_line_stand_in_the_study_of_the_run(tmp_path) -> None:
+    db = ["--db", str(tmp_path / "r.db")]
+    vary = ["--vary", "raid_level=raid10", "--vary", "sync_speed_max=0,50000", "--vary", "drives=6"]
+    done = CliRunner().invoke(run, ["rebuild", *vary, *db])
+    assert done.exit_code == 0, done.output
+    assert "RAID 10 of 6" in done.output
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    page = tmp_path / "page.html"
+    assert CliRunner().invoke(report, ["last", *db, "--output", str(page)]).exit_code == 0
+    assert "RAID 10 of 6" in page.read_text() and "meanwhile" in page.read_text()
+    written = CliRunner().invoke(export, ["last", "--format", "study", *db]).stdout
+    (tmp_path / "s.toml").write_text(written)
+    assert starters.open_study(str(tmp_path / "s.toml"))[0].settings == {
+        "raid_level": ["raid10"], "sync_speed_max": [0, 50000], "drives": [6],
+    }  # fmt: skip

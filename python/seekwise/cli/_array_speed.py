@@ -33,7 +33,14 @@ def shown(target: str, watch_s: float | None, root: Path, *, as_json: bool) -> b
     if watch_s is not None and not tree.live:
         raise UsageError("a captured machine has no requests to watch", "leave out --root, or leave out --watch")
     seen, times = _watched(found, device, watch_s) if watch_s is not None else ("", None)
-    bounds = array_speed.bounds(found, device, stack.kernel, seen)
+    try:
+        bounds = array_speed.bounds(found, device, stack.kernel, seen)
+    except UsageError as error:
+        if not seen:
+            raise
+        # What it did was seen all the same.
+        _print([seen, error.message])
+        return True
     if as_json:
         _shown.echo_json(bounds)
         return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -127,7 +128,20 @@ def _opened(
         )
     if vary:
         chosen = chosen.model_copy(update={"settings": {**chosen.settings, **vary}})
+        text = _written(text, vary)
     return chosen if program is None else made_by(chosen, program), text
+
+
+def _written(text: str, vary: Mapping[str, list[Value]]) -> str:
+    """The study's text with these values under `[settings]`, so that the run's own study repeats it."""
+    lines = text.splitlines()
+    if "[settings]" not in lines:
+        lines += ["", "[settings]"]
+    first = lines.index("[settings]") + 1
+    last = next((at for at in range(first, len(lines)) if lines[at].startswith("[")), len(lines))
+    kept = [line for line in lines[first:last] if line.partition("=")[0].strip() not in vary]
+    asked = [f"{name} = {json.dumps(values)}" for name, values in vary.items()]
+    return "\n".join([*lines[:first], *asked, *kept, *lines[last:]]) + "\n"
 
 
 def _go_on(name: str, destroy: tuple[str, ...], place: spread.Where | None, db: Path | None, as_json: bool) -> None:

@@ -56,6 +56,14 @@ class Advice:
 
 
 @dataclass(frozen=True)
+class QuestionTable:
+    """The table of a question that has one of its own: a rebuild beside programs, kinds of bitmap."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
 class ReportContent:
     run_id: str
     title: str
@@ -81,6 +89,8 @@ class ReportContent:
     """Systems of the study."""
     arrays: Sequence[ArrayRow] = ()
     """Arrays of a simulated run: capacity, failures survived, time to rebuild."""
+    table: QuestionTable | None = None
+    """In place of the arrays."""
     plan: Plan | None = None
     run: Run | None = None
     """What was asked, when, with which version; None where it is not known."""

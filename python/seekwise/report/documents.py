@@ -16,7 +16,7 @@ from seekwise.judge.outcome import LiveOutcome, no_verdict, notes
 from seekwise.judge.rule import RULE_VERSION
 from seekwise.judge.study_outcome import StudyOutcome
 from seekwise.report import tune_answer
-from seekwise.report.content import Advice, ReportContent, WinnerRow
+from seekwise.report.content import Advice, QuestionTable, ReportContent, WinnerRow
 from seekwise.report.insights.finding import Finding
 from seekwise.store.record import Record
 from seekwise.workload.live_plan import Stage
@@ -83,6 +83,8 @@ class Results:
     """What was planned, schema seekwise.plan/1."""
     winners: Sequence[WinnerRow]
     arrays: Sequence[ArrayRow]
+    table: QuestionTable | None
+    """Of a question that has a table of its own, in place of the arrays."""
     """Of a study of arrays."""
     findings: Sequence[Finding]
     """Insights, strongest first."""
@@ -150,6 +152,7 @@ def of_study(found: StudyOutcome, content: ReportContent, *, report: str | None 
         plan=found.plan.to_document(),
         winners=content.winners,
         arrays=content.arrays,
+        table=content.table,
         findings=content.findings,
         advice=content.advice,
         control=content.control,

@@ -67,6 +67,8 @@ def of_study(content: ReportContent) -> str:
     lines += [text(sentence(each)) for each in advice.caution]
     lines += [""] if advice.caution else []
     lines += _code("Set it", advice.set_lines) + _code("Undo it", advice.undo_lines)
+    if content.table:
+        lines += table(content.table.heads, content.table.rows, tuple(range(1, len(content.table.heads))))
     if content.arrays:
         lines += _arrays(content)
     if blocks:

@@ -181,6 +181,8 @@ def effect(judged: Judged, standing: CandidateVerdict) -> str:
     if judged.kind in ("time", "tail"):
         # Speed is the inverse of a time.
         name = units if judged.kind == "time" else f"the slowest {units}"
+        if judged.conditions.work == "alone":
+            name += " alone"
         return _quicker(name, 1 / standing.ratio, 1 / standing.high, 1 / standing.low, "quicker")
     if judged.kind == "done" and judged.unit == "/s":
         return f"{units} per second: {change_text(standing, judged)}"

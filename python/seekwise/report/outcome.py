@@ -16,7 +16,7 @@ from seekwise.judge.study_outcome import StudyOutcome, condition_text, lines, ot
 from seekwise.number_text import TIMES_FROM, change, listed, three
 from seekwise.report import answered, array_advice, bitmap, insights, rebuild, systems_answer, whatif_answer
 from seekwise.report.answered import Question
-from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
+from seekwise.report.content import Advice, QuestionTable, ReportContent, WinnerCell, WinnerRow
 from seekwise.report.rows import varied_dimensions
 from seekwise.store import operations
 from seekwise.store.database import IMPORTED, Run
@@ -71,7 +71,8 @@ def content_of(found: StudyOutcome) -> ReportContent:
         environment=environment,
         repeat_lines=repeat_lines(run),
         traces=traces(compared),
-        arrays=arrays.with_states(compared),
+        table=(own := _own_table(compared)),
+        arrays=() if own else arrays.with_states(compared),
         systems=tuple(study.system) if study else (),
         findings=insights.find(compared, study.system if study else ()),
         plan=plan,
@@ -96,6 +97,14 @@ def _notes(plan: Plan, records: list[Record], said: Sequence[str]) -> list[str]:
 
 def _subject(facts: SystemFacts) -> str:
     return f"{facts.target} on {', '.join(facts.leaves)}" if facts.leaves else facts.target
+
+
+def _own_table(records: Sequence[Record]) -> QuestionTable | None:
+    if rebuilds := rebuild.rows(records):
+        return QuestionTable(*rebuild.table(rebuilds))
+    if bitmaps := bitmap.rows(records):
+        return QuestionTable(*bitmap.table(bitmaps))
+    return None
 
 
 CONDITIONS = {"missing", "resync_kib_s", "sync_action", "sync_speed_max"}

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from seekwise.judge import arrays
 from seekwise.number_text import plain_settings, three
-from seekwise.report import bitmap, by_system, rebuild, systems_answer, tune_answer, whatif_answer
+from seekwise.report import by_system, systems_answer, tune_answer, whatif_answer
 from seekwise.report.by_system import SystemRow
 from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.layout import WIDTH, plain_table, print_columns, print_lines, say, wrapped
@@ -121,7 +121,7 @@ ARRAY_REASONS_MOST = 1
 
 
 def _reasons_most(content: ReportContent) -> int:
-    return ARRAY_REASONS_MOST if content.arrays else REASONS_MOST
+    return ARRAY_REASONS_MOST if content.arrays or content.table else REASONS_MOST
 
 
 def print_answer(content: ReportContent, console: Console, *, everything: bool = False) -> None:
@@ -141,9 +141,9 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
         print_systems(systems, by_system.settings_of(content), console, everything=everything)
         said = systems_answer.shares(advice.choices)
         shown = [each for each in shown if everything or each not in said]
-    if own := _own_table(content):
+    if content.table:
         console.print()
-        print_columns(*own, console, numbers_from=1)
+        print_columns(content.table.heads, content.table.rows, console, numbers_from=1)
         rows = [""]
     elif content.arrays and (everything or len(content.arrays) >= len(content.systems)):
         print_arrays(content, console, everything=everything)
@@ -159,15 +159,6 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
     for title, lines in (("set: ", advice.set_lines), ("undo:", advice.undo_lines)):
         for line in lines:
             console.print(f"{title} {line}", soft_wrap=True, highlight=False, markup=False)
-
-
-def _own_table(content: ReportContent) -> tuple[list[str], list[list[str]]] | None:
-    """The table of a question that has one of its own."""
-    if rebuilds := rebuild.rows(content.records):
-        return rebuild.table(rebuilds)
-    if bitmaps := bitmap.rows(content.records):
-        return bitmap.table(bitmaps)
-    return None
 
 
 def print_advice(content: ReportContent, console: Console) -> None:

@@ -17,16 +17,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 from seekwise.control import child
 from seekwise.errors import SeekwiseError
 from seekwise.temporary import SHARED_MEMORY
 
-CLONE_NEWNS, CLONE_NEWIPC = 0x00020000, 0x08000000
+CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWUSER = 0x00020000, 0x08000000, 0x10000000
 """Linux v6.12 include/uapi/linux/sched.h."""
 MS_NOSUID, MS_NODEV, MS_BIND, MS_REC, MS_SLAVE = 0x2, 0x4, 0x1000, 0x4000, 0x80000
 """Linux v6.12 include/uapi/linux/mount.h."""
+_LIBC = ctypes.CDLL(None, use_errno=True)
 START_S = 60.0
 STOP_S = 12.0
 BUILD_S = 180.0
@@ -63,7 +65,6 @@ def seen(folder: Path) -> Path:
     """The path under which the server's user sees a folder. As root in a namespace that this process enters; else the folder itself."""
     if os.geteuid() != 0:
         return folder
-    libc = ctypes.CDLL(None, use_errno=True)
     place = next((each for each in SEEN_AT if os.path.isdir(each)), None)
     if place is None:
         raise OSError(0, f"none of {', '.join(SEEN_AT)} is there")
@@ -73,12 +74,12 @@ def seen(folder: Path) -> Path:
             raise OSError(ctypes.get_errno(), f"{what}: {os.strerror(ctypes.get_errno())}")
 
     real = os.path.realpath(folder)
-    checked(libc.unshare(CLONE_NEWNS | CLONE_NEWIPC), "unshare")
+    checked(_LIBC.unshare(CLONE_NEWNS | CLONE_NEWIPC), "unshare")
     # What is unmounted outside goes here, too: a private copy would keep the user's other devices busy as long as the server runs.
-    checked(libc.mount(None, b"/", None, MS_REC | MS_SLAVE, None), "mount namespace")
-    checked(libc.mount(real.encode(), place.encode(), None, MS_BIND, None), "bind mount")
+    checked(_LIBC.mount(None, b"/", None, MS_REC | MS_SLAVE, None), "mount namespace")
+    checked(_LIBC.mount(real.encode(), place.encode(), None, MS_BIND, None), "bind mount")
     # Ours is read and written through descriptors (`HeldFolder`), which lead to the one outside.
-    checked(libc.mount(b"tmpfs", os.fsencode(SHARED_MEMORY), b"tmpfs", MS_NOSUID | MS_NODEV, b"mode=1777"), "/dev/shm")
+    checked(_LIBC.mount(b"tmpfs", os.fsencode(SHARED_MEMORY), b"tmpfs", MS_NOSUID | MS_NODEV, b"mode=1777"), "/dev/shm")
     return Path(place)
 
 
@@ -120,9 +121,37 @@ def _user() -> tuple[int, int] | None:
 
 
 def identity() -> dict:
-    """Arguments of `Popen` that give root's rights away."""
+    """Arguments of `Popen` that give root's rights away; without root, those that keep the server's shared memory apart, where the kernel lets us."""
     user = _user()
-    return {"user": user[0], "group": user[1], "extra_groups": []} if user else {}
+    if user:
+        return {"user": user[0], "group": user[1], "extra_groups": []}
+    return {"preexec_fn": _set_apart} if _can_be_apart() else {}
+
+
+def _set_apart() -> None:
+    """In a child that is about to become the server of a user without root: namespaces of its own for shared memory. Raises OSError."""
+    user, group = os.geteuid(), os.getegid()
+    if _LIBC.unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC) != 0:
+        raise OSError(ctypes.get_errno(), "unshare")
+    # user_namespaces(7): groups can be mapped by a user without root only once he has given up changing them.
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+        descriptor = os.open(f"/proc/self/{name}", os.O_WRONLY | os.O_CLOEXEC)
+        os.write(descriptor, text.encode())
+        os.close(descriptor)
+    if _LIBC.mount(b"tmpfs", os.fsencode(SHARED_MEMORY), b"tmpfs", MS_NOSUID | MS_NODEV, b"mode=1777") != 0:
+        raise OSError(ctypes.get_errno(), "mount")
+
+
+@cache
+def _can_be_apart() -> bool:
+    """Tried in a process that then ends: half-way, there is no way back."""
+    if (pid := os.fork()) == 0:
+        try:
+            _set_apart()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
 def environment() -> dict[str, str]:
