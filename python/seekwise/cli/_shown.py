@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from seekwise.workload.study.plan import Plan, SystemFacts
 
 # Drawing and judging load half a second of libraries: imported where they are used, so that `--help` and errors are prompt.
+SYSTEMS_NAMED = 6
 
 
 def out(width_most: int | None = None):
@@ -32,21 +33,27 @@ def out(width_most: int | None = None):
 
 def stack_lines(facts: SystemFacts, plan: Plan) -> tuple[str, ...]:
     """The storage of a system, a line per device; with its name where a study has several, whose devices may be alike."""
-    if len(plan.systems) == 1 or not facts.stack:
+    if len(plan.systems) == 1 or not facts.stack or facts.stack[0].startswith(f"{facts.name}: "):
         return facts.stack
     return f"{facts.name}: {facts.stack[0]}", *facts.stack[1:]
 
 
 def print_stack(plan: Plan) -> None:
-    """The storage of each system, a line per device, and its warnings on standard error."""
-    for facts in plan.systems:
-        for line in stack_lines(facts, plan):
+    """The storage, a line per device; of several systems their names, as the page and `--dry-run` have the rest. Warnings go to standard error."""
+    if len(plan.systems) > 1:
+        names = [facts.name for facts in plan.systems]
+        more = f" and {len(names) - SYSTEMS_NAMED} more" if len(names) > SYSTEMS_NAMED else ""
+        text = f"{len(names)} systems: {', '.join(names[:SYSTEMS_NAMED])}{more}"
+        click.echo("\n".join(textwrap.wrap(text, 80, break_on_hyphens=False)) + "\n")
+    else:
+        for line in plan.systems[0].stack:
             indent = " " * (len(line) - len(line.lstrip()) + 2)
             click.echo("\n".join(textwrap.wrap(line, 80, subsequent_indent=indent, break_on_hyphens=False)) or line)
+        if plan.systems[0].stack:
+            click.echo()
+    for facts in plan.systems:
         for warning in facts.warnings:
             click.echo(f"warning: {warning}", err=True)
-    if any(facts.stack for facts in plan.systems):
-        click.echo()
 
 
 def echo_json(document: object) -> None:

@@ -132,7 +132,7 @@ def advice(records: Sequence[Record], cautions: tuple[str, ...]) -> Advice | Non
     stuck = [unit for unit, each in first[-1].units.items() if each.seconds > STUCK * first[0].units[unit].seconds]
     if stuck and len(first) > 1:
         reasons.append(
-            f"Beside {listed([f'{unit}s' for unit in stuck])} without a pause the limit hardly matters: md gives way down to {MIN_KIB_S:,} KiB/s. To be done "
+            f"While {listed([f'{unit}s' for unit in stuck])} go on without a pause, the limit hardly matters: md gives way down to {MIN_KIB_S:,} KiB/s. To be done "
             "sooner, raise dev.raid.speed_limit_min"
         )
     reasons.append(
@@ -158,7 +158,9 @@ def _told(row: RebuildRow) -> str:
     told = []
     for unit, each in row.units.items():
         usual = f" instead of {seconds_text(each.without_s)}" if each.without_s else ""
-        told.append(f"{long_text(each.seconds)} beside {unit}s, which take {seconds_text(each.meanwhile_s)}{usual}")
+        told.append(
+            f"{long_text(each.seconds)} with {unit}s meanwhile, which take {seconds_text(each.meanwhile_s)}{usual}"
+        )
     return "; ".join(told)
 
 

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from seekwise.judge import arrays
 from seekwise.number_text import plain_settings, three
-from seekwise.report import by_system, systems_answer, tune_answer, whatif_answer
+from seekwise.report import by_system, tune_answer, whatif_answer
 from seekwise.report.by_system import SystemRow
 from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.layout import WIDTH, plain_table, print_columns, print_lines, say, wrapped
@@ -84,20 +84,23 @@ def _common_words(names: Sequence[str]) -> list[str]:
     return [word for word in first[1:] if all(word in other for other in others)]
 
 
-def print_systems(
-    rows: Sequence[SystemRow], settings: Sequence[str], console: Console, *, everything: bool = False
-) -> None:
-    """The value of every setting: a block for each operation, a row for each system."""
-    shown = rows if everything else rows[:ROWS_MOST]
+def print_systems(rows: Sequence[SystemRow], settings: Sequence[str], console: Console, *, lines_most: int) -> None:
+    """The value of every setting: a block for each operation, a row for each system; at most so many lines of both."""
     body: list[list[str]] = []
-    for what in dict.fromkeys(row.what for row in shown):
-        body.append([what, *("" for _ in settings)])
-        body += [[f"{INDENT}{row.system}", *(row.text(each) for each in settings)] for row in shown if row.what == what]
+    left = 0
+    for what in dict.fromkeys(row.what for row in rows):
+        mine = [row for row in rows if row.what == what]
+        # A heading needs a row below it.
+        room = max(0, lines_most - len(body) - 1)
+        if room:
+            body.append([what, *("" for _ in settings)])
+            body += [[f"{INDENT}{row.system}", *(row.text(each) for each in settings)] for row in mine[:room]]
+        left += max(0, len(mine) - room)
     heads = ["", *(plain_settings(each) for each in settings)]
     console.print()
     print_columns(heads, body, console, numbers_from=1)
-    if len(rows) > len(shown):
-        print_lines([f"{len(rows) - len(shown)} more rows with `--all`."], console, style="dim")
+    if left:
+        print_lines([f"{left} more rows with `--all`."], console, style="dim")
 
 
 INDENT = "\N{NO-BREAK SPACE}" * 2
@@ -111,9 +114,10 @@ def print_findings(content: ReportContent, console: Console) -> None:
         print_lines([plain_settings(finding.text) for finding in content.findings], console, indent="  ")
 
 
-ROWS_MOST = 12
 ROW_LINES_MOST = 11
 """Lines of the answer's table below a headline of `HEADLINE_LINES`: with what stands around them a screen of 24 lines."""
+SYSTEM_LINES_MOST = 13
+"""The same of the table of several systems, whose reasons stand behind `--all`."""
 HEADLINE_LINES = 2
 REASONS_MOST = 6
 ARRAY_REASONS_MOST = 1
@@ -138,9 +142,10 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
     systems = by_system.of(content)
     if systems:
         rows = [""]
-        print_systems(systems, by_system.settings_of(content), console, everything=everything)
-        said = systems_answer.shares(advice.choices)
-        shown = [each for each in shown if everything or each not in said]
+        above = len(wrapped(advice.headline, WIDTH)) - HEADLINE_LINES
+        most = 10**6 if everything else SYSTEM_LINES_MOST - above
+        print_systems(systems, by_system.settings_of(content), console, lines_most=most)
+        shown = shown if everything else []
     if content.table:
         console.print()
         print_columns(content.table.heads, content.table.rows, console, numbers_from=1)
@@ -177,6 +182,9 @@ def print_advice(content: ReportContent, console: Console) -> None:
 SCREEN_LINES = 24
 FRAME_LINES = 4
 """What commands print around an answer: which run it is, and the next command."""
+TABLE_FRAME_LINES = 5
+"""Around a table of figures: its head in up to three lines, what is left out, a blank line."""
+ROWS_LEAST = 3
 
 
 def print_study(
@@ -184,8 +192,11 @@ def print_study(
 ) -> None:
     """The answer first, and as many notes as a screen holds; `everything`: also every table of winners, insight, outlier and the self-check."""
     with console.capture() as answer:
-        _print_answer_and_table(content, console, everything=everything)
-    said = answer.get()
+        print_answer(content, console, everything=everything)
+    room = SCREEN_LINES - FRAME_LINES - TABLE_FRAME_LINES - answer.get().count("\n")
+    with console.capture() as table:
+        _print_table(content, console, everything=everything, rows_most=min(ROWS_MOST, max(room, ROWS_LEAST)))
+    said = answer.get() + table.get()
     console.file.write(said)
     if everything:
         print_findings(content, console)
@@ -210,8 +221,7 @@ def print_study(
         print_lines([f"{more}: `seekwise results {content.run_id} --all`"], console, style="dim")
 
 
-def _print_answer_and_table(content: ReportContent, console: Console, *, everything: bool) -> None:
-    print_answer(content, console, everything=everything)
+def _print_table(content: ReportContent, console: Console, *, everything: bool, rows_most: int) -> None:
     if everything and content.winners:
         console.print()
         print_winners(content, console)
@@ -221,7 +231,7 @@ def _print_answer_and_table(content: ReportContent, console: Console, *, everyth
             say(line, console)
     elif not content.winners:
         console.print()
-        print_figures(content, console, everything=everything)
+        print_figures(content, console, everything=everything, rows_most=rows_most)
 
 
 @dataclass(frozen=True)
@@ -262,7 +272,9 @@ ROWS_MOST = 14
 """Rows of figures on the first screen. Where there are more, operations stand side by side and show their rates."""
 
 
-def print_figures(content: ReportContent, console: Console, *, everything: bool = False) -> None:
+def print_figures(
+    content: ReportContent, console: Console, *, everything: bool = False, rows_most: int = ROWS_MOST
+) -> None:
     """What was measured, a line per operation, threads and setting, means over repetitions. `everything`: intervals and CPU time, too."""
     dimensions = varied_dimensions(content.records)
     records = [each for each in content.records if everything or each.setting not in _controls(content)]
@@ -273,16 +285,18 @@ def print_figures(content: ReportContent, console: Console, *, everything: bool 
     for name in dimensions:
         table.add_column(DIMENSION_TITLES.get(name, name), overflow="fold")
     done = sorted({str(row["operation"]) for row in rows}, key=operations.place)
-    if everything or len(rows) <= ROWS_MOST or len(done) < 2:
-        left = _figure_rows(table, rows, dimensions, everything=everything)
+    if everything or len(rows) <= rows_most or len(done) < 2:
+        left = _figure_rows(table, rows, dimensions, everything=everything, rows_most=rows_most)
     else:
-        left = _throughput_rows(table, rows, dimensions, done)
+        left = _throughput_rows(table, rows, dimensions, done, rows_most)
     console.print(table, width=None if everything else min(console.width, WIDTH))
     if left:
         console.print(f"… and {left} more rows with `--all`", highlight=False)
 
 
-def _figure_rows(table: Table, rows: Sequence[dict[str, Any]], dimensions: Sequence[str], *, everything: bool) -> int:
+def _figure_rows(
+    table: Table, rows: Sequence[dict[str, Any]], dimensions: Sequence[str], *, everything: bool, rows_most: int
+) -> int:
     """A line per operation; how many rows are left out."""
     columns = [
         each for each in FIGURES
@@ -290,28 +304,28 @@ def _figure_rows(table: Table, rows: Sequence[dict[str, Any]], dimensions: Seque
     ]  # fmt: skip
     for each in columns:
         table.add_column(each.title, justify="right" if each.is_number else "left", overflow="fold")
-    shown = rows if everything else rows[:ROWS_MOST]
+    shown = rows if everything else rows[:rows_most]
     for row in shown:
         table.add_row(*_apart_by(row, dimensions), *(each.text(row) for each in columns))
     return len(rows) - len(shown)
 
 
 def _throughput_rows(
-    table: Table, rows: Sequence[dict[str, Any]], dimensions: Sequence[str], done: Sequence[str]
+    table: Table, rows: Sequence[dict[str, Any]], dimensions: Sequence[str], done: Sequence[str], rows_most: int
 ) -> int:
     """A line per condition and setting with the rate of each operation; how many are left out."""
     names = [name for name in ("threads", "setting") if len({row[name] for row in rows}) > 1]
     for name in names:
         table.add_column(name.capitalize(), overflow="fold")
     for each in done:
-        table.add_column(f"{operations.name(each)} MB/s", justify="right")
+        table.add_column(f"{operations.name(each)} MB/s", justify="right", overflow="fold")
     lines: dict[tuple[str, ...], dict[str, str]] = {}
     for row in rows:
         key = (*_apart_by(row, dimensions), *(str(row[name]) for name in names))
         lines.setdefault(key, {})[str(row["operation"])] = three(row["rate_mb_s"])
-    for key in list(lines)[:ROWS_MOST]:
+    for key in list(lines)[:rows_most]:
         table.add_row(*key, *(lines[key].get(each, "–") for each in done))
-    return max(0, len(lines) - ROWS_MOST)
+    return max(0, len(lines) - rows_most)
 
 
 def _apart_by(row: dict[str, Any], dimensions: Sequence[str]) -> list[str]:

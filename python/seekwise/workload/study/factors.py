@@ -115,7 +115,7 @@ FACTORS = {
             "md/sync_speed_min",
             "number",
             1,
-            meaning="KiB/s of a drive that a rebuild or check takes beside any load",
+            meaning="KiB/s of a drive that a rebuild or check takes under any load",
         ),
         Factor(
             "sync_action",
@@ -123,7 +123,7 @@ FACTORS = {
             "",
             "word",
             words=("recover", "resync", "check"),
-            meaning="what runs beside the load",
+            meaning="what runs with the load",
         ),
         Factor(
             "bitmap",

@@ -243,7 +243,11 @@ class Plan:
         """The plan that `to_document` wrote; an error if something of it is not there or is something else."""
         try:
             # What a plan of an older version does not have keeps its default.
-            return _stored().validate_python(document)
+            plan = _stored().validate_python(document)
+            for trial in plan.trials:
+                if not (0 <= trial.combination < len(plan.combinations) and 0 <= trial.setting < len(plan.settings)):
+                    raise ValueError(f"trial {trial.index} is of no combination or setting of the plan")
+            return plan
         except (ValueError, RecursionError) as error:
             raise SeekwiseError(
                 f"the plan of this run cannot be read: {type(error).__name__} {' '.join(str(error).split())[:100]}",
