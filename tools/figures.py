@@ -367,8 +367,7 @@ PICTURE = ROOT / "docs/assets/answer.svg"
 PAIRS = (
     ("desktop-copy", "time", "Program start during a copy"),
     ("desktop-copy", "background_done", "the copy meanwhile"),
-    ("desktop-read", "time", "Program start while files are read"),
-    ("desktop-read", "background_done", "the readers meanwhile"),
+    ("desktop-start", "time", "Program start alone"),
     ("database", "done", "Database, transactions"),
     ("database", "tail", "its slow tail (p99)"),
 )
