@@ -199,7 +199,13 @@ const SSD_RULES: &[Rule] = &[
     rule("link_mb_s", "MB/s", 1.0, 100_000.0),
     optional("link_per_command_us", "us", 0.0, 10_000.0, 0.0),
     // What the data of one read move at: 0 where one command fills the link, or nobody measured it.
-    optional("command_mb_s", "MB/s; 0 = that of the link", 0.0, 100_000.0, 0.0),
+    optional(
+        "command_mb_s",
+        "MB/s; 0 = that of the link",
+        0.0,
+        100_000.0,
+        0.0,
+    ),
     optional("controller_read_us", "us", 0.0, 10_000.0, 0.0),
     optional("controller_write_us", "us", 0.0, 10_000.0, 0.0),
     rule("fw_read_us", "us", 0.0, 100_000.0),
