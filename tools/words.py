@@ -25,7 +25,7 @@ PAGES = sorted(
 )
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```|((?:^ {4}\S.*\n)+)", re.MULTILINE | re.DOTALL)
 FIGURES = re.compile(r"<!-- figures: .*?<!-- end of figures -->", re.DOTALL)
-LINES_MOST = {"README.md": 130, "what-it-is-for.md": 130, "model-versions.md": 130}
+LINES_MOST = {"README.md": 130, "what-it-is-for.md": 130, "model-versions.md": 140}
 PAGE_LINES_MOST = 110
 WORDS_MOST = 31_000
 ENTRY_CHARACTERS_MOST = 160
