@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 
 from seekwise import _core, controllers, drive_names
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.simulate import arrays, room, storage_trials, use_trials
+from seekwise.simulate import arrays, room, storage_trials, use_programs, use_trials
 from seekwise.simulate.protocol import Options, Say, origin
 from seekwise.simulate.trial_spec import (
     KERNEL_DEFAULT,
@@ -451,13 +451,14 @@ def _phases_of(result: dict, thread: str, load: Load) -> list[Phase]:
 def _units(result: dict, thread: str, use: Use) -> Phase:
     """Units of work of the use's first foreground job: how many were done, and how long each took."""
     place = next(place for place, job in enumerate(use.job) if job.role == "foreground")
-    rows = [row for row in result["jobs"][place]["units"] if row[3] is not None]
+    units = use_programs.units_of(result["jobs"][place]["units"])
+    done = units[units[:, 3] >= 0]
+    lengths: list[int] = done[:, 2].tolist()
     bins: dict[int, int] = {}
-    for _, _, took, _ in rows:
+    for took in lengths:
         bound = int(float(f"{took:.3g}"))
         bins[bound] = bins.get(bound, 0) + 1
-    lengths = [row[2] for row in rows]
-    own = {"bytes": sum(row[3] for row in rows), "ios": len(rows), "latency_bins": bins}
+    own = {"bytes": int(done[:, 3].sum()), "ios": len(lengths), "latency_bins": bins}
     own |= {"latency_mean_ns": sum(lengths) / max(len(lengths), 1), "latency_max_ns": max(lengths, default=0)}
     phase = _phase({**result, **own}, thread)
     return replace(phase, details={**phase.details, "jobs": None, "unit": use.unit})

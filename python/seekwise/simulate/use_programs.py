@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from seekwise.errors import UsageError
 from seekwise.simulate.recordings import placed, recording
 from seekwise.simulate.recordings.recording import Recording
@@ -73,3 +76,8 @@ def _recording(job: Job) -> Recording | None:
         return None
     given = program.model_dump(exclude_defaults=True)
     return recording.find(job.program, given)
+
+
+def units_of(packed: str) -> NDArray[np.int64]:
+    """[unit, (process, end in ns, length in ns, bytes)] of one job, as the simulator packs them; bytes below zero: not done in time."""
+    return np.frombuffer(bytes.fromhex(packed), dtype="<i8").reshape(-1, 4)

@@ -203,7 +203,7 @@ def _operations(use: Use, result: dict[str, Any]) -> dict[str, logs.Operations]:
 def _units(packed: str, end_s: float) -> logs.Operations:
     if not packed:
         return logs.EMPTY
-    process, ended_ns, length_ns, moved = np.frombuffer(bytes.fromhex(packed), dtype="<i8").reshape(-1, 4).T
+    process, ended_ns, length_ns, moved = use_programs.units_of(packed).T
     # What was not done in time ends behind everything: it counts with its age.
     late = moved < 0
     ends = np.where(late, end_s + use_programs.OPEN_S, ended_ns / 1e9)
