@@ -19,12 +19,13 @@ from .test_bad_input import nothing_left, wait_for
 
 @needs_root
 @needs_fio
-def test_tune_answers_first_says_what_each_use_loses_and_names_the_report_last(seekwise, mounted):
+def test_tune_answers_first_says_what_each_use_loses_and_names_the_report_and_what_comes_next(seekwise, mounted):
     loop, folder = mounted
     before = settings_of(loop.name)
     done = seekwise("tune", str(folder), "--budget", "20s", "--for", "direct-streams,random-read", "--name", "mine")
     lines = done.stdout.splitlines()
-    report = Path(lines[-1])
+    assert lines[-1].startswith("next: seekwise ")
+    report = Path(next(line.removeprefix("page: ") for line in lines if line.startswith("page: ")))
     assert report.name.startswith("seekwise-") and (seekwise.folder / report).exists()
     assert lines[0].startswith("These are limits of the device and its schedulers")
     assert any(line.startswith("Use ") and "Difference" in line for line in lines)

@@ -50,7 +50,7 @@ def test_a_study_is_read_with_its_defaults():
         ('["none", "mq-deadline"]', "[]", "`settings.scheduler` is empty", "each value must be a name"),
         ("[100, 500]", "[100, -1]", "`settings.iosched.read_expire` has -1, but must be a whole number from 0", None),
         ('operations = "rand_read"', 'profile = "quik"', "unknown profile", "did you mean `quick`?"),
-        ('operations = "rand_read"', "", "exactly one of `profile`, `job` and `operations`", None),
+        ('operations = "rand_read"', "", "exactly one of `profile`, `job`, `use` and `operations`", None),
         ('runtime = "1s"', 'size = "1k"', "is smaller than a block", None),
         ('runtime = "1s"', 'memory_limit = "64m"', "`memory_limit` is for buffered loads", None),
         ('runtime = "1s"', 'io_class = "rt"', 'must be one of "realtime", "best-effort", "idle"', None),
