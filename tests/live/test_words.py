@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from report.sample_live import live_outcome
 from seekwise.judge.outcome import notes
+from seekwise.report import tune_answer
 
 
 def test_other_programs_are_named_once_and_only_those_of_disturbed_periods():
@@ -34,3 +35,17 @@ def test_other_programs_are_named_once_and_only_those_of_disturbed_periods():
     (said,) = [text for text in notes(replace(found, records=records)) if text.startswith("Other programs")]
     assert ": cp (pid 7, 5.5 MB);" in said
     assert "bash" not in said
+
+
+def test_a_storage_that_something_else_uses_is_said_in_the_headline():
+    found = live_outcome()
+    plan = found.plan
+    quiet, shared = (
+        tune_answer.headline(replace(found, plan=replace(plan, extra={**plan.extra, "others_per_s": rate})))
+        for rate in (12, 600)
+    )
+    assert "something else" not in quiet.lower()
+    assert (
+        shared
+        == f"{quiet} Something else used this storage (600 requests per second before the run): the answer holds with that load."
+    )

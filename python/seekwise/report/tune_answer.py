@@ -53,7 +53,19 @@ def headline(found: LiveOutcome) -> str:
     reason = no_verdict(found)
     if reason:
         return f"{reason.rstrip('.')}. Keep {found.plan.in_force.label}."
-    return answered.headline(question(found))
+    return answered.headline(question(found)) + _others(found)
+
+
+OTHERS_LEAST_PER_S = 100
+"""Requests of others from which on a disk counts as shared; a quiet system writes some ten per second."""
+
+
+def _others(found: LiveOutcome) -> str:
+    """That something else used the storage when the run began; empty where next to nothing did."""
+    rate = found.plan.extra.get("others_per_s", 0)
+    if not isinstance(rate, int) or rate < OTHERS_LEAST_PER_S:
+        return ""
+    return f" Something else used this storage ({rate:,} requests per second before the run): the answer holds with that load."
 
 
 def rows(found: LiveOutcome) -> list[UseRow]:

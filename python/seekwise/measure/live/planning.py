@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seekwise.errors import MissingError, UsageError
+from seekwise.linux import diskstats
 from seekwise.measure.kernel import fio, prepared_target
 from seekwise.measure.live import also, execute, prepare, progress, staged
 from seekwise.measure.live import candidates as candidates_of
@@ -139,6 +141,18 @@ def _drive(target: Target) -> dict[str, object]:
         ("rotational" if leaf.rotational else "ssd") if leaf.kind == "disk" else leaf.kind for leaf in target.leaves
     }
     return {"drive": kinds.pop()} if len(kinds) == 1 else {}
+
+
+OTHERS_LOOK_S = 0.5
+
+
+def _others(target: Target) -> dict[str, object]:
+    """What uses the drives before the run begins: requests per second."""
+    before = diskstats.read()
+    time.sleep(OTHERS_LOOK_S)
+    after = diskstats.read()
+    done = [(after[name] - before[name]).ios for name in target.leaf_names if name in before and name in after]
+    return {"others_per_s": round(sum(done) / OTHERS_LOOK_S)}
 
 
 def _on_this_machine(
