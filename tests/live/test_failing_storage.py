@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import itertools
 import json
 import os
 import struct
@@ -60,9 +61,10 @@ class Failing:
 
     def refuse_writes(self) -> None:
         """The device has no room for what was never written, as a thin volume whose pool is full."""
-        room = os.statvfs(self.below)
-        with (self.below / "ballast").open("wb") as ballast:
-            os.posix_fallocate(ballast.fileno(), 0, room.f_bavail * room.f_frsize - (1 << 20))
+        with (self.below / "ballast").open("wb") as ballast, contextlib.suppress(OSError):
+            # Piece by piece: the device itself may take room meanwhile.
+            for number in itertools.count():
+                os.posix_fallocate(ballast.fileno(), number << 20, 1 << 20)
 
     def stall(self) -> None:
         ran("fsfreeze", "-f", str(self.below))

@@ -21,13 +21,18 @@ def tuned(done):
     return json.loads(done.stdout)
 
 
+LOOKS_BAD = 1.2
+"""A setting that is behind by less was not made to look bad. Seen on two processors with another test beside it: mq-deadline 6 to 10 % behind `none` on a
+loop device in five of six runs, whose passes through a loop cost processor time."""
+
+
 def false_differences(document):
-    """Comparisons in which one of two equal settings is called better or worse."""
+    """Comparisons in which one of two equal settings is called better or worse by what would show."""
     return [
         (entry["use"], entry["metric"], each)
         for entry in document["uses"]
         for each in entry["candidates"]
-        if each["verdict"] in ("better", "worse")
+        if each["verdict"] in ("better", "worse") and max(each["ratio"], 1 / each["ratio"]) > LOOKS_BAD
     ]
 
 
