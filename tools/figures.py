@@ -386,7 +386,7 @@ def measured_answer(stored: dict[str, Figure]) -> str:
 
 
 def picture() -> str:
-    """Bars of each figure under the setting in force and under the one advised for programs that somebody waits for."""
+    """Bars of each figure under the setting in force and under the one advised for programs that a person waits for."""
     found = json.loads(MEASURED.read_text())
     advised = next(each["setting"] for each in found["purposes"] if each["purpose"] == "responsive")
     names = (found["in_force"], advised)

@@ -65,7 +65,7 @@ def test_reads_faults_and_the_computing_between_them():
         line(301, "mm_filemap_fault", "dev=254:0 ino=65 ofs=4096"),
         line(302, "mm_filemap_get_pages", "dev=8:0 ino=64 ofs=0-4095"),  # another device
         line(303, "mm_filemap_get_pages", "dev=254:0 ino=999 ofs=0-4095"),  # not the program's
-        line(304, "mm_filemap_get_pages", "dev=254:0 ino=64 ofs=0-4095", pid=8),  # somebody else
+        line(304, "mm_filemap_get_pages", "dev=254:0 ino=64 ofs=0-4095", pid=8),  # another process
     ])  # fmt: skip
     assert rows == [(READ, 0, 0, 32, 100_000), (FAULT, 0, 7, 1, 200_000), (FAULT, 1, 1, 1, 1_000)]
     assert files == (RecordedFile("data/a", 32), RecordedFile("own/b", 2))

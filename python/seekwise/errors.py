@@ -69,7 +69,7 @@ _SQLITE_FULL = 13
 
 
 def reason(error: BaseException) -> str:
-    """Why something failed, in a few words: a full disk first, whoever says so."""
+    """Why something failed, in a few words: a full disk first, whether SQLite or the kernel reports it."""
     text = str(getattr(error, "strerror", None) or error)
     is_full = (
         getattr(error, "errno", None) in _FULL_CODES

@@ -1,4 +1,4 @@
-"""The little languages of options: patterns, facts, settings, names, amounts, as somebody types them or a script passes them on."""
+"""The little languages of options: patterns, facts, settings, names, amounts, as a person types them or a script passes them on."""
 
 from __future__ import annotations
 

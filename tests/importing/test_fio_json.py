@@ -226,7 +226,7 @@ def test_files_of_one_set_up_that_differ_by_a_number_are_repeats_and_that_is_sai
 
 
 def at_once(text: str, factor: int, start_ms: int = 0) -> str:
-    """The run of another process: other amounts, and begun so much later."""
+    """The run of another process: other amounts, and a later start."""
     document = json.loads(text)
     document["timestamp_ms"] += start_ms
     document["timestamp"] = document["timestamp_ms"] // 1000

@@ -100,7 +100,7 @@ def test_what_a_setting_does_in_other_uses_tells_of_a_use_that_was_measured_badl
 
 
 def waiting(values, **kwargs):
-    """An entry of programs that somebody waits for beside other work."""
+    """An entry of programs that a person waits for while other work goes on."""
     made = entry(values, **kwargs)
     return replace(made, conditions=replace(made.conditions, work="waiting"))
 

@@ -79,7 +79,7 @@ def is_alive(folder: Path) -> bool:
 
 
 def left_in_memory() -> set[str]:
-    """Whatever is in shared memory and belongs to no living run, whoever made it."""
+    """Everything in shared memory that belongs to no living run."""
     return {path.name for path in Path("/dev/shm").iterdir() if not is_alive(path)}
 
 

@@ -198,7 +198,7 @@ const SSD_RULES: &[Rule] = &[
     rule("queue_depth", "commands", 1.0, 65_536.0),
     rule("link_mb_s", "MB/s", 1.0, 100_000.0),
     optional("link_per_command_us", "us", 0.0, 10_000.0, 0.0),
-    // What the data of one read move at: 0 where one command fills the link, or nobody measured it.
+    // Rate at which the data of a single read move; 0 where one command fills the link, or where it was not measured.
     optional(
         "command_mb_s",
         "MB/s; 0 = that of the link",

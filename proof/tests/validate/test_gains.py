@@ -69,7 +69,7 @@ def test_gains_count_over_their_base_whatever_the_level_and_orderings_by_their_r
         row("eight", 8, 2 * level * ratio, "one"),
         row("near", 8, 2.4 * level * ratio, "one"),
         row("far", 8, level * ratio, "one"),
-        row("nobody asks", 8, 1, "one", ask=""),
+        row("not asked", 8, 1, "one", ask=""),
     ]
     path.write_text("\n".join([HEADER, *rows, ""]))
     orderings = [

@@ -57,6 +57,8 @@ BYTES = {
     "TB": 10**12,
 }
 VERSION = re.compile(r"^(?:<\S+>\s+)?fio-[\d.]+\S*$")
+GROUP = re.compile(r"^Run status group \d+")
+"""What fio prints before the sums of a group: they are of no job."""
 JOBS_MOST = 10_000
 COMMAND = "fio … --output-format=json+ --output=NAME.json"
 
@@ -123,7 +125,7 @@ def _jobs(source: Source) -> list[PrintedJob]:
                 jobs.pop()
         elif VERSION.match(line):
             run += 1
-        elif not jobs or line.startswith("Run status group"):
+        elif not jobs or GROUP.match(line):
             side = levels = None
         elif match := SIDE.match(line):
             side = jobs[-1].sides[match["side"]] = _side(source, match, number)

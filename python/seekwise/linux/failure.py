@@ -99,7 +99,7 @@ class Watched:
 def _can_be_read(name: str) -> bool:
     """Whether a drive gives its first block; True where that is not known.
 
-    In a process that is not waited for when the drive does not answer: a request cannot be taken back, and nobody could end us meanwhile.
+    In a child process, which is left alone when the drive does not answer: a process that waits for a request cannot be killed.
     """
     command = ["dd", f"if=/dev/{name}", "of=/dev/null", "bs=4096", "count=1", "iflag=direct"]
     environment = {"PATH": os.defpath, "LC_ALL": "C"}

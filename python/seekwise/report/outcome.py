@@ -272,7 +272,7 @@ def one_at_a_time(asked: Question, plan: Plan) -> str:
 
 
 SYNCS = "durable writes of "
-"""How the note begins that says how long syncs took (`importing/fio_json.py`): the figure of whoever waits for them."""
+"""How the note begins that says how long syncs took (`importing/fio_json.py`): the figure that counts for programs that wait for them."""
 
 
 def _one_set_up(records: Sequence[Record], plan: Plan) -> Advice:

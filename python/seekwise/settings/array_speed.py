@@ -22,7 +22,7 @@ from seekwise.simulate import trial_spec
 from seekwise.workload.study.quantity import bytes_text
 
 BUSY = 0.9
-"""Share of the time from which somebody is called busy, here and in what is measured."""
+"""Share of the time from which a member or thread is called busy, simulated and measured alike."""
 ALONE = 1.5
 """Requests at a time up to which a load is called one after the other."""
 GAIN = 1.25

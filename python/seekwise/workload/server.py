@@ -2,8 +2,8 @@
 
 The server has a folder, a socket and a namespace of its own, no network, and runs as the user `nobody`, so that the kernel keeps it out of the
 data of any other server. The scratch folder is closed to that user: within a mount namespace of the crew the server's folder is
-bound to a path that `nobody` can walk to. Shared memory lies in an IPC namespace, and in a /dev/shm of the same mount namespace. So all of it ends
-with its processes, however they end.
+bound to a path that this user can walk to. Shared memory lies in an IPC namespace, and in a /dev/shm of the same mount namespace, so that all of it
+ends with its processes, however they end.
 """
 
 from __future__ import annotations

@@ -397,11 +397,11 @@ pub(crate) fn depth(device: &DeviceSpec, drive: &AnyDrive, kernel: &Kernel) -> R
     }
 }
 
-/// Processors of a host that nobody names, where programs go past the page cache: of a server of two cores, of a desktop since.
+/// Processors of a host that is not named, for loads that bypass the page cache. Before 2.6.39 a server of two cores, since then a desktop.
 const PROCESSORS_BEFORE_2_6_39: u32 = 2;
 const PROCESSORS: u32 = 8;
 
-/// Processors of the host: as asked, its model's, or `usual` for one that nobody names. A model that states none was measured with one.
+/// Processors of the host: as asked, its model's, or `usual` for one that is not named. A model that states none was measured with one.
 pub(crate) fn processors(host: &HostSpec, usual: u32) -> Result<u32, String> {
     let of_model = HostModel::named(host)?.map(|model| model.processors.unwrap_or(1));
     let count = host.processors.or(of_model).unwrap_or(usual);

@@ -61,7 +61,7 @@ class Conditions:
     unusable: Mapping[str, int] = field(default_factory=dict)
     """{setting: values left out, because they have no logarithm}."""
     work: str = ""
-    """Of which programs measured elsewhere tell: `waiting` for it is somebody beside other work, `background` is that other work, `alone`."""
+    """Of which programs measured elsewhere tell: `waiting`, a person waits for it while other work goes on; `background`, that other work; `alone`."""
 
 
 @dataclass(frozen=True)

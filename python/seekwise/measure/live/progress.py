@@ -68,6 +68,7 @@ FIT_SHARE = 0.9
 FIT_SHARE_MORE = 0.55
 """Of a longer time; of uses that were named the first stretches have to fit into it. What is left decides."""
 FIT_FIRST_S = 105.0
+"""Measuring time of the most telling uses: what two minutes leave."""
 
 
 @dataclass

@@ -182,7 +182,7 @@ impl Raid5 {
         true
     }
 
-    /// A resync is through with its heads; whether the thread has work now.
+    /// A resync gives its stripe heads back. Returns whether the md thread has work now.
     pub fn let_go(&mut self, held: &[u32]) -> bool {
         self.held -= held.len();
         for &stripe in held {
@@ -192,18 +192,18 @@ impl Raid5 {
         !self.handle.is_empty()
     }
 
-    /// Stripes that nobody uses.
+    /// Stripes that are not in use.
     fn resting(&self) -> usize {
         self.stripes.len() - self.active
     }
 
-    /// Whether a resync may have heads: somebody who found none waits until a quarter is free (R5_INACTIVE_BLOCKED, drivers/md/raid5.c).
+    /// Whether a resync may have heads: a request that found none waits until a quarter is free (R5_INACTIVE_BLOCKED, drivers/md/raid5.c).
     pub fn has_room(&self) -> bool {
         !self.blocked || self.active < self.stripes.len() * 3 / 4
     }
 
     /// Whether the list has a stripe; stale entries before it leave. Beside a resync, which takes all heads that there are, a quarter has to be free once
-    /// somebody found none.
+    /// a request found none.
     pub(super) fn has_free(&mut self, list: usize) -> bool {
         if self.held > 0 && !self.has_room() {
             return false;

@@ -139,7 +139,7 @@ pub struct Raid5 {
     /// Stripes in use; of them those that a resync holds.
     active: usize,
     held: usize,
-    /// Somebody found no stripe and waits.
+    /// A request found no stripe and waits.
     blocked: bool,
     /// Pieces that are left of each array request, by its id, and how many have any.
     bios: Vec<u32>,
