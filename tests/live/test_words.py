@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 from report.sample_live import live_outcome
+from seekwise.cli._tune_shown import next_command
+from seekwise.judge.decision.choose import Choice
 from seekwise.judge.outcome import notes
 from seekwise.report import tune_answer
 
@@ -48,4 +50,19 @@ def test_a_storage_that_something_else_uses_is_said_in_the_headline():
     assert (
         shared
         == f"{quiet} Something else used this storage (600 requests per second before the run): the answer holds with that load."
+    )
+
+
+def test_the_next_command_sets_what_one_purpose_wants_where_all_together_keep():
+    found = live_outcome()
+    keeps = Choice(found.plan.in_force.label, False, 0.0, 0.0, 0.0, 0.0, 0.0)
+    decided = replace(
+        found.found,
+        choice=keeps,
+        by_purpose={"throughput": keeps, "responsive": replace(keeps, setting="bfq", changes=True)},
+    )
+    assert next_command(replace(found, found=decided)) == "sudo seekwise apply last --for responsive"
+    assert (
+        next_command(replace(found, found=replace(decided, by_purpose={"throughput": keeps})))
+        == "seekwise results last --all"
     )

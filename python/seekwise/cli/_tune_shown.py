@@ -53,4 +53,6 @@ def next_command(judged: LiveOutcome) -> str:
         return f"sudo seekwise tune PATH{uses}, which measures"
     if judged.lines.set:
         return "sudo seekwise apply last"
+    for purpose in judged.found.changed_purposes:
+        return f"sudo seekwise apply last --for {purpose}"
     return "seekwise results last --all"

@@ -197,7 +197,14 @@ def _recommended(run: str, purpose: str | None, db: Path | None, system: str | N
     with Store.open(db, create=False) as store:
         named = store.run(run)
         found = of_run.of(store, named)
-        return asked.recommended(found.advised(purpose, system), history.evidence_of(named, store))
+        what = asked.recommended(found.advised(purpose, system), history.evidence_of(named, store))
+    if not what.wanted and purpose is None and isinstance(found, of_run.TuneReport):
+        for name, setting in found.outcome.found.changed_purposes.items():
+            return replace(
+                what,
+                reason=f"{what.reason.rstrip('.')}. `--for {name}` sets {setting}; without a purpose all of them count",
+            )
+    return what
 
 
 def _files(ways: tuple[str, ...], what: Asked, stack: Stack) -> list[forms.File]:
