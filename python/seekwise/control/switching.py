@@ -88,6 +88,25 @@ class switching(settings.changed):
             raise settings.could_not_restore(failures)
         return time.monotonic() - started
 
+    def through_another_scheduler(self, seconds: float) -> float:
+        """Another scheduler for so long, then everything as it was found; seconds that it took.
+
+        Only where the scheduler is among what the candidates name, since only what they name is restored; else nothing happens.
+        """
+        started = time.monotonic()
+        with interrupt.held():
+            for device, item in self._items.items():
+                if "queue/scheduler" not in item["asked"]:
+                    continue
+                folder = sysfs.device_folder(device, self.root)
+                current = attributes.current("queue/scheduler", folder)
+                other = next((name for name in attributes.schedulers_offered(folder) if name != current), None)
+                if other is not None:
+                    settings.write_values(device, folder, {"queue/scheduler": other})
+        time.sleep(seconds)
+        self.to_original()
+        return time.monotonic() - started
+
     def read_back(self) -> dict[str, dict[str, str]]:
         """{device: {attribute: value}} as the kernel reports it now."""
         return {device: settings.read_settings(device, self.root) for device in self._items}

@@ -15,6 +15,7 @@ import shlex
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -311,7 +312,8 @@ def pattern_of(metric: str | None) -> re.Pattern[str] | None:
     if metric is None:
         return None
     try:
-        pattern = re.compile(metric.removeprefix(LESS))
+        with warnings.catch_warnings(action="ignore", category=FutureWarning):
+            pattern = re.compile(metric.removeprefix(LESS))
     except (re.error, OverflowError, RecursionError, MemoryError) as error:
         raise UsageError(f"--metric is no regular expression: {str(error)[:200]}") from None
     if pattern.groups < 1:

@@ -15,7 +15,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from seekwise.control import attributes, sysfs
 from seekwise.control.switching import switching
 from seekwise.errors import SeekwiseError
 from seekwise.linux import diskstats, page_cache
@@ -96,7 +95,7 @@ def run(
     """
     if _has_more(schedule[0][0]):
         # Its scheduler may still carry another candidate's options.
-        _pass_through(switch)
+        switch.through_another_scheduler(PASS_THROUGH_S)
     put(switch, schedule[0][0])
     periods: list[Period] = []
     with ExitStack() as stack:
@@ -147,37 +146,23 @@ def put(switch: switching, candidate: Candidate) -> float:
 
 
 def _switch(switch: switching, last: Candidate, candidate: Candidate) -> float:
-    """Seconds of a real switch. Writing the scheduler that is set does nothing, so equal values pass through another one.
+    """Seconds of a real switch. Writing the scheduler that is set does nothing, so equal schedulers pass through another one.
 
     So do candidates of one scheduler with other options: only a scheduler that is chosen anew has the kernel's own values.
     """
     through = 0.0
-    if last.label != candidate.label and (last.values == candidate.values or _is_other_option(last, candidate)):
-        through = _pass_through(switch)
+    if last.label != candidate.label and _is_scheduler_kept(last, candidate):
+        through = switch.through_another_scheduler(PASS_THROUGH_S)
     return through + put(switch, candidate)
 
 
 def _has_more(candidate: Candidate) -> bool:
-    return "scheduler" in candidate.values and len(candidate.values) > 1
+    return len(candidate.values) > 1
 
 
-def _is_other_option(last: Candidate, candidate: Candidate) -> bool:
-    same = last.values.get("scheduler") == candidate.values.get("scheduler")
-    return same and (_has_more(last) or _has_more(candidate))
-
-
-def _pass_through(switch: switching) -> float:
-    started = time.monotonic()
-    for device, old in switch.read_back().items():
-        folder = sysfs.device_folder(device)
-        other = next(
-            (name for name in attributes.schedulers_offered(folder) if name != old.get("queue/scheduler")), None
-        )
-        if other is not None:
-            sysfs.write(attributes.path("queue/scheduler", folder), other)
-    time.sleep(PASS_THROUGH_S)
-    switch.to_original()
-    return time.monotonic() - started
+def _is_scheduler_kept(last: Candidate, candidate: Candidate) -> bool:
+    kept = "scheduler" in last.values and last.values["scheduler"] == candidate.values.get("scheduler")
+    return kept and (last.values == candidate.values or _has_more(last) or _has_more(candidate))
 
 
 def counters(leaves: tuple[str, ...]) -> Counters:
