@@ -8,7 +8,12 @@ from seekwise.control.switching import switching
 
 @pytest.mark.parametrize(
     "name, values",
-    [("nr_requests", ("64", "128")), ("read_ahead_kb", ("0", "512")), ("nomerges", ("0", "2")), ("iosched/fifo_batch", ("1", "16"))],
+    [
+        ("nr_requests", ("64", "128")),
+        ("read_ahead_kb", ("0", "512")),
+        ("nomerges", ("0", "2")),
+        ("iosched/fifo_batch", ("1", "16")),
+    ],
 )
 def test_a_scheduler_that_no_candidate_names_is_never_left(kernel, journal, name, values):
     kernel.add_disk("vda", "mq-deadline")
