@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -77,9 +78,9 @@ class Watched:
     def _full(self, said: str) -> Path | None:
         """The folder without room: the storage's, or the one in memory in which loads write their logs."""
         places = [*([self.path] if self.st_dev is not None else []), temporary.SHARED_MEMORY]
-        # Quoted words of a user's command say something about some disk.
-        own = [line for line in said.splitlines() if not line.startswith("| ")]
-        return next(filter(files.is_full, places), self.path if any(FULL in line for line in own) else None)
+        # A quoted command and its words say something about some disk.
+        own = re.sub("`[^`]*`", "", said)
+        return next(filter(files.is_full, places), self.path if FULL in own else None)
 
     @contextlib.contextmanager
     def ending(self) -> Iterator[None]:
