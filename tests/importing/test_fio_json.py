@@ -285,7 +285,7 @@ def test_groups_that_took_no_longer_than_one_of_them_ran_beside_each_other(tmp_p
     path = tmp_path / "x.json"
     path.write_text(changed("grp", two_groups(elapsed_s, options)))
     _, records = importing.read([path])
-    assert [record.factors.get("beside") for record in records] == (["scan", "grp"] if at_once else [None, None])
+    assert [record.factors.get("beside") for record in records] == (["scan", "a"] if at_once else [None, None])
 
 
 def test_writes_that_are_each_durable_lead(tmp_path):

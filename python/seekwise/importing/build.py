@@ -148,7 +148,9 @@ def _combination_key(result: Result) -> str:
 
 def _factors(result: Result, label: str, differing: set[str]) -> dict[str, str | int | float | bool]:
     """`load`: what tells the loads of one run apart, besides what has a column of its own."""
-    apart = ", ".join(f"{name} {result.more[name]}" for name in result.more if name in differing)
+    apart = ", ".join(
+        f"{'' if name == 'pattern' else f'{name} '}{result.more[name]}" for name in result.more if name in differing
+    )
     of_depth: dict[str, str | int | float | bool] = {"iodepth": result.iodepth} if result.iodepth else {}
     more = dict(result.more)
     if not result.keeps_depth:

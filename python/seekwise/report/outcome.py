@@ -299,7 +299,7 @@ def _one_set_up(records: Sequence[Record], plan: Plan) -> Advice:
         )
         which = ", ".join(DIMENSIONS[name](record.factors[name]) for name in apart if name in record.factors)
         said.append(
-            f"{operations.name(phase.operation).lower()}{which and f' ({which})'} {three(phase.rate_bytes_per_s / 1e6)} MB/s, {phase.iops:,.0f} IOPS{latency}"
+            f"{operations.name(phase.operation).lower()}{which and f' ({which})'} {three(phase.rate_bytes_per_s / 1e6)} MB/s{f', {phase.iops:,.0f} IOPS' if phase.ios else ''}{latency}"
         )
     return Advice(f"{plan.reference}: {'; '.join(said)}.", reasons=(alone,))
 
