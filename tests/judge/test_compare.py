@@ -185,12 +185,10 @@ def test_runs_of_two_backends_are_put_beside_each_other(tmp_path: Path) -> None:
     assert isinstance(compare(db, a, b, "--fail-if", "regression").exception, UsageError)
 
 
-def test_quantiles_and_what_differs_are_said(tmp_path: Path) -> None:
+def test_what_differs_beside_the_settings_is_said(tmp_path: Path) -> None:
     db = tmp_path / "db"
     a, b = add(db, 1), add(db, 2)
     found = document(db, a, b)
-    first = found["quantiles"][0]
-    assert {q["percent"] for q in first["access_time"]} >= {50.0, 99.0}
     assert found["notes"][0].startswith("the runs were not interleaved")
     text = compare(db, a, b, "--all").stdout
     assert f"{b} against {a}" in text and "no difference shown" in text

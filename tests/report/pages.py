@@ -78,24 +78,6 @@ runtime = "0.3s"
 [design]
 blocks = 3
 """
-TRACED = """
-name = "traced"
-backend = "simulated"
-[[system]]
-name = "disk"
-drive = "wd2500ys"
-kernel = "2.6.24"
-[settings]
-scheduler = ["noop", "deadline"]
-[[workload]]
-operations = ["rand_read"]
-threads = [4]
-block_bytes = "4k"
-size = "1g"
-runtime = "1s"
-[design]
-blocks = 3
-"""
 BUFFERED = """
 name = "buffered"
 backend = "simulated"
@@ -135,9 +117,6 @@ def write_all(folder: Path) -> dict[str, Path]:
     )
     for name, text in studies:
         made[name] = run(folder, name, text)
-    (folder / "traced.toml").write_text(TRACED)
-    invoke(folder, "run", str(folder / "traced.toml"), "--trace")
-    made["traced"] = report(folder, "traced")
     files = [str(FIO / name) for name in ("fio-none.1.json", "fio-none.2.json", "fio-bfq.1.json", "fio-bfq.2.json")]
     invoke(folder, "import", *files)
     made["imported"] = report(folder, "imported")

@@ -24,7 +24,7 @@ pytestmark = [
 ]
 KINDS = (
     "study", "live", "live-one-use", "schedulers", "arrays", "chunks", "imported", "comparison", "live-comparison",
-    "index", "long-index", "traced", "agreement", "live-traced", "buffered",
+    "index", "long-index", "agreement", "live-traced", "buffered",
 )  # fmt: skip
 WIDTHS = (1280, 768, 390)
 
@@ -318,7 +318,6 @@ def test_hostile_words_in_records_do_nothing(browser, tmp_path):
         for r in content.records
     ]  # fmt: skip
     advice = replace(content.advice, headline=HOSTILE, reasons=(HOSTILE,), caution=(HOSTILE,))
-    trace = {HOSTILE: [{"time_ms": float(n), "position_percent": float(n), "kind": "read"} for n in range(20)]}
     content = replace(
         content,
         run_id=HOSTILE,
@@ -327,7 +326,6 @@ def test_hostile_words_in_records_do_nothing(browser, tmp_path):
         rule=HOSTILE,
         records=records,
         advice=advice,
-        traces=trace,
     )
     live = pages.traced_outcome()
     kept = live.plan.extra[excerpt.KEY]

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from seekwise.cli import _options, _shown
-from seekwise.errors import NotMetError, RefusedError, UsageError
+from seekwise.errors import NotMetError, UsageError
 from seekwise.store.database import Store
-from seekwise.workload.study import combination_key
 
 if TYPE_CHECKING:
     from seekwise.judge import compare as comparing
@@ -33,21 +32,13 @@ FAIL_IF = ("regression", "improvement", "difference", "undecided")
     help="End with status 5 if there is one; `difference` is a regression or an improvement. Repeatable.",
 )
 @click.option(
-    "--raid-kind",
-    "kind",
-    is_flag=True,
-    help="The first RUN is of md, the second of a controller over the same kind and number of drives at the same level: tell hardware RAID from fake RAID.",
-)
-@click.option(
     "--all",
     "everything",
     is_flag=True,
     help="List ties and small differences too; for two backends, every combination.",
 )
 @_options.common
-def command(
-    base: str, new: str, fail_if: tuple[str, ...], kind: bool, everything: bool, db: Path | None, as_json: bool
-) -> None:
+def command(base: str, new: str, fail_if: tuple[str, ...], everything: bool, db: Path | None, as_json: bool) -> None:
     """Say what changed from the first RUN to the second.
 
     Two files of `seekwise capture` are compared, too: which settings differ, and who set them.
@@ -67,9 +58,6 @@ def command(
         runs = pairs[-1]
         if runs[0].run_id == runs[1].run_id:
             raise UsageError(f"run {runs[0].run_id} is named twice", hint="`seekwise results` lists the runs")
-        if kind:
-            _show_raid_kind(*paired.sides_of(store, runs), as_json)
-            return
         found = paired.of(store, pairs)
     if found.is_prediction and fail_if:
         raise UsageError(
@@ -91,35 +79,6 @@ def command(
 def _is_capture(path: Path) -> bool:
     """A file of `seekwise capture`, or a folder like the root of a machine; a run may have the name of any other."""
     return (path / "sys").is_dir() or (path.is_file() and path.name.endswith((".tar.gz", ".tgz")))
-
-
-def _show_raid_kind(array: comparing.ComparedRun, unit: comparing.ComparedRun, as_json: bool) -> None:
-    """Runs on other devices, which is the point; the loads must be the same."""
-    from seekwise.judge import compare as comparing
-    from seekwise.judge.raid_kind import MatchedOperation, raid_kind
-    from seekwise.report import paired
-
-    paired.check((array, unit), same_devices=False)
-    changes = comparing.compare(array, unit).changes
-    throughputs = {(c.combination, c.setting): c.verdict.ratio for c in changes if c.verdict.metric == "rate"}
-    # A judged combination begins with its operation.
-    pairs = [
-        MatchedOperation(
-            combination_key.parse(c.combination)[0], c.verdict.ratio, throughputs[c.combination, c.setting]
-        )
-        for c in changes
-        if c.verdict.metric == "cpu_efficiency" and (c.combination, c.setting) in throughputs
-    ]
-    found = raid_kind(pairs)
-    if found is None:
-        raise RefusedError(
-            f"runs {array.run_id} and {unit.run_id} share no measured system CPU",
-            hint="CPU efficiency decides, not the rate",
-        )
-    if as_json:
-        _shown.echo_json(replace(found, md=array.run_id, controller=unit.run_id))
-    else:
-        click.echo(f"the controller of run {unit.run_id} {found.sentence}")
 
 
 def _show_pairs(pairs: Sequence[comparing.ValuePair]) -> None:

@@ -41,7 +41,6 @@ from seekwise.workload.study.study import Study
     help="Compare these values of a setting instead of the study's own.",
 )
 @_options.carried_out
-@click.option("--trace", is_flag=True, help="Record the head position; the report draws it (simulated runs).")
 @_options.spread
 @_options.name
 @click.option("--dry-run", is_flag=True, help="Show what the run would do; touch nothing.")
@@ -62,7 +61,6 @@ def command(
     budget: float | None,
     seed: int | None,
     destroy: tuple[str, ...],
-    trace: bool,
     workers: int | None,
     on: str | None,
     name: str | None,
@@ -91,17 +89,13 @@ def command(
     if setup:
         _dry_run.show_setup(chosen, as_json=as_json)
         return
-    if trace and chosen.backend != "simulated":
-        raise UsageError(
-            f"`--trace` is kept by the simulated backend, not by `{chosen.backend}`", hint="add `--backend simulated`"
-        )
     if dry_run and place is not None:
         raise UsageError("`--dry-run` shows one plan of this process, so it takes no `--workers` or `--on`")
     if dry_run:
         _dry_run.show(chosen, Options(target, destroy), seed=seed, budget_s=budget, as_json=as_json)
         return
     spread.check(chosen.backend, place)
-    made, carrier = _job.planned(chosen, Options(target, destroy, trace), seed=seed, budget_s=budget)
+    made, carrier = _job.planned(chosen, Options(target, destroy), seed=seed, budget_s=budget)
     carrier = spread.over(carrier, made.backend, place)
     _job.carried_out(made, carrier, text, target=target, db=db, as_json=as_json, report_folder=None, name=name)
 

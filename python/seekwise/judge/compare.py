@@ -23,10 +23,8 @@ from seekwise.judge.decision.observed import judge_observations, verdicts
 from seekwise.judge.decision.runs import together
 from seekwise.judge.observation import Observation, Verdict
 from seekwise.judge.observe import combination_of, observations, values
-from seekwise.judge.quantiles import QuantileRatio, quantile_ratios
 from seekwise.judge.records import is_exact
 from seekwise.judge.rule import more_is_better
-from seekwise.store.percentiles import merged
 from seekwise.store.record import Record
 from seekwise.workload.live_plan import CONTROL_SUFFIX
 
@@ -74,8 +72,6 @@ class Comparison:
     base: str
     new: str
     changes: tuple[Change, ...]
-    quantiles: Mapping[tuple[str, str, str], Sequence[QuantileRatio]]
-    """By combination, setting and operation: access time of the new run over the base, quantile by quantile."""
     notes: tuple[str, ...]
     pairs: int = 1
     """Pairs of runs that it rests on; `base` and `new` are the newest."""
@@ -85,15 +81,15 @@ class Comparison:
         return sum(change.outcome == outcome for change in self.changes)
 
 
-def reasons_against(base: ComparedRun, new: ComparedRun, *, same_devices: bool = True) -> list[str]:
-    """Why two runs do not compare; empty if they do. `same_devices` False: other devices are what is compared."""
+def reasons_against(base: ComparedRun, new: ComparedRun) -> list[str]:
+    """Why two runs do not compare; empty if they do."""
     found = []
     for side in (base, new):
         if not any(record.valid for record in side.compared):
             found.append(f"run {side.run_id} has no valid trial")
         if not side.devices:
             found.append(f"run {side.run_id} does not say which device it ran on")
-    if same_devices and base.devices and new.devices and base.devices != new.devices:
+    if base.devices and new.devices and base.devices != new.devices:
         found.append(f"different devices: {', '.join(base.devices)} against {', '.join(new.devices)}")
     shared = base.loads.keys() & new.loads.keys()
     if not shared:
@@ -137,7 +133,7 @@ def compare(base: ComparedRun, new: ComparedRun) -> Comparison:
     # Base first, whatever the order of combinations: ratios are then base / new in every verdict.
     found = verdicts(judge_observations(made, exact=is_exact([*base.records, *new.records])))
     changes = [Change(*places[v.combination], v if v.setting_a == "new" else v.turned(), _outcome(v)) for v in found]
-    return Comparison(base.run_id, new.run_id, tuple(changes), _quantiles(base, new), tuple(notes(base, new)))
+    return Comparison(base.run_id, new.run_id, tuple(changes), tuple(notes(base, new)))
 
 
 def over_pairs(found: Sequence[Comparison], *, needs_confirmation: bool) -> Comparison:
@@ -177,23 +173,6 @@ def _outcome(v: Verdict) -> str:
     if v.word == "clear":
         return "improvement" if v.winner == "new" else "regression"
     return v.word
-
-
-def _quantiles(base: ComparedRun, new: ComparedRun) -> dict[tuple[str, str, str], Sequence[QuantileRatio]]:
-    def histograms(side: ComparedRun) -> dict[tuple[str, str, str], dict[int, dict[int, int]]]:
-        ranks = {repetition: i for i, repetition in enumerate(sorted({r.repetition for r in side.compared}))}
-        found: dict[tuple[str, str, str], dict[int, dict[int, int]]] = {}
-        for record in side.compared:
-            for phase in record.phases if record.valid else ():
-                runs = found.setdefault((record.combination, record.setting, phase.operation), {})
-                repetition = ranks[record.repetition]
-                runs[repetition] = merged([runs.get(repetition, {}), phase.latency_bins])
-        return found
-
-    before, after = histograms(base), histograms(new)
-    return {
-        place: ratios for place in before if place in after and (ratios := quantile_ratios(after[place], before[place]))
-    }
 
 
 AGREE_METRICS = ("rate", "access_time", "cpu_efficiency", "p99")

@@ -72,7 +72,6 @@ def content_of(found: StudyOutcome) -> ReportContent:
         stack_lines=[line for system in plan.systems for line in system.stack],
         environment=environment,
         repeat_lines=repeat_lines(run),
-        traces=traces(compared),
         table=(own := _own_table(compared)),
         arrays=() if own else arrays.with_states(compared),
         systems=tuple(study.system) if study else (),
@@ -145,23 +144,6 @@ def _slower(ratio: float) -> str:
     if ratio > 1:
         return f"{100 * (ratio - 1):.0f} % faster"
     return f"{1 / ratio:.2g} times slower" if ratio < 0.5 else f"{100 * (1 - ratio):.0f} % slower"
-
-
-def traces(records: Sequence[Record]) -> dict[str, list[dict[str, float]]]:
-    """Traces of a run with `--trace` by setting: of the combination with the most threads."""
-    traced = [record for record in records if "trace" in record.load]
-    if not traced:
-        return {}
-    combination = max(
-        traced, key=lambda record: (int(record.factors.get("threads", 1)), record.combination)
-    ).combination
-    chosen = [record for record in traced if record.combination == combination]
-    return {
-        record.setting: [
-            dict(zip(record.load["trace"]["columns"], row, strict=True)) for row in record.load["trace"]["rows"]
-        ]
-        for record in chosen
-    }
 
 
 def winner_rows(verdicts: Sequence[Verdict], plan: Plan) -> list[WinnerRow]:

@@ -15,7 +15,6 @@ from seekwise.judge.decision.records import entries
 from seekwise.judge.decision.runs import UseChange, changes, over_pairs
 from seekwise.judge.observation import Verdict
 from seekwise.judge.outcome import LiveOutcome
-from seekwise.judge.quantiles import QuantileRatio
 from seekwise.judge.rule import RULE_VERSION
 from seekwise.report.comparison import NOT_INTERLEAVED, Pairing, of_live, of_studies
 from seekwise.report.metric_words import metric_name
@@ -53,16 +52,6 @@ class ComparedSetting(Verdict):
 
 
 @dataclass(frozen=True)
-class Quantiles:
-    """Latency by percentile, second run over first."""
-
-    combination: str
-    setting: str
-    operation: str
-    access_time: Sequence[QuantileRatio]
-
-
-@dataclass(frozen=True)
 class Compare:
     """`compare RUN RUN --json`. `mode` is judged (one backend; `changes`) or agreement (two backends; `agreement`)."""
 
@@ -76,7 +65,6 @@ class Compare:
     rule: str = ""
     counts: dict[str, int] = field(default_factory=dict)
     changes: Sequence[ComparedSetting] = ()
-    quantiles: Sequence[Quantiles] = ()
     agreement: Sequence[comparing.Agreement] = ()
     pairs: Sequence[comparing.ValuePair] = ()
     pairs_of_runs: int = 1
@@ -135,9 +123,9 @@ def _of_studies(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
     return Pairing(*pairs[-1], rows, tuple(found.notes[1:]), pairs_of_runs=found.pairs, document=facts)
 
 
-def check(sides: Sequence[ComparedRun], *, same_devices: bool = True) -> None:
-    """RefusedError for runs of other loads or, unless that is the point, of other devices."""
-    if against := comparing.reasons_against(*sides, same_devices=same_devices):
+def check(sides: Sequence[ComparedRun]) -> None:
+    """RefusedError for runs of other loads or other devices."""
+    if against := comparing.reasons_against(*sides):
         more = f" (and {len(against) - 1} more)" if len(against) > 1 else ""
         raise RefusedError(
             f"runs {sides[0].run_id} and {sides[1].run_id} do not compare: {against[0]}{more}",
@@ -298,6 +286,5 @@ def _document(found: comparing.Comparison, sides: Sequence[ComparedRun]) -> Comp
             ComparedSetting(**{**vars(c.verdict), "combination": c.combination}, setting=c.setting, outcome=c.outcome)
             for c in found.changes
         ],
-        quantiles=[Quantiles(*place, rows) for place, rows in found.quantiles.items()],
         pairs_of_runs=found.pairs,
     )
