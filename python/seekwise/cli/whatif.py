@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,17 +15,21 @@ import click
 from seekwise import temporary
 from seekwise.cli import _options, _output
 from seekwise.errors import UsageError
+from seekwise.judge.predicted import OPEN_P99
 from seekwise.report.layout import wrapped
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from seekwise.judge.predicted import WhatIfRow
     from seekwise.measure.whatif import CandidateStorage
+    from seekwise.store.record import Record
     from seekwise.trace.columns import Notes
 
 REQUESTS_REPEATED = 3_000_000
 """Requests times settings up to which every setting is played three times."""
 SEED = 1
+PROGRESS_S = 5.0
 
 
 @click.command("whatif")
@@ -93,13 +99,14 @@ def _play(
     from seekwise.report import whatif_answer
     from seekwise.store.database import Store
     from seekwise.trace import load as loads
+    from seekwise.trace.load import FOREGROUND
 
     load = loads.make(chunks, notes, folder)
     if repeats is None:
         repeats = 3 if load.requests * len(settings) <= REQUESTS_REPEATED else 1
     seeds = whatif.seeds_of(seed, repeats)
     threads = max(1, os.cpu_count() or 1)
-    tell = None if as_json else _told
+    tell = None if as_json else _progress()
     results = whatif.play(load, settings, seeds, threads=threads, progress=tell)
     said = [*load.said, *whatif.beyond(load, settings)]
     played = whatif.run_of(f"whatif-{trace.stem}", str(trace), load, settings, results, seeds, said)
@@ -116,7 +123,7 @@ def _play(
     with Store.open(db) as store:
         store.add_run(played.run)
         for record in played.records:
-            store.add(record)
+            store.add(_with_open(record, opened))
         store.end_run(played.run.run_id, "complete")
     if as_json:
         _shown.echo_json(_whatif.document(played, trace, load, settings, order, found, opened, hangs, said))
@@ -124,7 +131,8 @@ def _play(
     _paragraph(whatif_answer.sentence(order, recorded))
     click.echo()
     programs = [group.name for group in load.groups if group.requests]
-    for line in whatif_answer.table(order, found, programs, recorded, opened):
+    tails = {name: row.p99_ns for (name, program), row in (opened or {}).items() if program == FOREGROUND}
+    for line in whatif_answer.table(order, found, programs, recorded, tails):
         click.echo(line)
     click.echo()
     for line in (_whatif.dependence_words(load), *said, *(f"Assumed: {line}" for line in load.assumed), *hangs):
@@ -132,12 +140,27 @@ def _play(
     click.echo(f"\nnext: seekwise report {played.run.run_id}")
 
 
+def _with_open(record: Record, opened: dict[tuple[str, str], WhatIfRow] | None) -> Record:
+    """The record with what its setting does where every request comes at its recorded time."""
+    row = (opened or {}).get((record.setting, str(record.load["program"])))
+    return record if row is None else replace(record, load={**record.load, OPEN_P99: row.p99_ns})
+
+
 def _paragraph(text: str) -> None:
     click.echo("\n".join(wrapped(text, 80, then="  ")))
 
 
-def _told(done: int, of: int) -> None:
-    _output.progress(f"simulated {done} of {of}")
+def _progress() -> Callable[[int, int], None]:
+    """Says now and then how far it is: what is done within seconds needs no line."""
+    last = time.monotonic()
+
+    def said(done: int, of: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= PROGRESS_S:
+            last = time.monotonic()
+            _output.progress(f"simulated {done} of {of}")
+
+    return said
 
 
 @contextlib.contextmanager
