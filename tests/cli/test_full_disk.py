@@ -70,7 +70,6 @@ WRITERS = {
     "page": ["report", "last", "--output", "{small}"],
     "named page": ["report", "last", "--output", "{small}/x.html"],
     "pictures": ["report", "last", "--pictures", "{small}", "--output", "{work}"],
-    "index": ["report", "--index", "--output", "{small}/i.html"],
     "capture": ["capture", "{small}/c.tar.gz"],
 }
 
