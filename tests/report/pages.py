@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 from click.testing import CliRunner
 
-from report.sample import sample_content, sample_records
+from report.sample import sample_content
 from report.sample_live import live_outcome
 from seekwise.cli.main import cli
-from seekwise.judge import compare as comparing
 from seekwise.report import compare_page, comparison, live_page, page
 from seekwise.trace import excerpt
 from seekwise.trace.columns import REQUEST
@@ -125,7 +124,6 @@ def write_all(folder: Path) -> dict[str, Path]:
     invoke(folder, "report", *runs, "--output", str(folder / "comparison.html"))
     made["comparison"] = folder / "comparison.html"
     made["live-comparison"] = compare_page.write(folder / "live-comparison.html", live_pairing())
-    made["agreement"] = compare_page.write(folder / "agreement.html", agreement_pairing())
     return made
 
 
@@ -160,24 +158,6 @@ def live_pairing() -> comparison.Pairing:
     found = changes(*(entries(side.records, side.plan) for side in sides), labels)
     runs = [replace(side.run, run_id=f"2026010{n}-0304-abcd") for n, side in enumerate(sides, start=1)]
     return comparison.Pairing(*runs, comparison.of_live(found, {}), ("kernel: 6.1 against 6.12",))
-
-
-def agreement_pairing() -> comparison.Pairing:
-    """The same study measured and simulated, the model 10 % too fast."""
-    measured = [replace(record, provenance="measured") for record in sample_records()]
-    simulated = [
-        replace(record, phases=tuple(replace(phase, elapsed_s=phase.elapsed_s / 1.1) for phase in record.phases))
-        for record in sample_records()
-    ]
-    loads = {record.combination: {} for record in measured}
-    sides = [
-        comparing.ComparedRun(name, records, loads, ("disk",))
-        for name, records in (("real", measured), ("model", simulated))
-    ]
-    pairs = comparing.pairs(*sides)
-    run = live_outcome(1, rounds=2).run
-    runs = [replace(run, run_id=name, name="quick", plan={}) for name in ("real", "model")]
-    return comparison.Pairing(*runs, (), ("kernel: 6.12 against 6.1",), tuple(comparing.agreement(pairs)), tuple(pairs))
 
 
 def invoke(folder: Path, *words: str) -> str:

@@ -24,7 +24,7 @@ pytestmark = [
 ]
 KINDS = (
     "study", "live", "live-one-use", "schedulers", "arrays", "chunks", "imported", "comparison", "live-comparison",
-    "agreement", "live-traced", "buffered",
+    "live-traced", "buffered",
 )  # fmt: skip
 WIDTHS = (1280, 768, 390)
 
@@ -209,7 +209,7 @@ def test_every_chart_is_read_by_keyboard(kind, written, browser):
         if not each[1] or not re.search(r"\d|fastest|shortest|best|not measured", each[2]) or each[3] != 2
     ]
     assert not bad, bad[:5]
-    assert found or kind == "agreement"
+    assert found
 
 
 def test_arrow_keys_go_through_requests_of_a_stretch_and_from_one_loss_to_the_next(written, browser):

@@ -143,13 +143,6 @@ def test_markdown_of_others_means_nothing():
     assert all(line.count("|") >= 3 for line in shown.splitlines() if line.startswith("|"))
 
 
-def test_a_model_beside_a_measurement_is_told_by_its_error():
-    from report.pages import agreement_pairing
-
-    found = agreement_pairing()
-    assert found.headline.startswith("model predicts real with a median error of 10.0 % in throughput")
-
-
 def test_names_that_do_not_fit_are_numbered_and_told_below_the_axis():
     assert panels.named_below(("samsung_970_evo_plus none", "samsung_970_evo_plus bfq"))
     assert not panels.named_below(("none", "bfq"))
