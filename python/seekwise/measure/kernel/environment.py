@@ -12,7 +12,6 @@ from seekwise.linux.tree import Tree, open_tree
 from seekwise.measure.kernel import programs
 from seekwise.measure.kernel.target import Target
 
-
 DEVICE_FACTS = ("name", "kind", "model", "firmware", "serial", "size_bytes", "rotational", "transport", "driver")
 """Of each drive, under the names of `block_device.BlockDevice`."""
 
