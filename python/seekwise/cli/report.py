@@ -41,14 +41,12 @@ class WrittenReport:
     type=click.Path(path_type=Path, file_okay=False),
     help="Write each chart as SVG and PNG into this folder too.",
 )
-@click.option("--markdown", is_flag=True, help="Print the report as Markdown instead, for an issue or a chat.")
 @click.option("--merge", is_flag=True, help="Treat several runs of one study as one run instead of comparing them.")
 @_options.common
 def command(
     names: tuple[str, ...],
     output: Path,
     pictures: Path | None,
-    markdown: bool,
     merge: bool,
     db: Path | None,
     as_json: bool,
@@ -58,18 +56,12 @@ def command(
     Its path is the last line. Two runs are compared on one page; those that tested different systems of one study are
     merged.
     """
-    if markdown and as_json:
-        raise UsageError("`--markdown` and `--json` both want the output", hint="leave one of them out")
-    if pictures is not None and markdown:
-        raise UsageError("`--pictures` goes with the page of a run", hint="leave `--markdown` out")
     if len(set(names)) < len(names):
         raise UsageError("a run is named twice", hint="each run counts once")
     with Store.open(db, create=False) as store:
         chosen = [store.run(name) for name in names]
         is_comparison = len(chosen) > 1 and not (merge or _are_parts(chosen))
-        document = (_comparison if is_comparison else _page)(store, chosen, output, pictures, markdown=markdown)
-    if document is None:
-        return
+        document = (_comparison if is_comparison else _page)(store, chosen, output, pictures)
     if as_json:
         _shown.echo_json(document)
         return
@@ -85,10 +77,8 @@ def _are_parts(runs: list[Run]) -> bool:
     return all(names) and sum(len(each) for each in names) == len(set().union(*names))
 
 
-def _page(
-    store: Store, runs: list[Run], output: Path, pictures: Path | None, *, markdown: bool
-) -> WrittenReport | None:
-    """Writes the page of a run, or prints it as Markdown."""
+def _page(store: Store, runs: list[Run], output: Path, pictures: Path | None) -> WrittenReport:
+    """Writes the page of a run."""
     from seekwise.report import of_run
     from seekwise.report.charts import files
 
@@ -96,9 +86,6 @@ def _page(
     run_id = found.run.run_id
     if not found.records:
         raise SeekwiseError(f"run {run_id} has no records, so there is nothing to show")
-    if markdown:
-        click.echo(found.markdown())
-        return None
     try:
         written = files.write_all(folder_made(pictures), found.pictures()) if pictures is not None else []
     except OSError as error:
@@ -107,10 +94,8 @@ def _page(
     return WrittenReport(run_id, [run.run_id for run in runs], path, [each.absolute() for each in written])
 
 
-def _comparison(
-    store: Store, runs: list[Run], output: Path, pictures: Path | None, *, markdown: bool
-) -> WrittenReport | None:
-    """Writes the page of two runs beside each other, or prints it as Markdown."""
+def _comparison(store: Store, runs: list[Run], output: Path, pictures: Path | None) -> WrittenReport:
+    """Writes the page of two runs beside each other."""
     from seekwise.report import compare_page, paired
 
     if pictures is not None:
@@ -120,9 +105,6 @@ def _comparison(
             f"a comparison has two runs, not {len(runs)}", hint="`--merge` shows several runs of one study as one"
         )
     found = paired.of(store, paired.after_earlier(store, *runs))
-    if markdown:
-        click.echo(compare_page.markdown(found))
-        return None
     names = [run.run_id for run in runs]
     path = compare_page.write(path_of(output, "-vs-".join(names)), found)
     return WrittenReport(None, names, path.absolute(), [])

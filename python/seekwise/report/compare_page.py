@@ -17,7 +17,6 @@ from seekwise.report.comparison import (
     Pairing,
     name_of,
 )
-from seekwise.report.markdown import table, text
 from seekwise.store.database import Run
 
 LIMIT = math.log(20.0)
@@ -91,24 +90,3 @@ def axis() -> Markup:
         parts.append(f'<line class="tick" x1="{at:.2f}%" x2="{at:.2f}%" y1="0" y2="4"/>')
         parts.append(f'<text x="{at:.2f}%" y="14" text-anchor="{anchor}">{word}</text>')
     return Markup(f'<svg class="axis" aria-hidden="true" width="100%" height="17">{"".join(parts)}</svg>')
-
-
-def markdown(each: Pairing) -> str:
-    """The comparison for an issue or a chat."""
-    lines: list[str] = []
-    lines += [f"**{text(each.headline)}**", "", NOT_INTERLEAVED, ""]
-    for title, outcome in (("Worse", "regression"), ("Better", "improvement"), ("Not confirmed", "unconfirmed")):
-        if rows := each.of(outcome):
-            lines += table(
-                [title, "Setting", "Metric", "New against base"],
-                ([r.where, r.setting, r.metric, r.words] for r in rows),
-            )
-    lines += [
-        f"No difference worth naming: {len(each.of('equal'))}. Not measured long enough: {len(each.of('undecided'))}.",
-        "",
-        *(f"- {text(note)}" for note in each.notes),
-        "",
-        f"Base: {text(facts(each.base))}. New: {text(facts(each.new))}.",
-        "",
-    ]
-    return "\n".join(lines).rstrip()

@@ -126,12 +126,6 @@ class StudyReport(_OfRun):
             console.print()
         terminal.print_study(self.content, console, everything=everything, told=told)
 
-    def markdown(self) -> str:
-        """The same sentences as on the terminal; tables without pictures."""
-        from seekwise.report.markdown import of_study
-
-        return of_study(self.content)
-
     def pictures(self) -> list[tuple[str, str]]:
         """(name, SVG) of each chart."""
         from seekwise.report import page
@@ -183,12 +177,6 @@ class TuneReport(_OfRun):
         """Lines made for the console's width; `figures` and `told` have no effect here."""
         for line in tune_answer.lines(self.outcome, width=console.width, everything=everything):
             console.print(Text(line), soft_wrap=True)
-
-    def markdown(self) -> str:
-        """The same sentences as on the terminal; tables without pictures."""
-        from seekwise.report.markdown import of_live
-
-        return of_live(self.outcome)
 
     def pictures(self) -> list[tuple[str, str]]:
         """(name, SVG) of each chart of the live page."""
