@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from seekwise.judge import arrays, believable, tables
 from seekwise.judge.control import judge_control
@@ -23,6 +24,7 @@ from seekwise.store.database import IMPORTED, Run
 from seekwise.store.record import Record
 from seekwise.workload.study import combination_key
 from seekwise.workload.study.plan import Plan, SystemFacts
+from seekwise.workload.study.quantity import size_word
 
 
 def rule_text() -> str:
@@ -267,7 +269,8 @@ def _one_set_up(records: Sequence[Record], plan: Plan) -> Advice:
         text = note[note.index(SYNCS) :]
         return Advice(f"{text[0].upper()}{text[1:].rstrip('.')}.", reasons=(alone,))
     said = []
-    for phase in [phase for record in records if record.valid for phase in record.phases][:LOADS_MOST]:
+    apart = [name for name in DIMENSIONS if len({each.factors[name] for each in records if name in each.factors}) > 1]
+    for record, phase in [(each, phase) for each in records if each.valid for phase in each.phases][:LOADS_MOST]:
         tail = phase.percentile_ns(99)
         latency = (
             f", p99 {tail / 1e6:.3g} ms"
@@ -276,14 +279,21 @@ def _one_set_up(records: Sequence[Record], plan: Plan) -> Advice:
             if phase.latency_mean_ns
             else ""
         )
+        which = ", ".join(DIMENSIONS[name](record.factors[name]) for name in apart if name in record.factors)
         said.append(
-            f"{operations.name(phase.operation).lower()} {three(phase.rate_bytes_per_s / 1e6)} MB/s, {phase.iops:,.0f} IOPS{latency}"
+            f"{operations.name(phase.operation).lower()}{which and f' ({which})'} {three(phase.rate_bytes_per_s / 1e6)} MB/s{f', {phase.iops:,.0f} IOPS' if phase.ios else ''}{latency}"
         )
     return Advice(f"{plan.reference}: {'; '.join(said)}.", reasons=(alone,))
 
 
 DEPTH = re.compile(r"depth (\d+)")
 LOADS_MOST = 2
+DIMENSIONS: dict[str, Callable[[Any], str]] = {
+    "block_bytes": lambda value: size_word(int(value)),
+    "iodepth": lambda value: f"depth {value}",
+    "threads": lambda value: f"{value} thread{'s' if value != 1 else ''}",
+}
+"""What tells the loads of an import apart, in words."""
 
 
 def _by_depth(records: Sequence[Record]) -> str:

@@ -300,7 +300,8 @@ def _figure_rows(
     """A line per operation; how many rows are left out."""
     columns = [
         each for each in FIGURES
-        if (everything or each.is_brief) and (each.needs is None or any(row[each.needs] is not None for row in rows))
+        if (everything or each.is_brief and (each.title != "Setting" or len({row["setting"] for row in rows}) > 1))
+        and (each.needs is None or any(row[each.needs] is not None for row in rows))
     ]  # fmt: skip
     for each in columns:
         table.add_column(each.title, justify="right" if each.is_number else "left", overflow="fold")

@@ -32,6 +32,7 @@ from seekwise.judge.rule import (
     INTERVAL_TAIL,
     P_BETTER,
     P_DIFFERS,
+    P_LIKELY,
     P_SAME,
     ROUNDS_MIN,
     RULE_VERSION,
@@ -136,6 +137,10 @@ class Judged(UseFigure):
     def counts(self) -> bool:
         """Whether it may decide anything: enough rounds, or exact values."""
         return self.rounds >= ROUNDS_MIN or self.conditions.exact
+
+    def is_probable(self, standing: CandidateVerdict) -> bool:
+        """Whether it is known well enough to name its direction with its probability."""
+        return self.counts and max(standing.p_better or 0.0, standing.p_worse or 0.0) >= P_LIKELY
 
     def of(self, setting: str) -> CandidateVerdict | None:
         """None for a setting that was not compared here."""
