@@ -54,11 +54,6 @@ def within(threshold: float) -> str:
     return f"within {percent(whole if abs(threshold - whole) <= WHOLE_CLOSE * whole else threshold)}"
 
 
-def loss_cell(share: float) -> str:
-    """A loss in a table: in per cent, beyond starvation `over 10×`."""
-    return f"over {STARVED_FACTOR:.0f}×" if share >= STARVED_FACTOR - 1 else percent(share)
-
-
 def metric_name(judged: Judged | str) -> str:
     """`p99 latency`, `time per start`, `background throughput`, `throughput of stores`."""
     if not isinstance(judged, str):
