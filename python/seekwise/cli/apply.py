@@ -126,19 +126,7 @@ def command(
     `--device PATH --set NAME=VALUE` names settings. `seekwise revert` undoes it.
     """
     if keep:
-        if (
-            run
-            or targets
-            or settings
-            or ways
-            or purpose
-            or system
-            or guard
-            or confirm
-            or form
-            or dry_run
-            or controller_tool
-        ):
+        if any((run, targets, settings, ways, purpose, system, guard, confirm, form, dry_run, controller_tool)):
             raise UsageError(
                 "--keep confirms what is set, so it goes with nothing but --json", "`seekwise apply --keep`"
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from seekwise.judge import compare as comparing
@@ -98,13 +98,8 @@ class Pairing:
     new: Run
     rows: tuple[ChangeRow, ...] = ()
     notes: tuple[str, ...] = ()
-    agreement: tuple[comparing.Agreement, ...] = ()
-    """Of runs of different backends, in place of verdicts."""
-    pairs: tuple[comparing.ValuePair, ...] = field(default=())
     pairs_of_runs: int = 1
     """How many pairs of runs were compared, this the newest."""
-    is_prediction: bool = False
-    """Runs of different backends: how well one predicts the other."""
     note: str = NOT_INTERLEAVED
     """What else may have made the difference."""
     document: Any = None
@@ -118,15 +113,6 @@ class Pairing:
     def headline(self) -> str:
         """The whole comparison in one sentence."""
         names = name_of(self.new), name_of(self.base)
-        if self.is_prediction and not self.agreement:
-            return "These runs have no figure in common."
-        if self.agreement:
-            first = self.agreement[0]
-            metric = METRIC_WORDS.get(first.metric, first.metric)
-            text = f"{names[0]} predicts {names[1]} with a median error of {100 * first.median_error:.1f} % in {metric}"
-            if first.same_best_of:
-                text += f" and names the same best setting in {first.same_best} of {first.same_best_of} cases"
-            return f"{text}."
         worse, better = self.of("regression"), self.of("improvement")
         equal, undecided = len(self.of("equal")), len(self.of("undecided"))
         if not worse and not better and (once := self.of("unconfirmed")):
