@@ -49,7 +49,7 @@ def command(base: str, new: str, fail_if: tuple[str, ...], everything: bool, db:
         _captures.compare(Path(base), Path(new), fail_if, as_json=as_json)
         return
     from seekwise.report import paired
-    from seekwise.report.comparison import lines
+    from seekwise.report.comparison import lines, name_of
 
     with Store.open(db, create=False) as store:
         pairs = paired.pairs_of(store, base, new)
@@ -64,6 +64,7 @@ def command(base: str, new: str, fail_if: tuple[str, ...], everything: bool, db:
             click.echo(line)
         for note in found.notes:
             click.echo(f"note: {note}")
+        click.echo(f"\nnext: seekwise report {name_of(found.base)} {name_of(found.new)}")
     _fail(found, fail_if)
 
 

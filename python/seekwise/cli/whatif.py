@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 REQUESTS_REPEATED = 3_000_000
 """Requests times settings up to which every setting is played three times."""
 SEED = 1
+PROGRESS_S = 5.0
 
 
 @click.command("whatif")
@@ -56,6 +59,7 @@ def command(
     from seekwise.report import whatif_answer
     from seekwise.store.database import Store
     from seekwise.trace import load as loads
+    from seekwise.trace.load import FOREGROUND
     from seekwise.trace.readers import open_trace
 
     wanted = whatif.parse_vary(vary)
@@ -71,7 +75,7 @@ def command(
             repeats = 3 if load.requests * len(settings) <= REQUESTS_REPEATED else 1
         seeds = whatif.seeds_of(seed, repeats)
         threads = max(1, os.cpu_count() or 1)
-        tell = None if as_json else _told
+        tell = None if as_json else _progress()
         results = whatif.play(load, settings, seeds, threads=threads, progress=tell)
         said = [*load.said, *whatif.beyond(load, settings)]
         played = whatif.run_of(f"whatif-{trace.stem}", str(trace), load, settings, results, seeds, said)
@@ -88,7 +92,10 @@ def command(
         with Store.open(db) as store:
             store.add_run(played.run)
             for record in played.records:
-                store.add(record)
+                row = (opened or {}).get((record.setting, str(record.load["program"])))
+                store.add(
+                    record if row is None else replace(record, load={**record.load, predicted.OPEN_P99: row.p99_ns})
+                )
             store.end_run(played.run.run_id, "complete")
         if as_json:
             _shown.echo_json(_whatif.document(played, trace, load, settings, order, found, opened, hangs, said))
@@ -96,7 +103,8 @@ def command(
         _paragraph(whatif_answer.sentence(order, recorded))
         click.echo()
         programs = [group.name for group in load.groups if group.requests]
-        for line in whatif_answer.table(order, found, programs, recorded, opened):
+        tails = {name: row.p99_ns for (name, program), row in (opened or {}).items() if program == FOREGROUND}
+        for line in whatif_answer.table(order, found, programs, recorded, tails):
             click.echo(line)
         click.echo()
         for line in (_whatif.dependence_words(load), *said, *(f"Assumed: {line}" for line in load.assumed), *hangs):
@@ -116,8 +124,17 @@ def _paragraph(text: str) -> None:
     click.echo("\n".join(wrapped(text, 80, then="  ")))
 
 
-def _told(done: int, of: int) -> None:
-    _output.progress(f"simulated {done} of {of}")
+def _progress() -> Callable[[int, int], None]:
+    """Says now and then how far it is: what is done within seconds needs no line."""
+    last = time.monotonic()
+
+    def said(done: int, of: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= PROGRESS_S:
+            last = time.monotonic()
+            _output.progress(f"simulated {done} of {of}")
+
+    return said
 
 
 def _room() -> Path | None:

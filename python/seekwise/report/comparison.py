@@ -154,7 +154,8 @@ SECTIONS = {
     "undecided": "Not measured long enough",
     "equal": "No difference worth naming",
 }
-SUBJECT_LEAST = 30
+SUBJECT_LEAST = 22
+HEAD_LONGEST = 14
 
 
 def lines(pairing: Pairing, width: int = 80, *, everything: bool = False) -> list[str]:
@@ -183,7 +184,10 @@ def lines(pairing: Pairing, width: int = 80, *, everything: bool = False) -> lis
         for outcome in ("equal", "undecided")
         if outcome not in shown and pairing.of(outcome)
     ]
-    return [*said, *(["", *wrapped(f"{'. '.join(left)} (--all).", width)] if left else [])]
+    common = _common(pairing.rows)
+    below = [f"Each: {', '.join(common)}."] if common else []
+    below += [f"{'. '.join(left)} (--all)."] if left else []
+    return [*said, *(["", *(line for each in below for line in wrapped(each, width))] if below else [])]
 
 
 def _section(pairing: Pairing, outcome: str, width: int) -> list[list[str]]:
@@ -191,10 +195,11 @@ def _section(pairing: Pairing, outcome: str, width: int) -> list[list[str]]:
     rows = pairing.of(outcome)
     if not rows:
         return []
-    names = name_of(pairing.base), name_of(pairing.new)
+    names = _head(pairing.base), _head(pairing.new)
     several = len({row.setting for row in pairing.rows}) > 1
     values = [[row.before or "–", row.after or "–", row.span] for row in rows]
-    subjects = [", ".join([row.where, row.metric, *([row.setting] if several else [])]) for row in rows]
+    common = _common(pairing.rows)
+    subjects = [", ".join([*_apart(row, common), row.metric, *([row.setting] if several else [])]) for row in rows]
     heads = [*names, "change (90 %)"]
     sizes = [max(map(len, column)) for column in zip(heads, *values, strict=True)]
     room = max(SUBJECT_LEAST, width - sum(sizes) - 2 * len(sizes))
@@ -205,6 +210,22 @@ def _section(pairing: Pairing, outcome: str, width: int) -> list[list[str]]:
         row = "  ".join([first.ljust(room), *(cell.ljust(size) for cell, size in zip(cells, sizes, strict=True))])
         made.append([row.rstrip(), *more])
     return made
+
+
+def _head(run: Run) -> str:
+    """A run's name above its column; of an id its end, which the headline has whole."""
+    name = run.given_name or run.run_id.partition("-")[2] or run.run_id
+    return name if len(name) <= HEAD_LONGEST else f"{name[: HEAD_LONGEST - 1]}…"
+
+
+def _common(rows: Sequence[ChangeRow]) -> list[str]:
+    """What every row is of, said once below the table; empty where there is one row, and of a name that is one word."""
+    first, *others = [row.where.split(", ") for row in rows]
+    return [part for part in first if all(part in other for other in others)] if others and len(first) > 1 else []
+
+
+def _apart(row: ChangeRow, common: Sequence[str]) -> list[str]:
+    return [part for part in row.where.split(", ") if part not in common]
 
 
 def _how_to_confirm(pairing: Pairing) -> str:
