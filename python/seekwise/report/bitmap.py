@@ -102,7 +102,9 @@ def advice(records: Sequence[Record], cautions: tuple[str, ...]) -> Advice | Non
     others = [kind for kind in kinds if kind != chosen]
     for kind in others:
         name = WORDS[kind][:1].upper() + WORDS[kind][1:]
-        headline += f" {name} {f'is as good {WITHIN_MODEL}' if kind in alike else f'costs up to {100 * worst[kind]:.0f} %'}."
+        headline += (
+            f" {name} {f'is as good {WITHIN_MODEL}' if kind in alike else f'costs up to {100 * worst[kind]:.0f} %'}."
+        )
     return Advice(headline, (OF_LOCK,), set_lines=(command,), caution=cautions)
 
 
