@@ -249,6 +249,23 @@ def test_a_link_in_a_users_folder_leads_root_where_that_user_may_write(memory, r
 
 
 @needs_root
+def test_a_folder_that_becomes_a_link_after_it_was_looked_at_opens_no_closed_folder(memory, monkeypatch):
+    """Below the closed one, everybody may write, but nobody comes there."""
+    public, link = memory / "closed" / "public", memory / "link"
+    public.mkdir(parents=True)
+    public.chmod(0o777)
+    public.parent.chmod(0o700)
+    link.symlink_to(public.parent)
+    os.lchown(link, NOBODY, NOBODY)
+    with pytest.raises(PermissionError):
+        write_product(link / "public" / "x", "")
+    monkeypatch.setattr(Path, "is_symlink", lambda path: False)
+    with pytest.raises(NotADirectoryError):
+        write_product(link / "public" / "x", "")
+    assert not list(public.iterdir())
+
+
+@needs_root
 def test_records_of_who_called_sudo_are_theirs_and_follow_no_third_user(theirs, monkeypatch):
     with pytest.raises(RefusedError, match="other users can change"):
         Store.open(theirs / "x.db")
