@@ -22,6 +22,7 @@ from seekwise.store.record import Record
 from seekwise.workload.study import budget as budgets
 from seekwise.workload.study import plan
 from seekwise.workload.study.plan import Plan
+from seekwise.workload.study.quantity import counted
 from seekwise.workload.study.study import Study
 
 
@@ -108,7 +109,7 @@ def finish(store: Store, what: Run, made: Plan, backend: Backend, *, as_json: bo
         if as_json:
             _shown.echo_json(CollectedRun(run_id, valid, str(store.path)))
         else:
-            click.echo(f"{valid} records of run {run_id} in {store.path}")
+            click.echo(f"{counted(valid, 'record')} of run {run_id} in {store.path}")
             click.echo(f"\nnext, where the whole package is: seekwise results {run_id} --db {store.path.name}")
         return
     from seekwise.report import of_run  # loads the statistics, which nothing before this needs

@@ -14,7 +14,6 @@ from seekwise.errors import SeekwiseError
 from seekwise.store.database import Store
 
 if TYPE_CHECKING:
-    from seekwise.judge.outcome import LiveOutcome
     from seekwise.workload.live_plan import LivePlan
 
 
@@ -30,7 +29,7 @@ def show(store: Store, run_id: str, *, as_json: bool, began_s: float) -> None:
     """The answer of a stored run, and its report beside the working folder. `began_s`: of the monotonic clock."""
     from seekwise.cli import _shown
     from seekwise.judge import outcome
-    from seekwise.report import of_run
+    from seekwise.report import of_run, tune_answer
 
     judged = replace(outcome.of(store, store.run(run_id)), seconds=time.monotonic() - began_s)
     if not judged.records:
@@ -42,17 +41,4 @@ def show(store: Store, run_id: str, *, as_json: bool, began_s: float) -> None:
         return
     found.show(_shown.out())
     click.echo(f"page: {path}")
-    click.echo(f"next: {next_command(judged)}")
-
-
-def next_command(judged: LiveOutcome) -> str:
-    """What to type after this answer."""
-    plan = judged.plan
-    if plan.provenance != "measured":
-        uses = f" --for {plan.group}" if plan.group else ""
-        return f"sudo seekwise tune PATH{uses}, which measures"
-    if judged.lines.set:
-        return "sudo seekwise apply last"
-    for purpose in judged.found.changed_purposes:
-        return f"sudo seekwise apply last --for {purpose}"
-    return "seekwise results last --all"
+    click.echo(f"next: {tune_answer.next_command(judged)}")

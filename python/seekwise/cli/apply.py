@@ -151,7 +151,12 @@ def command(
         if not what.wanted:
             return
     if not what.wanted:
-        _shown.echo_json(Apply(False, what.reason, {})) if as_json else click.echo(f"{what.reason}. Nothing to set.")
+        if as_json:
+            _shown.echo_json(Apply(False, what.reason, {}))
+        else:
+            from seekwise.report.layout import print_lines  # a sentence for each purpose is long
+
+            print_lines([f"{what.reason}. Nothing to set."], _shown.out())
         return
     asked.check_values(what.wanted, stack)
     _confirm.refuse_waiting(list(what.wanted))
@@ -178,14 +183,7 @@ def _recommended(run: str, purpose: str | None, db: Path | None, system: str | N
     with Store.open(db, create=False) as store:
         named = store.run(run)
         found = of_run.of(store, named)
-        what = asked.recommended(found.advised(purpose, system), history.evidence_of(named, store))
-    if not what.wanted and purpose is None and isinstance(found, of_run.TuneReport):
-        for name, setting in found.outcome.found.changed_purposes.items():
-            return replace(
-                what,
-                reason=f"{what.reason.rstrip('.')}. `--for {name}` sets {setting}; without a purpose all of them count",
-            )
-    return what
+        return asked.recommended(found.advised(purpose, system), history.evidence_of(named, store))
 
 
 def _files(ways: tuple[str, ...], what: Asked, stack: Stack) -> list[forms.File]:
@@ -248,6 +246,8 @@ def _print_form(form: str, what: Asked, stack: Stack, as_json: bool) -> None:
             "`--print tw_cli` has the command",
         )
     file = forms.FORMS[form](wanted, stack)
+    # Who prints a file saves it himself: `revert` knows nothing of it.
+    file = replace(file, text=file.text.replace(forms.HEAD, f"# From seekwise; save it as {file.path}.\n"))
     if as_json:
         file = replace(file, notes=(*notes, *file.notes))
         _shown.echo_json(Apply(False, what.reason, wanted, files=(file,), form=form))

@@ -61,6 +61,7 @@ def command(
     from seekwise.importing.result import parse_given
     from seekwise.report import of_run
     from seekwise.store.database import Store
+    from seekwise.workload.study.quantity import counted
 
     run, records = importing.read(files, name=name, labels=setting, given=parse_given(given), format_name=format_name)
     with Store.open(db) as store:
@@ -72,6 +73,6 @@ def command(
     if as_json:
         _shown.echo_json(found.document())
         return
-    click.echo(f"{len(records)} records in run {run.run_id}\n")
+    click.echo(f"{counted(len(records), 'record')} in run {run.run_id}\n")
     found.show(_shown.out())
     click.echo(f"\nnext: seekwise results {run.run_id}")

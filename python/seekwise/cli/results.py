@@ -9,6 +9,7 @@ from typing import ClassVar
 import click
 
 from seekwise.cli import _options, _shown
+from seekwise.errors import UsageError
 from seekwise.store.database import Store
 
 
@@ -56,16 +57,26 @@ def command(
             _list(store, as_json)
             return
         from seekwise.report import of_run
+        from seekwise.report.layout import WIDTH, wrapped
 
         chosen = [store.run(name) for name in names]
         found = of_run.of(store, *chosen, brief=not (as_json or figures))
         if as_json:
             _shown.echo_json(found.document())
             return
-        run = found.run
-        click.echo(f"run {run.run_id}, {run.title}, {found.provenance}, {run.outcome or 'unfinished'}\n")
-        found.show(_shown.out(), everything=everything, figures=figures)
-    click.echo(f"\nnext: seekwise report {' '.join(run.run_id for run in chosen)}")
+        of_tune = isinstance(found, of_run.TuneReport)
+        if of_tune and figures:
+            raise UsageError(
+                f"run {found.run.run_id} of `tune` has its figures in its table", "`--all` shows every row"
+            )
+        head = wrapped(found.title, min(_shown.out().width, WIDTH))
+        click.echo("\n".join([*head, ""]))
+        found.show(_shown.out(), everything=everything, figures=figures, above=len(head))
+        is_last = found.run.run_id == store.run("last").run_id
+        sets = found.sets("last" if is_last else found.run.run_id) if len(chosen) == 1 else None
+    # An answer of `tune` fills the screen.
+    space = "" if of_tune else "\n"
+    click.echo(f"{space}next: {sets or 'seekwise report ' + ' '.join(run.run_id for run in chosen)}")
 
 
 def _list(store: Store, as_json: bool) -> None:

@@ -6,7 +6,7 @@
           echo 64 | sudo tee /sys/block/sda/queue/nr_requests
 
 Lines stand in the order in which the kernel needs them. What a scheduler switch resets on the way is in the undo lines, if
-`old` knows it and the kernel would not come back to it by itself.
+`old` knows it and the kernel would not come back to it by itself: 64 would not stand there if it were what this drive gets with none.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ TUNABLE_DEFAULTS: dict[str, dict[str, tuple[str, ...]]] = {
 # Linux v6.12 block/blk-wbt.c wbt_default_latency_nsec: 75 ms for rotating drives, 2 ms for others.
 WBT_DEFAULTS_USEC = ("75000", "2000")
 
+BLKDEV_DEFAULT_RQ = 128
+"""Linux v6.12 include/linux/blkdev.h."""
+
 
 @dataclass(frozen=True)
 class ShellLines:
@@ -39,7 +42,6 @@ class ShellLines:
 
 def shell_lines(wanted: Changes, old: Changes, *, sudo: bool | None = None, root: Path = Path("/")) -> ShellLines:
     """`old`: values as they are (or were) before; more than is wanted does no harm. `sudo` None: unless this is root."""
-    with_sudo = os.geteuid() != 0 if sudo is None else sudo
     wanted = normalised(wanted)
     # `old` may hold facts that are no settings (rotational, …): those cannot be restored and need not.
     old = normalised({
@@ -49,16 +51,31 @@ def shell_lines(wanted: Changes, old: Changes, *, sudo: bool | None = None, root
     undo_lines: list[str] = []
     for device, values in wanted.items():
         before = old.get(device, {})
+        usual = _usual_requests(device, before.get("queue/scheduler", ""), root)
         kept = {}
         if attributes.READ_AHEAD in before and _is_moved(attributes.READ_AHEAD, before, values):
             # These writes set read-ahead to its default: who does not ask for that keeps what he has.
             kept = {attributes.READ_AHEAD: before[attributes.READ_AHEAD]}
         for name in sorted({**kept, **values}, key=attributes.order):
-            set_lines.append(_line(device, name, {**kept, **values}[name], with_sudo, root))
+            set_lines.append(_line(device, name, {**kept, **values}[name], sudo, root))
         for name in sorted(before, key=attributes.order):
-            if (name in values or _is_moved(name, before, values)) and attributes.in_force(name, before):
-                undo_lines.append(_line(device, name, before[name], with_sudo, root))
+            is_moved = _is_moved(name, before, values) and (name != "queue/nr_requests" or before[name] != usual)
+            if (name in values or is_moved) and attributes.in_force(name, before):
+                undo_lines.append(_line(device, name, before[name], sudo, root))
     return ShellLines(tuple(set_lines), tuple(undo_lines))
+
+
+def _usual_requests(device: str, scheduler: str, root: Path) -> str | None:
+    """What nr_requests is after a switch to this scheduler; None where the drive's own depth cannot be read.
+
+    Linux v4.12 to v6.17 block/blk-mq-sched.c blk_mq_init_sched, later blk_mq_default_nr_requests: without a scheduler as many
+    as the drive has tags, with one twice that, and at most twice BLKDEV_DEFAULT_RQ.
+    """
+    try:
+        tags = int((sysfs.device_folder(device, root) / "mq/0/nr_tags").read_text())
+    except (OSError, ValueError, UsageError):
+        return None
+    return str(tags if scheduler == "none" else 2 * min(tags, BLKDEV_DEFAULT_RQ))
 
 
 def _is_setting(name: str) -> bool:
@@ -96,10 +113,15 @@ def _is_moved(name: str, before: Mapping[str, str], wanted: Mapping[str, str]) -
     return False
 
 
-def _line(device: str, name: str, value: str, sudo: bool, root: Path) -> str:
-    path = shlex.quote(str(sysfs_path(device, name, root)))
-    text = shlex.quote(value)
-    return f"echo {text} | sudo tee {path}" if sudo else f"echo {text} > {path}"
+def _line(device: str, name: str, value: str, sudo: bool | None, root: Path) -> str:
+    return echo(value, str(sysfs_path(device, name, root)), sudo=sudo)
+
+
+def echo(value: str, path: str, *, sudo: bool | None = None) -> str:
+    """The line that writes a value. `sudo` None: unless this is root, who may have no sudo."""
+    text, place = shlex.quote(value), shlex.quote(path)
+    with_sudo = os.geteuid() != 0 if sudo is None else sudo
+    return f"echo {text} | sudo tee {place}" if with_sudo else f"echo {text} > {place}"
 
 
 def sysfs_path(device: str, name: str, root: Path = Path("/")) -> Path:

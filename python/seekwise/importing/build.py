@@ -235,7 +235,8 @@ def stalls(records: Sequence[Record]) -> list[str]:
 def notes(records: Sequence[Record], results: Sequence[Result], taken: Sequence[str]) -> tuple[str, ...]:
     """What the formats lack, what was repaired, what was taken for a repeat, once each; what leads comes first."""
     leading = dict.fromkeys(result.leads for result in results if result.leads)
-    said = [*leading, *stalls(records), *taken]
+    several = len({record.setting for record in records}) > 1
+    said = [*leading, *stalls(records), *taken, *(_few_repeats(records) if several else ())]
     said += dict.fromkeys(note for result in results for note in result.notes)
     if any(phase.cpu.system_cpu > 0 for record in records for phase in record.phases):
         said.append("CPU efficiency counts the load's own threads alone; kernel threads are not in these files")
@@ -243,26 +244,27 @@ def notes(records: Sequence[Record], results: Sequence[Result], taken: Sequence[
         said.append("nothing in these files proves that no cache answered")
     if any(result.threads is None for result in results):
         said.append("the number of threads is not in every file: 1 was taken (`--given threads=N`)")
-    if len({record.setting for record in records}) > 1:
-        said += _comparing(records)
+    if several:
+        said.append("the order of trials is not known, so drift cannot be told from a difference")
     return tuple(f"Imported: {note}" for note in said)
 
 
-def _comparing(records: Sequence[Record]) -> list[str]:
-    """What limits a comparison of several set-ups."""
-    said = []
+def _few_repeats(records: Sequence[Record]) -> list[str]:
+    """That repeats are too few to compare set-ups."""
     repeats: dict[tuple[str, str], int] = {}
     for record in records:
         done = "+".join(phase.operation for phase in record.phases)
         key = (f"{done} {record.combination}", record.setting)
         repeats[key] = max(repeats.get(key, 0), record.repetition)
     few = [key for key, count in repeats.items() if count < REPEATS_WANTED]
-    if few:
-        said.append(
+    if not few:
+        return []
+    return [
+        (
             f"{len(few)} of {len(repeats)} combinations have fewer than {REPEATS_WANTED} repeats: a difference there cannot be told "
             "from noise; import more files of the same configuration"
         )
-    return [*said, "the order of trials is not known, so drift cannot be told from a difference"]
+    ]
 
 
 def _run(run_id: str, name: str, records: list[Record], results: Sequence[Result], taken: Sequence[str]) -> Run:

@@ -37,7 +37,9 @@ class LiveOutcome:
     found: Decided
     seconds: float
     asked: Choice | None = None
-    """The choice for a purpose that was asked for afterwards."""
+    """The choice for a purpose or group that was asked for afterwards."""
+    purpose: Purpose | None = None
+    """The purpose that was asked for afterwards."""
 
     @property
     def provenance(self) -> str:
@@ -59,13 +61,26 @@ class LiveOutcome:
             return None
         if self.asked is not None:
             return self.asked
-        return self.found.stated if self.plan.group is not None else self.found.choice
+        if self.plan.group is not None:
+            return self.found.stated
+        wanted = {each.setting: each for each in self.found.by_purpose.values()}
+        # What every purpose wants is what the headline advises.
+        agreed = next(iter(wanted.values())) if len(wanted) == 1 else None
+        return agreed if agreed is not None and agreed.changes else self.found.choice
+
+    @property
+    def divided(self) -> dict[Purpose, str]:
+        """{purpose: setting} where purposes want different settings and none was asked for: no setting is right for all of them."""
+        if self.choice is None or self.asked is not None or self.plan.group is not None:
+            return {}
+        wanted = {purpose: each.setting for purpose, each in self.found.by_purpose.items()}
+        return wanted if len(set(wanted.values())) > 1 else {}
 
     @property
     def lines(self) -> ShellLines:
-        """Shell lines that set and undo the choice; none when nothing changes."""
+        """Shell lines that set and undo the choice; none when nothing changes, or purposes want different settings."""
         choice = self.choice
-        if choice is None or not choice.changes or self.plan.provenance != "measured":
+        if choice is None or not choice.changes or self.divided or self.plan.provenance != "measured":
             return ShellLines((), ())
         candidate = next(each for each in self.plan.candidates if each.label == choice.setting)
         return shell_lines(candidate.changes, self.plan.current)
@@ -133,9 +148,9 @@ def for_purpose(found: LiveOutcome, purpose: str) -> LiveOutcome:
     """
     if purpose in PURPOSES:
         choice = found.found.by_purpose.get(PURPOSES[purpose])
-        kept = [each for each in found.found.judged if each.purpose == purpose]
         if choice is not None:
-            return replace(found, asked=choice, found=replace(found.found, judged=tuple(kept), by_purpose={}))
+            # All that was judged stays: what the choice makes worse elsewhere is its price.
+            return replace(found, asked=choice, purpose=PURPOSES[purpose])
     choice = found.found.by_group.get(purpose)
     if choice is None:
         uses.chosen(purpose)  # what no use is called is not to be measured either

@@ -123,6 +123,15 @@ class _TuneAdvice:
         plan, run_id, choice = self.outcome.plan, self.outcome.run.run_id, self.outcome.choice
         if plan.provenance != "measured":
             raise not_here(run_id, plan.provenance)
+        if divided := self.outcome.divided:
+            wants = (
+                f"{purpose} {'keeps' if setting == plan.in_force.label else 'wants'} {setting}"
+                for purpose, setting in divided.items()
+            )
+            raise UsageError(
+                f"run {run_id} has no one setting for everything: {', '.join(wants)}",
+                " or ".join(f"`--for {purpose}`" for purpose in divided),
+            )
         changes = plan.of(choice.setting).changes if choice.changes else {}
         return changes, f"run {run_id}: {tune_answer.headline(self.outcome).rstrip('.')}"
 
@@ -135,9 +144,9 @@ class _TuneAdvice:
     def show(self, console: Console) -> None:
         for line in tune_answer.lines(self.outcome, width=console.width):
             say(line, console)
-        if self.outcome.choice.changes and self.outcome.plan.provenance == "measured":
-            words = f" --for {self.purpose}" if self.purpose else ""
-            say(f"\nnext: sudo seekwise apply {self.outcome.run.run_id}{words}", console)
+        command = tune_answer.next_command(self.outcome, self.outcome.run.run_id, self.purpose)
+        if command.startswith("sudo seekwise apply"):
+            say(f"\nnext: {command}", console)
 
 
 @dataclass(frozen=True)
@@ -240,12 +249,15 @@ class _StudyAdvice:
                 _print_weighed(console, each.weighing.weighed, each.outcome.plan)
         if self.workload is not None:
             say(f"\n{self.workload.name}: {self.workload.meaning}", console)
-        # With nothing to change, `apply` would only say so.
-        if any(each.setting is not None for each in self.drives):
-            words = (f" --for {self.purpose}" if self.purpose else "") + (
-                f" --system {self.system}" if self.system else ""
-            )
-            say(f"\nnext: sudo seekwise apply {self.outcome.run.run_id}{words}", console)
+        if command := self.sets(self.outcome.run.run_id):
+            say(f"\nnext: {command}", console)
+
+    def sets(self, run: str) -> str | None:
+        """The command that sets it; None with nothing to change, where `apply` would only say so."""
+        if not any(each.setting is not None for each in self.drives):
+            return None
+        words = f" --for {self.purpose}" if self.purpose else ""
+        return f"sudo seekwise apply {run}{words}{f' --system {self.system}' if self.system else ''}"
 
     def _show_systems(self, console: Console) -> None:
         choices = self._choices()

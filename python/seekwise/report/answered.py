@@ -49,6 +49,8 @@ class Question:
     """Whether `in_force` is set on this machine; else it is what a study compares with."""
     unsteady: str = ""
     """Where what is in force differs from itself, in words."""
+    purpose: Purpose | None = None
+    """The purpose that was asked for by name."""
     longer: str = ""
     """A budget that would tell more, as `5m`; empty where none does."""
 
@@ -69,8 +71,8 @@ class Question:
 
     @property
     def purposes(self) -> dict[Purpose, Choice]:
-        """Purposes that were measured, where uses were not asked for by name."""
-        return {} if self.asked else dict(self.by_purpose)
+        """Purposes that were measured, where nothing was asked for by name."""
+        return {} if self.asked or self.purpose else dict(self.by_purpose)
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,8 @@ def headline(asked: Question) -> str:
         # What changes first.
         ordered = sorted(purposes.items(), key=lambda pair: not pair[1].changes)
         said = [_for(asked, each, FOR_PURPOSE[name], name) for name, each in ordered]
+    elif asked.purpose is not None:
+        said = [_for(asked, choice, FOR_PURPOSE[asked.purpose], asked.purpose)]
     else:
         whole = next(iter(purposes.values())) if len(wanted) == 1 and next(iter(wanted)) != asked.in_force else choice
         said = [_for(asked, whole, f"For {' and '.join(asked.asked)}" if asked.asked else "", None)]
@@ -112,6 +116,7 @@ def headline(asked: Question) -> str:
 def _for(asked: Question, choice: Choice, whom: str, purpose: Purpose | None) -> str:
     """`For …: set bfq. Starts 1.4 times quicker (very likely 1.2 to 1.6), copy 20 % slower.`"""
     start = f"{whom}: " if whom else ""
+    named = " and ".join(asked.asked)
     if choice.changes:
         verb = "set " if start else "Set "
         gains = _effects(asked, choice.setting, better=True, purpose=purpose)
@@ -123,7 +128,7 @@ def _for(asked: Question, choice: Choice, whom: str, purpose: Purpose | None) ->
                 *costs,
             ]
         if not costs and not any(each.verdict == "unknown" for one in asked.judged if (each := one.of(choice.setting))):
-            told.append("nothing measured gets worse")
+            told.append(f"nothing measured{f' of {named}' if asked.asked else ''} gets worse")
         return f"{start}{verb}{choice.setting}. {_sentence(told)}"
     keep = f"{start}{'keep' if start else 'Keep'} {choice.setting}"
     found = _alternative(asked, choice, purpose)
@@ -212,7 +217,7 @@ def _rest(asked: Question) -> str:
     if not words or "unknown" in words or "same" not in words:
         return ""
     # "Nothing else" follows where something was named.
-    if set(words) != {"same"} and opponent(asked) is None:
+    if set(words) != {"same"} and not opponents(asked):
         return ""
     others = [s for each in mine for s in each.standings if s.setting != each.base]
     if any(s.is_within_model for s in others):
@@ -229,32 +234,36 @@ def _rest(asked: Question) -> str:
     return f"Nothing else here depends on the {asked.what} (at most {percent(most)})." if named else ""
 
 
-def opponent(asked: Question) -> str | None:
-    """The one setting that all rows hold against the one in force; None: the most telling of each figure."""
-    if asked.setting != asked.in_force:
-        return asked.setting
-    changed = next((each.setting for each in asked.purposes.values() if each.changes), None)
-    if changed is not None:
+def opponents(asked: Question) -> tuple[str, ...]:
+    """The settings that all rows hold against the one in force: those that the headline names; empty: the most telling of each figure."""
+    changed = tuple(dict.fromkeys(each.setting for each in asked.purposes.values() if each.changes))
+    if changed:
         return changed
+    if asked.setting != asked.in_force:
+        return (asked.setting,)
     if asked.choice is not None and asked.choice.alternative is not None:
-        return asked.choice.alternative.setting
-    return _most_striking(asked, None)
+        return (asked.choice.alternative.setting,)
+    striking = _most_striking(asked, asked.purpose)
+    return (striking,) if striking is not None else ()
 
 
 def rows(asked: Question) -> list[UseRow]:
     """A row for each figure that was measured, and one more where another setting differs by much; what differs most first."""
-    against = opponent(asked)
+    against = opponents(asked)
     made: list[tuple[tuple[int, float], UseRow]] = []
     for each in asked.judged:
         known = [s for s in each.standings if s.setting != each.base and s.value is not None and s.ratio is not None]
         if not known or each.of(asked.in_force) is None:
             continue
-        shown = [s for s in known if s.setting == against]
+        shown = [s for s in known if s.setting in against]
         striking = max(known, key=_size)
-        if not shown or (
-            striking.setting != against
+        if asked.purpose not in (None, each.purpose):
+            # Of what the purpose does not ask about, only what it costs.
+            shown = [s for s in shown if s.verdict == "worse"]
+        elif not shown or (
+            striking.setting not in against
             and striking.verdict in ("better", "worse")
-            and _size(striking) >= _size(shown[0]) + STRIKING_LOG
+            and _size(striking) >= max(map(_size, shown)) + STRIKING_LOG
         ):
             shown.append(striking)
         for standing in shown:

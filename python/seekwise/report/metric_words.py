@@ -80,20 +80,20 @@ def _work_name(judged: Judged) -> str | None:
     """The name of a figure of units of work; None for requests of fio."""
     if judged.kind not in ("time", "tail", "done"):
         return None
-    # Only the first job's units have a name.
-    own = judged.work if judged.metric == judged.kind else ""
-    unit = own or (f"{judged.job} unit" if judged.job else "unit")
+    unit = judged.work or (f"{judged.job} unit" if judged.job else "unit")
     if judged.kind == "time":
         return f"time per {unit}"
     if judged.kind == "tail":
         return f"p{100 * judged.quantile:.0f} time per {unit}" if judged.quantile else f"slow tail per {unit}"
     if judged.unit != "/s":
         return f"{judged.job} throughput".strip()
-    return plural(own) if own else f"{judged.job or 'units'} done"
+    return plural(judged.work) if judged.work else f"{judged.job or 'units'} done"
 
 
 def plural(unit: str) -> str:
-    """Of the name of a unit: `query` → `queries`, `pass` → `passes`."""
+    """Of the name of a unit: `query` → `queries`, `pass` → `passes`; of a job that has the name of several, that."""
+    if unit.endswith("s") and not unit.endswith("ss"):
+        return unit
     if unit.endswith("y") and unit[-2:-1] not in "aeiou":
         return f"{unit[:-1]}ies"
     return f"{unit}es" if unit.endswith(("s", "sh", "ch", "x")) else f"{unit}s"
@@ -172,8 +172,7 @@ def _ends(low: str, high: str, said: str = "") -> str:
 def effect(judged: Judged, standing: CandidateVerdict) -> str:
     """The same as a person says it: `starts 1.4 times quicker (very likely 1.2 to 1.6)`, `copy 20 % slower`."""
     assert standing.ratio is not None and standing.low is not None and standing.high is not None
-    is_first = bool(judged.work) and judged.metric == judged.kind
-    units = plural(judged.work) if is_first else f"{judged.job} units".strip()
+    units = plural(judged.work) if judged.work else f"{judged.job} units".strip()
     if judged.kind in ("time", "tail"):
         # Speed is the inverse of a time.
         name = units if judged.kind == "time" else f"the slowest {units}"
@@ -181,7 +180,7 @@ def effect(judged: Judged, standing: CandidateVerdict) -> str:
             name += " alone"
         return _quicker(name, 1 / standing.ratio, 1 / standing.high, 1 / standing.low, "quicker")
     if judged.kind in ("done", "rate"):
-        name = units if judged.unit == "/s" and is_first else judged.job or judged.use
+        name = units if judged.unit == "/s" and judged.work else judged.job or judged.use
         return _quicker(name, standing.ratio, standing.low, standing.high, "faster")
     return f"{subject(judged) if judged.job else f'{judged.use} {subject(judged)}'} {change_text(standing, judged)}"
 

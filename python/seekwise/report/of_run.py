@@ -24,6 +24,7 @@ from seekwise.store import damage
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
 from seekwise.workload.study.plan import Plan
+from seekwise.workload.study.quantity import time_text
 
 if TYPE_CHECKING:
     from seekwise.report.advised import Advised
@@ -48,6 +49,14 @@ class _OfRun:
     def provenance(self) -> str:
         """measured, virtual or simulated."""
         return self.outcome.provenance
+
+    @property
+    def title(self) -> str:
+        """What was run, where, and whether it ended: the first line of what is shown of it."""
+        return f"run {self.run.run_id}, {self._what()}, {self.provenance}, {self.run.outcome or 'unfinished'}"
+
+    def _what(self) -> str:
+        return self.run.title
 
     @property
     def choice(self) -> Choice | None:
@@ -111,12 +120,24 @@ class StudyReport(_OfRun):
 
         return advised.of_study(self.outcome, self.content, purpose, system)
 
+    def sets(self, run: str) -> str | None:
+        """The command that sets what this run advises; None where nothing is to be set here. `run`: what it is called there."""
+        from seekwise.report import advised
+
+        return advised.of_study(self.outcome, self.content, None, None).sets(run)
+
     def document(self, *, records: bool = True, report: str | None = None) -> dict[str, object]:
         """Schema of `results --json`; `records` is ignored, since a study's document holds none."""
         return printed(documents.of_study(self.outcome, self.content, report=report))
 
     def show(
-        self, console: Console, *, everything: bool = False, figures: bool = False, told: Sequence[str] = ()
+        self,
+        console: Console,
+        *,
+        everything: bool = False,
+        figures: bool = False,
+        told: Sequence[str] = (),
+        above: int = 1,
     ) -> None:
         """`everything`: every row instead of the first ones."""
         from seekwise.report import terminal
@@ -167,15 +188,33 @@ class TuneReport(_OfRun):
 
         return advised.of_tune(self.outcome, purpose, system)
 
+    def _what(self) -> str:
+        plan = self.outcome.plan
+        drives = f" on {', '.join(plan.current)}" if plan.current else ""
+        minutes = round(self.outcome.seconds / 60)
+        took = f"{minutes} minute{'s' if minutes != 1 else ''}" if minutes else time_text(self.outcome.seconds)
+        return f"{self.run.title} of {self.run.target or plan.stack[0].split(';')[0]}{drives}, {took}"
+
+    def sets(self, run: str) -> str | None:
+        """The command that sets what this run advises; None where nothing is to be set here. `run`: what it is called there."""
+        command = tune_answer.next_command(self.outcome, run)
+        return command if command.startswith("sudo seekwise apply") else None
+
     def document(self, *, records: bool = True, report: str | None = None) -> dict[str, object]:
         """Schema of `tune --json`; `records`: with every period."""
         return printed(documents.of_tune(self.outcome, records=records, report=report))
 
     def show(
-        self, console: Console, *, everything: bool = False, figures: bool = False, told: Sequence[str] = ()
+        self,
+        console: Console,
+        *,
+        everything: bool = False,
+        figures: bool = False,
+        told: Sequence[str] = (),
+        above: int = 0,
     ) -> None:
-        """Lines made for the console's width; `figures` and `told` have no effect here."""
-        for line in tune_answer.lines(self.outcome, width=console.width, everything=everything):
+        """Lines made for the console's width; `above`: how many stand before them. `figures` and `told` have no effect here."""
+        for line in tune_answer.lines(self.outcome, width=console.width, everything=everything, above=above):
             console.print(Text(line), soft_wrap=True)
 
     def pictures(self) -> list[tuple[str, str]]:

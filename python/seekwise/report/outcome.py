@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -212,7 +213,10 @@ def advice(found: StudyOutcome) -> Advice:
             f"Only {plan.reference} was tested, so there is nothing to choose from{below}.", reasons=plan.notes[:1]
         )
     if plan.backend == IMPORTED and (depths := _by_depth(records)):
-        return Advice(f"No two files share a load; their queue depths are compared: {depths}.", reasons=plan.notes[:1])
+        return Advice(
+            f"No two files share a load; their queue depths are compared: {depths}.{_too_few(records)}",
+            reasons=plan.notes[:1],
+        )
     if not verdicts and plan.backend == IMPORTED and not _shares_a_load(records):
         return Advice("Nothing is compared: no two of these set-ups measured the same load.", reasons=plan.notes[:1])
     spoiled = [record for record in records if not record.valid]
@@ -221,7 +225,7 @@ def advice(found: StudyOutcome) -> Advice:
         return Advice(f"Too disturbed to tell: {why}.", _open_question(verdicts))
     said = (*_means(found), *cautions(plan))
     if asked.choice is None or not asked.choice.changes:
-        return _kept(asked, verdicts, plan, said)
+        return _kept(asked, verdicts, plan, records, said)
     setting = next(each for each in candidates if each.label == asked.choice.setting)
     shown = lines(setting, plan)
     reasons = tuple(_win_text(v, setting.label, plan) for v in _strongest(wins(verdicts, setting.label, plan))[:3])
@@ -330,6 +334,16 @@ def _by_depth(records: Sequence[Record]) -> str:
     return "; ".join(said)
 
 
+def _too_few(records: Sequence[Record]) -> str:
+    """` One repeat of each gives no answer: 3 of each are needed.`; empty where there are enough of one load."""
+    repeats = Counter((record.combination, record.setting) for record in records if record.valid)
+    most = max(repeats.values(), default=0)
+    if most >= ROUNDS_MIN:
+        return ""
+    few = "One repeat of each gives" if most == 1 else f"{most} repeats of each give"
+    return f" {few} no answer: {ROUNDS_MIN} of each are needed."
+
+
 def _shares_a_load(records: Sequence[Record]) -> bool:
     seen: dict[tuple[str, str], str] = {}
     return any(
@@ -365,14 +379,16 @@ def _means(found: StudyOutcome) -> tuple[str, ...]:
     )
 
 
-def _kept(asked: Question, verdicts: Sequence[Verdict], plan: Plan, said: tuple[str, ...]) -> Advice:
+def _kept(
+    asked: Question, verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record], said: tuple[str, ...]
+) -> Advice:
     """No setting beats the reference. Where something else is in force, nothing was learnt about that: nothing to set either way."""
     name = plan.reference
     others = otherwise(reference(plan), plan)
     reasons = _open_question(verdicts)
     if asked.choice is None:
-        few = f"Not measured long enough to compare anything: {ROUNDS_MIN} repeats of each are needed"
-        return Advice(f"{few}.", reasons, caution=said)
+        few = _too_few(records) or f" {ROUNDS_MIN} repeats of each are needed."
+        return Advice(f"Not measured long enough to compare anything.{few}", reasons, caution=said)
     if others:
         reasons = (*reasons, f"in force is {', '.join(others)}, which was not compared; nothing needs to be set")
     # What was in force where other tools measured is not known.

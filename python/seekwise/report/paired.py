@@ -110,25 +110,29 @@ def of(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
 
 def _of_studies(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
     sides, *earlier = [sides_of(store, each) for each in reversed(pairs)]
-    check(sides)
+    check(sides, imported=all(run.backend == IMPORTED for run in pairs[-1]))
     found = _judged([*reversed(earlier), sides])
     facts = _document(found, sides)
     rows = of_studies(found, comparing.pairs(*sides))
     return Pairing(*pairs[-1], rows, tuple(found.notes[1:]), pairs_of_runs=found.pairs, document=facts)
 
 
-def check(sides: Sequence[ComparedRun]) -> None:
-    """RefusedError for runs of other loads, other devices or other backends."""
+def check(sides: Sequence[ComparedRun], *, imported: bool = False) -> None:
+    """RefusedError for runs of other loads, other devices or other backends. `imported`: both are."""
     if sides[0].provenance != sides[1].provenance:
         raise RefusedError(
             f"runs {sides[0].run_id} and {sides[1].run_id} do not compare: one is {sides[0].provenance}, the other {sides[1].provenance}",
             hint="`seekwise results RUN` shows the values of each; `seekwise verify` holds the models against measurements",
         )
     if against := comparing.reasons_against(*sides):
+        hint = "; ".join(against[1:6]) or "compare runs of one study on one device"
+        if imported and not sides[0].loads.keys() & sides[1].loads.keys():
+            # One import looks for what does differ: depths of one job, say.
+            hint = "import the files of both in one command, which compares them: `seekwise import FILE FILE`"
         more = f" (and {len(against) - 1} more)" if len(against) > 1 else ""
         raise RefusedError(
             f"runs {sides[0].run_id} and {sides[1].run_id} do not compare: {against[0]}{more}",
-            hint="; ".join(against[1:6]) or "compare runs of one study on one device",
+            hint=hint,
         )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from seekwise.control import lines
 from seekwise.judge.arrays import long_text, name_of
 from seekwise.number_text import listed, natural
 from seekwise.report.content import Advice
@@ -143,7 +144,7 @@ def advice(records: Sequence[Record], cautions: tuple[str, ...]) -> Advice | Non
         tuple(reasons),
         set_lines=(
             f"sudo sysctl dev.raid.speed_limit_max={limit}",
-            f"echo {limit} | sudo tee /sys/block/md0/md/{LIMIT}   # one array",
+            f"{lines.echo(str(limit), f'/sys/block/md0/md/{LIMIT}')}   # one array",
         ),
         undo_lines=(f"sudo sysctl dev.raid.speed_limit_max={MD_DEFAULT_KIB_S}",),
         caution=cautions,

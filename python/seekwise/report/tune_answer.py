@@ -32,9 +32,10 @@ def question(found: LiveOutcome) -> Question:
         found.choice,
         found.plan.in_force.label,
         found.found.by_purpose if found.choice is not None else {},
-        answered.groups_measured(found.plan.group, measured),
+        answered.groups_measured(found.plan.group, measured) if found.purpose is None else (),
         "scheduler" if varied == {"scheduler"} else "setting",
         unsteady=_unsteady(found),
+        purpose=found.purpose,
         longer=f"{_next_budget(found.plan.budget_s)}m" if found.plan.provenance == "measured" else "",
     )
 
@@ -114,8 +115,24 @@ def _next_budget(seconds: float) -> int:
     return next((each for each in BUDGETS_MIN if 60 * each >= 2 * seconds), BUDGETS_MIN[-1])
 
 
-def lines(found: LiveOutcome, report: str | None = None, width: int = 80, *, everything: bool = False) -> list[str]:
-    """Everything for the terminal, answer first. `everything`: all rows and notes, however many lines."""
+def next_command(found: LiveOutcome, run: str = "last", purpose: str | None = None) -> str:
+    """What to type after this answer. `purpose`: what the answer was asked for afterwards."""
+    plan = found.plan
+    if plan.provenance != "measured":
+        uses = f" --for {plan.group}" if plan.group else ""
+        return f"sudo seekwise tune PATH{uses}, which measures"
+    if found.lines.set:
+        return f"sudo seekwise apply {run}{f' --for {purpose}' if purpose else ''}"
+    changed = list(found.found.changed_purposes) if found.asked is None else []
+    if changed:
+        return f"sudo seekwise apply {run} --for {', or --for '.join(changed)}"
+    return f"seekwise results {run} --all"
+
+
+def lines(
+    found: LiveOutcome, report: str | None = None, width: int = 80, *, everything: bool = False, above: int = 0
+) -> list[str]:
+    """Everything for the terminal, answer first. `everything`: all rows and notes, however many lines; `above`: lines that stand before it."""
     width = min(width, 80)
     head = [*wrapped(mark(found), width), *wrapped(headline(found), width), ""]
     said = [*stages.sentences(found), *notes(found)]
@@ -124,7 +141,7 @@ def lines(found: LiveOutcome, report: str | None = None, width: int = 80, *, eve
     for label, each in (("set: ", found.lines.set), ("undo:", found.lines.undo)):
         tail += [f"{label} {line}" for line in each[:2]]
     # A line is kept for the report's path, so that the table is the same wherever it is shown.
-    room = 10**6 if everything else LINES_MOST - len(head) - len(tail) - 2
+    room = 10**6 if everything else LINES_MOST - above - len(head) - len(tail) - 2
     shown = row_lines(question(found), room, width)
     return [*head, *shown, *([""] if shown else []), *tail, *([report] if report is not None else [])]
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from seekwise import _core, drive_names
+from seekwise.control import lines
 from seekwise.errors import UsageError
 from seekwise.linux.block_device import BlockDevice
 from seekwise.linux.diskstats import DiskCounters
@@ -281,7 +282,7 @@ def advice_of(found: ArrayBounds, array: Mapping[str, object]) -> str:
     text = " ".join(each.binds for each in found.loads)
     name = found.array
     if "md's one thread" in text:
-        return f"echo 4 | sudo tee /sys/block/{name}/md/group_thread_cnt   # more threads for stripes"
+        return f"{lines.echo('4', f'/sys/block/{name}/md/group_thread_cnt')}   # more threads for stripes"
     if "pieces" in text:
         return f"seekwise run raid-levels --vary raid_level={array['level']} --vary chunk_kib=64,128,512   # a larger chunk"
     if "one at a time" in text:

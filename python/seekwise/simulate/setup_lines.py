@@ -31,7 +31,7 @@ def lines(study: Study) -> list[str]:
     found: list[str] = []
     loads = [profiles.resolve(workload) for workload in study.workload]
     for system in study.system:
-        found += [f"# system {system.name}", *_system(study, system, loads), ""]
+        found += [f"# system {system.name}, as root", *_system(study, system, loads), ""]
     before = _before_each(study, loads)
     found += ["# before each measurement", *before, ""] if before else []
     for given, resolved in zip(study.workload, loads, strict=True):

@@ -98,7 +98,7 @@ def entries(records: Sequence[Record], plan: LivePlan) -> list[UseFigure]:
                         use.title,
                         metric.job,
                         metric.purpose,
-                        use.unit,
+                        metric.work,
                         metric.kind,
                         conditions=Conditions(
                             f"{metric.kind} {metric.role}",

@@ -1,5 +1,6 @@
 """A write cache that is off on a lone hard disk, and one that the kernel no longer flushes."""
 
+from seekwise.control import lines
 from seekwise.settings.doctor.check import DoctorFinding, Machine, is_spinning
 
 NAME = "write-cache"
@@ -20,7 +21,7 @@ def check(machine: Machine):
                 "wrong",
                 f"{device.name} caches writes, and the kernel has been told not to flush them",
                 (f"/sys/block/{device.name}/queue/write_cache = {kernel}", f"{file} = {drive}"),
-                (f"echo 'write back' > /sys/block/{device.name}/queue/write_cache",),
+                (lines.echo("write back", f"/sys/block/{device.name}/queue/write_cache"),),
                 "a power cut can lose data that fsync has promised",
             )
         elif is_spinning(device) and drive in ("write through", "none"):

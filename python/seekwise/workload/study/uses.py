@@ -16,7 +16,8 @@ A use is one TOML file. Those that ship with the program are `seekwise/uses/NAME
     judge = ["rate", "p99"]             # rate, p50, p99, p999, mean, cpu (per operation), fairness (of equal jobs)
 
 Programs do units of work (a start, a transaction, a file) and are judged by `time` (mean time of a unit), `tail` (its slow tail, as far out
-as there are enough units for) and `done` (units per second; MB/s with `counts = "bytes"`). `unit` of the use says what one is called.
+as there are enough units for) and `done` (units per second; MB/s with `counts = "bytes"`). `unit` of the use says what one of
+its first job is called, `unit` of another job what one of that is.
 
 A job that runs a program names it, with the program's own parameters as keys (`seekwise explain use` lists the programs):
 
@@ -122,6 +123,8 @@ class Job(BaseModel):
     """One of `workload/programs/`; its parameters stand beside it as keys of the job."""
     parameters: dict[str, bool | int | float | str] = {}
     judge: tuple[Judged, ...] = ()
+    unit: str = ""
+    """What one unit of work is called, of any but the first foreground job: `stored file`. Empty: as the job is."""
     counts: Literal["units", "bytes"] = "units"
     """What `done` counts. Bytes where one unit is longer than a period, as the copy of a large file is."""
 
@@ -257,7 +260,9 @@ class Use(BaseModel):
                 else:
                     name = kind if job.name == first else f"{job.name}_{kind}"
                 purpose = _purpose(kind, job, alone=len(self.job) == 1)
-                found.append(UseMetric(name, job.name, kind, job.role, purpose, job.counts))
+                own = job.unit or (job.name if job.program is not None else "")
+                work = self.unit if job.name == first else own
+                found.append(UseMetric(name, job.name, kind, job.role, purpose, job.counts, work))
         return tuple(found)
 
 
@@ -277,6 +282,8 @@ class UseMetric:
     role: Literal["foreground", "background"]
     purpose: Purpose = "throughput"
     counts: Literal["units", "bytes"] = "units"
+    work: str = ""
+    """What one unit of work of its job is called; empty for requests of fio."""
 
     @property
     def figure(self) -> str:
