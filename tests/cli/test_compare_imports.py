@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from seekwise.cli.main import cli
+from seekwise.errors import RefusedError
 
 FOREIGN = Path(__file__).parents[1] / "importing/files"
 
@@ -30,3 +31,16 @@ def test_two_imports_of_one_configuration_each_compare_by_their_names(said):
     found = json.loads(said("compare", "before", "after", "--json"))
     assert found["changes"]
     assert json.loads(said("results", "after", "--json"))["records"][0]["setting"] == "fio-bfq"
+
+
+def test_imports_of_one_job_at_two_depths_are_told_to_be_imported_together(said, tmp_path):
+    depths = FOREIGN.parent / "cases/27-nothing-in-common"
+    for depth in (1, 8):
+        assert said("import", "--name", f"depth-{depth}", str(depths / f"depth{depth}.json")).startswith("1 record in")
+    words = ["compare", "depth-1", "depth-8", "--db", str(tmp_path / "records.db")]
+    refused = CliRunner().invoke(cli, words, obj={}).exception
+    assert isinstance(refused, RefusedError) and "seekwise import FILE FILE" in str(refused.hint)
+    together = said("import", str(depths / "depth1.json"), str(depths / "depth8.json"))
+    assert together.startswith("2 records in") and "One repeat of each gives no answer: 3 of" in together
+    notes = [line for line in together.splitlines() if line.startswith("note: ")]
+    assert "fewer than 3 repeats" in notes[0]

@@ -2,11 +2,21 @@
 
 from dataclasses import replace
 
+import pytest
+from click.testing import CliRunner
+
+from report import sample_live
 from report.sample_live import live_outcome
-from seekwise.cli._tune_shown import next_command
+from report.test_answered import COPY, START, figure
+from seekwise.cli.main import cli
+from seekwise.errors import UsageError
 from seekwise.judge.decision.choose import Choice
-from seekwise.judge.outcome import notes
-from seekwise.report import tune_answer
+from seekwise.judge.decision.records import made
+from seekwise.judge.decision.verdicts import judge
+from seekwise.judge.outcome import for_purpose, notes
+from seekwise.report import advised, answered, tune_answer
+from seekwise.report.tune_answer import next_command
+from seekwise.store.database import Store
 
 
 def test_other_programs_are_named_once_and_only_those_of_disturbed_periods():
@@ -66,3 +76,61 @@ def test_the_next_command_sets_what_one_purpose_wants_where_all_together_keep():
         next_command(replace(found, found=replace(decided, by_purpose={"throughput": keeps})))
         == "seekwise results last --all"
     )
+
+
+def outcome_of(*figures):
+    """A run with these figures alone, mq-deadline in force."""
+    names = ["mq-deadline", "none", "bfq"]
+    return replace(live_outcome(), found=made(judge(list(figures), "mq-deadline"), "mq-deadline", names))
+
+
+def test_advice_for_a_purpose_names_the_price_as_the_whole_run_does():
+    whole = outcome_of(START, COPY, figure("backup", {"mq-deadline": 100, "none": 100, "bfq": 99}))
+    asked = for_purpose(whole, "responsive")
+    price = tune_answer.headline(asked).partition("slower. ")[0]
+    assert tune_answer.headline(whole).startswith(price) and "copy about 4" in price
+    # Of other work only what gets worse has a row.
+    rows = [(row.use, row.judged.metric, row.other) for row in tune_answer.rows(asked)]
+    assert rows == [("desktop-copy", "time", "bfq"), ("desktop-copy", "background_done", "bfq")]
+    assert next_command(asked, "20260102-0304-abcd", "responsive").endswith("apply 20260102-0304-abcd --for responsive")
+
+
+def test_where_purposes_want_different_settings_none_is_taken_silently():
+    faster = figure("backup", {"mq-deadline": 500, "none": 920, "bfq": 500})
+    found = outcome_of(START, faster)
+    assert found.found.changed_purposes == {"responsive": "bfq", "throughput": "none"}
+    assert not found.lines.set and not found.lines.undo
+    assert next_command(found) == "sudo seekwise apply last --for responsive, or --for throughput"
+    with pytest.raises(UsageError, match="responsive wants bfq, throughput wants none") as caught:
+        advised.of_tune(found, None, None).to_apply()
+    assert "--for responsive" in str(caught.value.hint) and "--for throughput" in str(caught.value.hint)
+    assert {row.other for row in answered.rows(tune_answer.question(found))} == {"bfq", "none"}
+    values, _ = advised.of_tune(found, "throughput", None).to_apply()
+    assert values == {"vda": {"queue/scheduler": "none"}}
+
+
+def test_results_of_a_run_say_what_it_was_of_and_end_with_what_sets_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(sample_live.SPEED, "kyber", 2.0)
+    found = live_outcome(seed=77)
+    file = tmp_path / "results.db"
+    with Store.open(file) as store:
+        for number in (1, 2):
+            began = f"2026-01-02T03:0{number}:05.000+00:00"
+            run = replace(found.run, run_id=f"20260102-030{number}-abcd", created_at=began)
+            store.add_run(run)
+            for each in found.records:
+                store.add(replace(each, run_id=run.run_id))
+            store.end_run(run.run_id, "complete")
+
+    def said(*words):
+        return CliRunner().invoke(cli, ["results", *words, "--db", str(file)], obj={})
+
+    newest = said("last").stdout.splitlines()
+    first = " ".join(newest[:2])
+    assert first.startswith(
+        f"run 20260102-0302-abcd, {found.run.name}, tune of {found.run.target} on vda, 10 minutes, "
+    )
+    # With the prompt a screen of 24 lines.
+    assert len(newest) <= 23 and newest[-1] == "next: sudo seekwise apply last", newest
+    assert said("20260102-0301-abcd").stdout.splitlines()[-1] == "next: sudo seekwise apply 20260102-0301-abcd"
+    assert isinstance(said("last", "--figures").exception, UsageError)

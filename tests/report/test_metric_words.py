@@ -7,7 +7,8 @@ from seekwise.workload.study import uses
 
 
 @pytest.mark.parametrize(
-    ("unit", "many"), [("query", "queries"), ("pass", "passes"), ("search", "searches"), ("day", "days")]
+    ("unit", "many"),
+    [("query", "queries"), ("pass", "passes"), ("search", "searches"), ("day", "days"), ("writers", "writers")],
 )
 def test_units_have_an_english_plural(unit, many):
     assert metric_words.plural(unit) == many
@@ -25,3 +26,14 @@ def test_units_of_shipped_uses_read_well():
 )
 def test_a_threshold_is_said_as_its_rule_says_it(threshold: float, text: str) -> None:
     assert metric_words.within(threshold) == f"within {text}"
+
+
+def test_every_unit_of_a_job_has_a_noun():
+    units = {
+        (each.name, metric.job): metric.work
+        for each in uses.shipped()
+        for metric in each.metrics
+        if metric.kind in ("time", "tail", "done")
+    }
+    assert all(units.values()), units
+    assert units["file-server", "store"] == "stored file" and units["file-server", "fetch"] == "file"

@@ -332,4 +332,9 @@ def test_a_printed_file_needs_no_root_and_changes_nothing(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0
     assert 'ENV{ID_SERIAL_SHORT}=="Z1X0QEM0", ATTR{queue/scheduler}="none"' in done.stdout
+    # Nothing was written, so nothing can be taken back; and the rules act on `add`, as the trigger has to.
+    assert done.stdout.splitlines()[0].endswith("save it as /etc/udev/rules.d/65-seekwise.rules.")
+    assert "revert" not in done.stdout
+    assert 'ACTION=="add", ' in done.stdout
+    assert re.search(r"udevadm control --reload && udevadm trigger --action=add .*--sysname-match=sd[a-z]", done.stderr)
     assert not (tmp_path / "history.jsonl").exists()

@@ -57,6 +57,29 @@ def test_tunables_that_were_not_the_default_are_taken_back_too():
     assert [line.rpartition("/")[2] for line in undone] == ["scheduler", "nr_requests", "fifo_batch"]
 
 
+@pytest.mark.parametrize(
+    ("scheduler", "tags", "requests", "undone"),
+    [
+        ("mq-deadline", "128", "256", ["scheduler"]),
+        ("mq-deadline", "32", "64", ["scheduler"]),
+        ("mq-deadline", "1023", "256", ["scheduler"]),
+        ("none", "32", "32", ["scheduler"]),
+        # Set by hand, or not known.
+        ("mq-deadline", "128", "64", ["scheduler", "nr_requests"]),
+        ("none", "32", "64", ["scheduler", "nr_requests"]),
+        (None, None, "256", ["scheduler", "nr_requests"]),
+    ],
+)
+def test_requests_that_the_kernel_brings_back_by_itself_are_not_taken_back(tmp_path, scheduler, tags, requests, undone):
+    FakeKernel(tmp_path).add_disk("sda", **({"mq/0/nr_tags": tags} if tags else {}))
+    old = {"queue/scheduler": scheduler or "mq-deadline", "queue/nr_requests": requests}
+    found = shell_lines({"sda": {"scheduler": "bfq"}}, {"sda": old}, sudo=False, root=tmp_path)
+    assert [line.rpartition("/")[2] for line in found.undo] == undone
+    # What was asked to be something else is taken back whatever it was.
+    asked = shell_lines({"sda": {"scheduler": "bfq", "nr_requests": 512}}, {"sda": old}, sudo=False, root=tmp_path)
+    assert [line.rpartition("/")[2] for line in asked.undo] == ["scheduler", "nr_requests"]
+
+
 def test_throttling_that_bfq_switches_off_is_taken_back_if_it_was_set_by_hand():
     old = {"queue/scheduler": "none", "queue/wbt_lat_usec": "5000"}
     assert (

@@ -193,7 +193,8 @@ class TuneReport(_OfRun):
         drives = f" on {', '.join(plan.current)}" if plan.current else ""
         minutes = round(self.outcome.seconds / 60)
         took = f"{minutes} minute{'s' if minutes != 1 else ''}" if minutes else time_text(self.outcome.seconds)
-        return f"{self.run.title} of {self.run.target or plan.stack[0].split(';')[0]}{drives}, {took}"
+        name = f"{self.run.given_name}, " if self.run.given_name else ""
+        return f"{name}tune of {self.run.target or plan.stack[0].split(';')[0]}{drives}, {took}"
 
     def sets(self, run: str) -> str | None:
         """The command that sets what this run advises; None where nothing is to be set here. `run`: what it is called there."""
