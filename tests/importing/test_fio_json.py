@@ -265,3 +265,64 @@ def test_stonewalled_jobs_of_one_load_are_set_ups_named_by_the_job(tmp_path):
     path.write_text(changed("grp", twice))
     _, records = importing.read([path])
     assert [(r.setting, r.repetition) for r in records] == [("sda", 1), ("sdb", 1)]
+
+
+def two_groups(elapsed_s: int, options: dict[str, str]):
+    def change(document: dict) -> None:
+        (first,) = document["jobs"]
+        other = json.loads(json.dumps(first))
+        other |= {"jobname": "scan", "groupid": 1}
+        other["job options"] |= {"rw": "randread", "bs": "64k"} | options
+        first["elapsed"] = other["elapsed"] = elapsed_s
+        document["jobs"].append(other)
+
+    return change
+
+
+@pytest.mark.parametrize(("elapsed_s", "options", "at_once"), [(2, {}, True), (3, {}, False), (2, {"stonewall": ""}, False)])  # fmt: skip
+def test_groups_that_took_no_longer_than_one_of_them_ran_beside_each_other(tmp_path, elapsed_s, options, at_once):
+    """`new_group` without `stonewall`; fio prints how long it ran, not whether a group waited."""
+    path = tmp_path / "x.json"
+    path.write_text(changed("grp", two_groups(elapsed_s, options)))
+    _, records = importing.read([path])
+    assert [record.factors.get("beside") for record in records] == (["scan", "a"] if at_once else [None, None])
+
+
+def test_writes_that_are_each_durable_lead(tmp_path):
+    def synchronous(document: dict) -> None:
+        document["jobs"][0]["job options"] |= {"sync": "dsync", "rw": "randwrite"}
+        for name in ("end_fsync",):
+            document["jobs"][0]["job options"].pop(name, None)
+            document.get("global options", {}).pop(name, None)
+
+    path = tmp_path / "x.json"
+    path.write_text(changed("endfsync", synchronous))
+    run, (record,) = importing.read([path])
+    (phase,) = record.phases
+    first = run.plan["notes"][0]
+    assert f"(sync=dsync): each write took mean {phase.latency_mean_ns / 1e6:.3g} ms" in first
+    assert "page cache" not in notes(run)
+
+
+def test_a_run_of_milliseconds_and_a_load_through_memory_are_named(tmp_path):
+    def short(document: dict) -> None:
+        document["jobs"][0]["read"]["runtime"] = 4
+        document["jobs"][0]["job options"]["direct"] = "0"
+
+    path = tmp_path / "x.json"
+    path.write_text(changed("grp", short))
+    run, _ = importing.read([path])
+    assert "ran for 4 ms only" in notes(run)
+    assert "went through the page cache" in notes(run)
+    assert "proves that no cache answered" not in notes(run)
+
+
+def test_what_holds_a_load_back_is_named_where_the_file_says_it(tmp_path):
+    def limited(document: dict) -> None:
+        document["jobs"][0]["job options"]["rate_iops"] = "200"
+        document["jobs"][0]["read"]["total_ios"] //= 100
+
+    path = tmp_path / "x.json"
+    path.write_text(changed("grp", limited))
+    _, records = importing.read([path])
+    assert any("`rate_iops=200` held the load back" in each for each in implausible(records))

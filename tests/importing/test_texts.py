@@ -106,3 +106,12 @@ def test_crystaldiskmark_3_counts_kilobytes_of_1024():
     assert loads(records)[2] == ("rand_read", 2**19, 1, 1, 180)
     assert loads(records)[6] == ("rand_read", 4096, 1, 32, 143.36)
     assert len(records) == 8
+
+
+def test_a_sum_over_reads_and_writes_is_not_added_to_them():
+    """`unified_rw_reporting=both` prints reads, writes and their sum, whose rates fio 3.33 leaves at 0."""
+    _, (record,) = read("fio-text-unified.txt")
+    (phase,) = record.phases
+    assert (phase.operation, phase.ios, phase.bytes) == ("mixed", 3044 + 2159, (3044 + 2159) * 4096)
+    assert phase.reported_percentiles_ns["99"] == 603_000, "of the sum, which has a distribution over both"
+    assert phase.latency_mean_ns == pytest.approx(183_993, rel=1e-3)

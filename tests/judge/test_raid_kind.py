@@ -19,9 +19,7 @@ def test_cpu_efficiency_in_writing_decides_not_the_rate(efficiency, kind):
             [MatchedOperation("seq_write", efficiency, throughput), MatchedOperation("seq_read", 1.0, 1.0)]
         )
         assert found.kind == kind
-        assert found.operations == ("seq_write",)
         assert found.efficiency == pytest.approx(efficiency)
-        assert not found.sentence.endswith(".")
 
 
 def test_reading_counts_where_nothing_was_written_and_nothing_is_said_of_nothing():

@@ -250,7 +250,7 @@ def test_an_interrupted_run_ends_its_workers_and_says_how_to_go_on(runs: Runs) -
 def test_a_batch_that_always_ends_its_worker_ends_the_run_with_its_name(monkeypatch) -> None:
     whole = made(1)
     study = parse.loads(simulated_study.text(repetitions=1), "test")
-    batch = worker.Batch(study, {}, whole, "run", whole.trials[:1], {}, False, worker.identity([]))
+    batch = worker.Batch(study, {}, whole, "run", whole.trials[:1], {}, worker.identity([]))
     words = [sys.executable, "-c", "pass"]
     monkeypatch.setattr(
         spread, "_started", lambda: subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)

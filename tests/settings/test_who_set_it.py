@@ -52,14 +52,18 @@ UDEV = {
     "case ignored": 'KERNEL==i"SDA", ATTR{queue/scheduler}="bfq"',
     "a comment behind it": 'KERNEL=="sda", ATTR{queue/scheduler}="bfq" # for the disk',
     "tee in a shell": 'KERNEL=="sda", RUN+="/usr/bin/bash -c \'echo bfq | tee /sys/block/%k/queue/scheduler\'"',
+    "a property of the same line": 'KERNEL=="sda", ATTR{queue/scheduler}="$env{IO}", ENV{IO}="bfq"',
+    "properties in a file": 'KERNEL=="sda", IMPORT{file}="/etc/default/io", ATTR{queue/scheduler}="%E{SCHEDULER}"',
+    "bash with two writes": 'KERNEL=="sda", RUN+="/bin/bash -c \'echo bfq > /sys/block/%k/queue/scheduler; echo 2 > /sys/block/%k/queue/nomerges\'"',
     "by number": 'KERNEL=="sda", RUN+="/bin/sh -c \'echo bfq > /sys/dev/block/$major:$minor/queue/scheduler\'"',
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("form", UDEV)
 def test_a_udev_rule_is_named(form, tmp_path):
-    made = machine(tmp_path, {RULE: UDEV[form] + "\n"}, scheduler="bfq")
+    made = machine(tmp_path, {RULE: UDEV[form] + "\n", "/etc/default/io": "SCHEDULER=bfq\n"}, scheduler="bfq")
     assert set_by(made, "sda").startswith(f"udev rule {RULE}:1")
+    assert ineffective(made) == []
     if "KERNEL" in UDEV[form]:
         assert "none of the places" in set_by(made, "nvme0n1")
 
@@ -117,6 +121,8 @@ SCRIPTS = {
     "basename": "for p in /sys/block/sd*; do d=$(basename $p); echo bfq > /sys/block/$d/queue/scheduler; done\n",
     "a prefix cut off": "for p in /dev/sd?; do echo bfq > /sys/block/${p##*/}/queue/scheduler; done\n",
     "a variable with a list": 'DISKS="sda sdb"\nSCHED=bfq\nfor d in $DISKS; do echo $SCHED > /sys/block/$d/queue/scheduler; done\n',
+    "an array": 'DISKS=(sda "sdb")\nfor d in "${DISKS[@]}"; do\n echo bfq > "/sys/block/$d/queue/scheduler"\ndone\n',
+    "a link below /dev that is not there": "dev=$(basename $(readlink -f /dev/disk/by-id/ata-X))\necho bfq > /sys/block/$dev/queue/scheduler\n",
     "a function": "function update {\n what=$1\n val=$2\n for p in /sys/block/sd*/$what\n do\n  echo \"$val\" > $p\n done\n}\nupdate queue/scheduler bfq\n",
     "another form of function": "set_sched() { echo $2 > /sys/block/$1/queue/scheduler; }\nset_sched sda bfq\n",
     "cases": "for d in /sys/block/*; do\n case ${d##*/} in\n nvme*) echo none > $d/queue/scheduler ;;\n sd*|hd*) echo bfq > $d/queue/scheduler ;;\n esac\ndone\n",
@@ -161,6 +167,21 @@ def test_a_unit_is_named(form, tmp_path):
     assert set_by(made, "sda").startswith(
         ("script or unit /etc/systemd/system/io.service:", "script or unit /usr/local/sbin/set-io:2")
     )
+
+
+def test_a_drop_in_of_the_administrator_counts_though_its_unit_is_started_by_another(tmp_path):
+    drop_in = "/etc/systemd/system/multipathd.service.d/io.conf"
+    made = machine(tmp_path, {
+        "/usr/lib/systemd/system/multipathd.service": "[Service]\nExecStart=/sbin/multipathd\n",
+        drop_in: "[Service]\nExecStartPost=/bin/sh -c 'echo bfq > /sys/block/sda/queue/scheduler'\n",
+    }, scheduler="bfq")  # fmt: skip
+    assert set_by(made, "sda") == f"script or unit {drop_in}:2, probably"
+
+
+def test_text_for_an_interpreter_that_names_queue_files_is_called_left_out(tmp_path):
+    made = machine(tmp_path, {RC: "#!/bin/sh\npython3 -c \"open('/sys/block/sda/queue/scheduler','w').write('bfq')\"\n"}, scheduler="bfq")  # fmt: skip
+    assert "none of the places" in set_by(made, "sda")
+    assert survey(made.tree(), made.stack()).not_evaluated == (f"{RC}:2: text for python3 that names queue files",)
 
 
 def test_an_instance_of_a_package_s_unit_is_for_its_device(tmp_path):

@@ -15,7 +15,7 @@ from seekwise.bounds import LOG_BYTES, LOGS_BYTES, MIB, RESULT_BYTES
 from seekwise.errors import UsageError
 from seekwise.files import read_regular
 from seekwise.importing import fio_logs, registry, setups
-from seekwise.importing.result import ForeignError, Format, Given, Result, Source, ms
+from seekwise.importing.result import PAGE_CACHE, ForeignError, Format, Given, Result, Source, ms
 from seekwise.importing.setups import Measured
 from seekwise.store import operations
 from seekwise.store.database import IMPORTED, Run
@@ -148,7 +148,9 @@ def _combination_key(result: Result) -> str:
 
 def _factors(result: Result, label: str, differing: set[str]) -> dict[str, str | int | float | bool]:
     """`load`: what tells the loads of one run apart, besides what has a column of its own."""
-    apart = ", ".join(f"{name} {result.more[name]}" for name in result.more if name in differing)
+    apart = ", ".join(
+        f"{'' if name == 'pattern' else f'{name} '}{result.more[name]}" for name in result.more if name in differing
+    )
     of_depth: dict[str, str | int | float | bool] = {"iodepth": result.iodepth} if result.iodepth else {}
     more = dict(result.more)
     if not result.keeps_depth:
@@ -237,7 +239,8 @@ def notes(records: Sequence[Record], results: Sequence[Result], taken: Sequence[
     said += dict.fromkeys(note for result in results for note in result.notes)
     if any(phase.cpu.system_cpu > 0 for record in records for phase in record.phases):
         said.append("CPU efficiency counts the load's own threads alone; kernel threads are not in these files")
-    said.append("nothing in these files proves that no cache answered")
+    if not any(PAGE_CACHE in note for note in said):
+        said.append("nothing in these files proves that no cache answered")
     if any(result.threads is None for result in results):
         said.append("the number of threads is not in every file: 1 was taken (`--given threads=N`)")
     if len({record.setting for record in records}) > 1:

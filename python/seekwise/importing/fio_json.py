@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from seekwise.errors import SeekwiseError
 from seekwise.importing import fio_documents, fio_result
 from seekwise.importing.fio_documents import FioDocument
-from seekwise.importing.result import ForeignError, Format, Given, Result, Source, ms
+from seekwise.importing.result import PAGE_CACHE, ForeignError, Format, Given, Result, Source, ms, times
 from seekwise.store.record import Phase
 from seekwise.workload.study.quantity import parse_bytes
 
@@ -30,12 +30,16 @@ LOAD_OPTIONS = (
 OF_MIXED = ("rwmixread", "rwmixwrite")
 SYNCS = ("fsync", "fdatasync", "sync_file_range")
 LIMITS = ("rate", "rate_iops", "thinktime")
+WAITS = frozenset({"stonewall", "wait_for_previous", "wait_for"})
+"""Options that let a group wait for the one before."""
 FLUSHES = ("end_fsync", "fsync_on_close")
 SYNC_ENGINES = frozenset({"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"})
 BLOCK_BYTES = 4096
 """fio's default."""
 LEAST_S = 1e-4
 """fio counts whole milliseconds."""
+SHORT_S = 0.9
+"""fio's runtimes are whole seconds, and threads end up to some milliseconds early."""
 SIZE_SLACK = 0.02
 """Requests at the end of a file, and short ones, are smaller than asked for."""
 
@@ -74,10 +78,13 @@ def _of_run(source: Source, run: FioDocument, number: int, notes: Sequence[str],
     results = []
     if not any(name in job for job in run.jobs for name in fio_documents.SIDES):
         raise KeyError("read")
-    for group in _groups(run.jobs):
+    groups = _groups(run.jobs)
+    everything = _loads(run.jobs) if _overlapped(groups) else []
+    for group in groups:
         loads = _loads(group)
         for jobs in loads:
-            beside = [_name(other) for other in loads if other is not jobs]
+            # The same load in another group is compared with this one, not set beside it.
+            beside = [_name(other) for other in everything or loads if _load(other[0]) != _load(jobs[0])]
             result = _result(run, jobs, number, notes, given, beside)
             results += [result] if result else []
     if not results:
@@ -104,14 +111,34 @@ def _groups(jobs: list[dict]) -> list[list[dict]]:
     return list(groups.values())
 
 
+def _overlapped(groups: list[list[dict]]) -> bool:
+    """Whether groups ran at once (`new_group` without `stonewall`): one by one they would have taken longer than fio ran.
+
+    fio prints whole seconds since its start, rounded up.
+    """
+    if len(groups) < 2 or any(WAITS & job["job options"].keys() for group in groups for job in group):
+        return False
+    one_by_one_ms = sum(
+        max((float(job[name].get("runtime", 0)) for job in group for name in fio_result.sides_of(job)), default=0.0)
+        for group in groups
+    )
+    elapsed_s = max(float(job.get("elapsed", 0)) for group in groups for job in group)
+    return 0 < elapsed_s * 1e3 < one_by_one_ms
+
+
 def _loads(group: list[dict]) -> list[list[dict]]:
-    """The jobs of a group by what they do: pattern, sizes, depth and the options that tell loads apart."""
+    """The jobs of a group by what they do."""
     loads: dict[object, list[dict]] = {}
     for job in group:
-        options = job["job options"]
-        asked = (fio_result.pattern_of(job), options.get("bs"), options.get("iodepth"))
-        loads.setdefault((*asked, tuple(options.get(name) for name in LOAD_OPTIONS)), []).append(job)
+        loads.setdefault(_load(job), []).append(job)
     return list(loads.values())
+
+
+def _load(job: dict) -> tuple[object, ...]:
+    """Pattern, sizes, depth and the options that tell loads apart."""
+    options = job["job options"]
+    asked = (fio_result.pattern_of(job), options.get("bs"), options.get("iodepth"))
+    return (*asked, tuple(options.get(name) for name in LOAD_OPTIONS))
 
 
 def _name(jobs: list[dict]) -> str:
@@ -154,7 +181,11 @@ def _result(
         options=run.shared | {"jobs": [job["job options"] for job in jobs]},
         seed=int(seed) if seed.isdecimal() and len(seed) < 20 else 0,
         started_at=_iso(run.ended_s),
-        leads=_of_syncs(jobs, found, found.syncs) if found.syncs else "",
+        leads=_of_syncs(jobs, found, found.syncs)
+        if found.syncs
+        else _of_durable_writes(jobs, phase)
+        if found.write_bytes and not found.read_bytes and _waits_for_the_drive(options)
+        else "",
         notes=(*notes, *_notes(jobs, found, reported, depth_note)),
         invalid_reason=f"fio reports error {errors[0]['error']} in job {_name(jobs)}" if errors else None,
         job=_name(jobs),
@@ -167,10 +198,18 @@ def _result(
 def _keeps_depth(options: dict, found: fio_result.FioPhase) -> bool:
     """Not where requests wait for syncs, where a flush at the end is part of the time, or where the page cache takes them one at a time."""
     on = {name for name in (*SYNCS, *FLUSHES) if options.get(name, "0") not in ("0", "")}
-    buffered = options.get("direct", "0") in ("0", "") and options.get("buffered", "1") != "0"
-    cached = buffered and (bool(found.write_bytes) or options.get("iodepth", "1") != "1")
+    cached = _is_buffered(options) and (bool(found.write_bytes) or options.get("iodepth", "1") != "1")
     limited = any(name in options for name in LIMITS)
     return found.syncs is None and not on and (limited or not cached)
+
+
+def _is_buffered(options: dict) -> bool:
+    return options.get("direct", "0") in ("0", "") and options.get("buffered", "1") != "0"
+
+
+def _waits_for_the_drive(options: dict) -> bool:
+    """O_SYNC or O_DSYNC: each write returns when it is durable."""
+    return options.get("sync", "0") not in ("0", "none", "")
 
 
 def _iso(stamp: float | None) -> str:
@@ -225,6 +264,15 @@ def _percentiles(jobs: list[dict]) -> dict[str, int]:
 
 def _notes(jobs: list[dict], found: fio_result.FioPhase, reported: dict[str, int], depth_note: str) -> list[str]:
     said = [depth_note] if depth_note else []
+    options = jobs[0]["job options"]
+    if found.elapsed_s < SHORT_S:
+        said.append(
+            f"{_name(jobs)} ran for {ms(found.elapsed_s * 1e9)} only, too short to mean anything: `--time_based --runtime=60`"
+        )
+    if options and _is_buffered(options) and found.syncs is None and not _waits_for_the_drive(options):
+        said.append(
+            f"jobs without `direct=1` went through the {PAGE_CACHE}: memory may have answered instead of the drive"
+        )
     if not fio_result.knows_cpu(jobs):
         said.append("CPU time is left out: fio before 3.8 does not print how long its threads ran")
     if found.latency_mean_ns == 0:
@@ -253,12 +301,16 @@ def _of_syncs(jobs: list[dict], found: fio_result.FioPhase, syncs: fio_result.Sy
         " and ".join(f"{name}={options[name]}" for name in SYNCS if options.get(name, "0") not in ("0", "")) or "sync"
     )
     levels = syncs.percentiles_ns or Phase("mixed", 0, 0, 0, syncs.bins, 0, 0, None).percentiles_ns  # type: ignore[arg-type]
-    words = [f"mean {ms(syncs.mean_ns)}"]
-    words += [f"p{level} {ms(levels[level])}" for level in ("50", "99", "99.9") if level in levels]
     return (
-        f"durable writes of {_name(jobs)} ({asked}): each sync took {', '.join(words)}, longest {ms(syncs.max_ns)}; the writes before it "
+        f"durable writes of {_name(jobs)} ({asked}): each sync took {times(syncs.mean_ns, levels, syncs.max_ns)}; the writes before it "
         f"{ms(found.latency_mean_ns)} on average"
     )
+
+
+def _of_durable_writes(jobs: list[dict], phase: Phase) -> str:
+    """Of writes that each return when they are durable."""
+    took = times(phase.latency_mean_ns, phase.percentiles_ns, phase.latency_max_ns)
+    return f"durable writes of {_name(jobs)} (sync={jobs[0]['job options']['sync']}): each write took {took}"
 
 
 def _threads(jobs: list[dict]) -> int:

@@ -188,7 +188,8 @@ def _operation(source: Source, jobs: list[TerseLine], given: Given, *, reads: bo
     else:
         raise source.error(
             f"fio's terse output does not say whether job {jobs[0].name!r} was sequential or random",
-            hint=f"say it: `--given operation=rand_{direction}` or `--given operation=seq_{direction}`",
+            hint=f"have fio write JSON, which says it: `fio … --output-format=json+ --output=NAME.json`; or, of one load, add "
+            f"`--given operation=rand_{direction}` or `--given operation=seq_{direction}`",
         )
     return f"{pattern}_{direction}"  # type: ignore[return-value]
 

@@ -21,7 +21,7 @@ import re
 from dataclasses import dataclass, field
 
 from seekwise.importing.fio_documents import SUM_OF_CLIENTS
-from seekwise.importing.result import Format, Given, Result, Source, ms, phase
+from seekwise.importing.result import Format, Given, Result, Source, phase, times
 from seekwise.store.operations import Operation
 from seekwise.store.record import Phase
 from seekwise.workload.study.quantity import parse_bytes
@@ -103,7 +103,10 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
     for job in last.values():
         if any(name != "trim" for name in job.sides):
             together.setdefault(job.key[:3], []).append(job)
-    results = [_result(source, jobs, openings.get(jobs[0].name), given) for jobs in together.values()]
+    results = []
+    for (run, group, name), jobs in together.items():
+        beside = [other for at, its, other in together if (at, its) == (run, group) and other != name]
+        results.append(_result(source, jobs, openings.get(name), given, beside))
     if not results:
         raise source.error("fio's output has no rates", hint=f"was it cut off? What is read best: {COMMAND}")
     return results
@@ -168,12 +171,17 @@ def _scaled(source: Source, text: str, number: int) -> float:
     return source.number(text.strip().rstrip("kMG"), f"line {number}: a latency") * times
 
 
-def _result(source: Source, jobs: list[PrintedJob], opening: re.Match | None, given: Given) -> Result:
+def _result(
+    source: Source, jobs: list[PrintedJob], opening: re.Match | None, given: Given, beside: list[str]
+) -> Result:
     """Of jobs that ran together: each thread is printed on its own without `group_reporting`."""
     pattern = opening["rw"] if opening else ""
     # A job that writes reads only to verify.
     wanted = ("write",) if pattern in ("write", "randwrite") else ("read", "write", "mixed")
     sides = [(job, name, side) for job in jobs for name, side in job.sides.items() if name in wanted]
+    # `unified_rw_reporting=both` prints a sum beside the sides, with a distribution over both.
+    sums = [side for _, name, side in sides if name == "mixed"]
+    sides = [each for each in sides if each[1] != "mixed"] or sides
     names = {name for _, name, _ in sides}
     if not sides:
         raise source.error(f"job {jobs[0].name!r} of pattern {pattern} has no such rate")
@@ -186,7 +194,7 @@ def _result(source: Source, jobs: list[PrintedJob], opening: re.Match | None, gi
         block = None
     elapsed_s, total = max(side.elapsed_s for *_, side in sides), sum(ios)
     means = [side.mean_ns.get("lat", side.mean_ns.get("clat", 0.0)) for *_, side in sides]
-    one = sides[0][2] if len(sides) == 1 else None
+    one = sides[0][2] if len(sides) == 1 else sums[0] if len(sums) == len(jobs) == 1 else None
     made = phase(
         _operation(source, jobs[0], pattern, names, given),
         elapsed_s=elapsed_s,
@@ -205,7 +213,7 @@ def _result(source: Source, jobs: list[PrintedJob], opening: re.Match | None, gi
         threads=given.threads or sum(job.threads for job in jobs),
         block_bytes=block,
         iodepth=given.iodepth or (int(opening["depth"]) if opening else None),
-        more={"ioengine": opening["engine"]} if opening else {},
+        more=({"ioengine": opening["engine"]} if opening else {}) | ({"beside": "; ".join(beside)} if beside else {}),
         options={"job": jobs[0].name},
         leads=_of_syncs(jobs),
         notes=(
@@ -280,9 +288,7 @@ def _of_syncs(jobs: list[PrintedJob]) -> str:
     for job in jobs:
         if job.sync is not None and "sync" in job.sync.mean_ns:
             levels = job.sync.percentiles.get("sync", {})
-            words = [f"mean {ms(job.sync.mean_ns['sync'])}"]
-            words += [f"p{level} {ms(levels[level])}" for level in ("50", "99", "99.9") if level in levels]
-            said.append(f"{', '.join(words)}, longest {ms(job.sync.max_ns['sync'])}")
+            said.append(times(job.sync.mean_ns["sync"], levels, job.sync.max_ns["sync"]))
     return f"durable writes of {jobs[0].name}: each sync took {'; '.join(said)}" if said else ""
 
 

@@ -14,6 +14,8 @@ from seekwise.store.operations import OPERATIONS, Operation
 from seekwise.store.record import CpuSeconds, Phase
 from seekwise.workload.study.quantity import SIZE_FORM, parse_bytes
 
+PAGE_CACHE = "page cache"
+"""Of a load that went through it, a note says so in this word."""
 MIB = 2**20
 KIB = 2**10
 
@@ -119,6 +121,13 @@ class Given:
 def ms(ns: float) -> str:
     """Three digits with the unit that suits: `0.773 ms`, `30.6 s`."""
     return f"{ns / 1e9:.3g} s" if ns >= 1e9 else f"{ns / 1e6:.3g} ms"
+
+
+def times(mean_ns: float, levels: dict[str, int], longest_ns: float) -> str:
+    """The figures that people ask for of durable writes."""
+    words = [f"mean {ms(mean_ns)}"]
+    words += [f"p{level} {ms(levels[level])}" for level in ("50", "99", "99.9") if level in levels]
+    return f"{', '.join(words)}, longest {ms(longest_ns)}"
 
 
 HEADING_LONGEST = 60

@@ -16,6 +16,8 @@ from seekwise.workload.study.uses import NOT_OURS, Use
 
 SYNC_ENGINES = frozenset({"sync", "psync", "pvsync", "pvsync2", "vsync", "mmap"})
 """fio ignores iodepth with them."""
+LIMITS = ("rate", "rate_iops", "thinktime")
+"""fio's options that let a load pause."""
 OVER_DEPTH = 1.15
 UNDER_DEPTH = 0.5
 """By Little's law rate × latency is the number of requests outstanding: never more than were asked for, and about as many in a closed loop."""
@@ -125,9 +127,11 @@ def _of_phase(record: Record, phase: Phase) -> Iterator[str]:
             f"(Little's law), and {depth} were asked for"
         )
     elif depth is not None and 0 < held < UNDER_DEPTH * depth:
+        limits = [f"`{name}={record.factors[name]}`" for name in LIMITS if name in record.factors]
+        why = " and ".join(limits) if limits else "a rate limit, think time or a busy processor"
         yield (
-            f"{where}: {held:.2g} requests were outstanding on average, {depth} were asked for; a rate limit, think time or a busy processor "
-            "held the load back, so this is not what the drive can do"
+            f"{where}: {held:.2g} requests were outstanding on average, {depth} were asked for; {why} held the load back, so this is not what the "
+            "drive can do"
         )
     still = _stood_still(phase)
     if still >= STOOD_STILL_S and phase.latency_bins:

@@ -10,9 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
-
-from seekwise.store import operations
+from typing import Literal
 
 Kind = Literal["hardware", "fake", "undecided"]
 
@@ -35,32 +33,12 @@ class MatchedOperation:
 
 @dataclass(frozen=True)
 class RaidKind:
-    """`compare MD CONTROLLER --raid-kind --json`."""
-
-    SCHEMA: ClassVar = "seekwise.raid-kind/1"
+    """What was found, over all operations that count."""
 
     kind: Kind
     efficiency: float
     """Data per system-CPU second, controller over md: geometric mean over what counts."""
     rate: float
-    operations: tuple[str, ...]
-    md: str = ""
-    """Run of the md array."""
-    controller: str = ""
-
-    @property
-    def sentence(self) -> str:
-        """Predicate of a sentence about the controller, with both ratios."""
-        where = " and ".join(operations.name(each).lower() for each in self.operations)
-        numbers = (
-            f"{self.efficiency:.2f} times md's data per system-CPU second at {self.rate:.2f} times its rate ({where})"
-        )
-        match self.kind:
-            case "hardware":
-                return f"does its own work, as hardware RAID does: {numbers}"
-            case "fake":
-                return f"leaves the work to the host, as fake RAID does: {numbers}"
-        return f"hardware or fake RAID is not decided: {numbers}"
 
 
 def raid_kind(pairs: Sequence[MatchedOperation]) -> RaidKind | None:
@@ -76,8 +54,7 @@ def raid_kind(pairs: Sequence[MatchedOperation]) -> RaidKind | None:
         kind = "hardware"
     elif efficiency <= FAKE_UP_TO:
         kind = "fake"
-    names = tuple(dict.fromkeys(pair.operation for pair in counted))
-    return RaidKind(kind, efficiency, _geometric_mean([pair.rate for pair in counted]), names)
+    return RaidKind(kind, efficiency, _geometric_mean([pair.rate for pair in counted]))
 
 
 def _positive(value: float) -> bool:

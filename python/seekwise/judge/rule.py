@@ -16,6 +16,8 @@ RULE_VERSION = "7"
 
 P_BETTER = 0.95
 """A difference is named where it has this probability: said falsely of settings that are alike once in a hundred statements (`verify judgement`)."""
+P_LIKELY = 0.80
+"""A direction is said with its probability where it has this much."""
 P_DIFFERS = 0.99
 """The same for the A/A check, which forbids any advice."""
 WINNERS_WRONG = 0.006

@@ -193,7 +193,6 @@ class WorkersSession:
             run_id=local.run_id,
             trials=moved,
             attempts={trial.index: attempts[trial.index] for trial in trials if trial.index in attempts},
-            trace=local.trace,
             identity=self._wanted,
         )
 

@@ -78,7 +78,6 @@ class Batch:
     run_id: str
     trials: tuple[Trial, ...]
     attempts: dict[int, int]
-    trace: bool
     identity: Identity
 
 
@@ -101,7 +100,7 @@ def simulate(batch: Batch) -> Done:
     """The rows of a batch, on one processor. Raises RefusedError where the models of this machine are others."""
     _check_models(batch.identity, os.getpid())
     began = time.perf_counter()
-    session = SimulatedSession(batch.plan, batch.run_id, batch.systems, batch.study, batch.trace, processors=1)
+    session = SimulatedSession(batch.plan, batch.run_id, batch.systems, batch.study, processors=1)
     rows = tuple(codec.row(record) for record in session.run(list(batch.trials), batch.attempts))
     return Done(rows, time.perf_counter() - began)
 

@@ -27,7 +27,6 @@ STRIKING_LOG = math.log(1.2)
 """A gain that is named although its setting is not advised; a difference of a setting that no answer names and that has a row all the same."""
 NO_REGRET = 0.0005
 """What rounds to nothing."""
-P_PROBABLE = 0.80
 TAILS = ("tail", "p99", "p999")
 """Kinds of figures of the slowest requests or units."""
 WITHIN_MODEL = "within what the model can tell"
@@ -300,7 +299,7 @@ def _statement(judged: Judged, standing: CandidateVerdict) -> str:
         return f"no difference (below {percent(standing.bound)})"
     if standing.verdict in ("better", "worse"):
         return change_text(standing, judged)
-    if judged.counts and max(standing.p_better or 0.0, standing.p_worse or 0.0) >= P_PROBABLE:
+    if judged.is_probable(standing):
         sure = max(standing.p_better or 0.0, standing.p_worse or 0.0)
         return f"probably {change_text(standing, judged)}, {100 * sure:.0f} % sure"
     return f"not measured long enough: {signed(standing.low)} to {signed(standing.high)} %"

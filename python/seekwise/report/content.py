@@ -81,8 +81,6 @@ class ReportContent:
     environment: dict[str, object] = field(default_factory=dict)
     repeat_lines: Sequence[str] = ()
     notes: Sequence[str] = ()
-    traces: dict[str, Sequence[dict[str, float]]] = field(default_factory=dict)
-    """{setting: trace} of a simulated run with `--trace`; drawn as head position over time."""
     findings: Sequence[Finding] = ()
     """What the numbers say, in sentences."""
     systems: Sequence[System] = ()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+import statistics
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from seekwise.judge import arrays, believable, tables
 from seekwise.judge.control import judge_control
@@ -20,9 +22,10 @@ from seekwise.report.content import Advice, QuestionTable, ReportContent, Winner
 from seekwise.report.rows import varied_dimensions
 from seekwise.store import operations
 from seekwise.store.database import IMPORTED, Run
-from seekwise.store.record import Record
+from seekwise.store.record import Phase, Record
 from seekwise.workload.study import combination_key
 from seekwise.workload.study.plan import Plan, SystemFacts
+from seekwise.workload.study.quantity import size_word
 
 
 def rule_text() -> str:
@@ -70,7 +73,6 @@ def content_of(found: StudyOutcome) -> ReportContent:
         stack_lines=[line for system in plan.systems for line in system.stack],
         environment=environment,
         repeat_lines=repeat_lines(run),
-        traces=traces(compared),
         table=(own := _own_table(compared)),
         arrays=() if own else arrays.with_states(compared),
         systems=tuple(study.system) if study else (),
@@ -143,23 +145,6 @@ def _slower(ratio: float) -> str:
     if ratio > 1:
         return f"{100 * (ratio - 1):.0f} % faster"
     return f"{1 / ratio:.2g} times slower" if ratio < 0.5 else f"{100 * (1 - ratio):.0f} % slower"
-
-
-def traces(records: Sequence[Record]) -> dict[str, list[dict[str, float]]]:
-    """Traces of a run with `--trace` by setting: of the combination with the most threads."""
-    traced = [record for record in records if "trace" in record.load]
-    if not traced:
-        return {}
-    combination = max(
-        traced, key=lambda record: (int(record.factors.get("threads", 1)), record.combination)
-    ).combination
-    chosen = [record for record in traced if record.combination == combination]
-    return {
-        record.setting: [
-            dict(zip(record.load["trace"]["columns"], row, strict=True)) for row in record.load["trace"]["rows"]
-        ]
-        for record in chosen
-    }
 
 
 def winner_rows(verdicts: Sequence[Verdict], plan: Plan) -> list[WinnerRow]:
@@ -285,7 +270,17 @@ def _one_set_up(records: Sequence[Record], plan: Plan) -> Advice:
         text = note[note.index(SYNCS) :]
         return Advice(f"{text[0].upper()}{text[1:].rstrip('.')}.", reasons=(alone,))
     said = []
-    for phase in [phase for record in records if record.valid for phase in record.phases][:LOADS_MOST]:
+    apart = [name for name in DIMENSIONS if len({each.factors[name] for each in records if name in each.factors}) > 1]
+    repeats: dict[tuple[str, str], list[tuple[Record, Phase]]] = {}
+    for record, phase in [(each, phase) for each in records if each.valid for phase in each.phases]:
+        repeats.setdefault((record.combination, phase.operation), []).append((record, phase))
+    for (record, phase), *others in list(repeats.values())[:LOADS_MOST]:
+        if others:
+            rates = [each.rate_bytes_per_s / 1e6 for _, each in [(record, phase), *others]]
+            mean = statistics.geometric_mean(rates)
+            span = f"mean of {len(rates)} runs, {three(min(rates))} to {three(max(rates))}"
+            said.append(f"{_load_words(record, phase, apart)} {three(mean)} MB/s ({span})")
+            continue
         tail = phase.percentile_ns(99)
         latency = (
             f", p99 {tail / 1e6:.3g} ms"
@@ -295,13 +290,25 @@ def _one_set_up(records: Sequence[Record], plan: Plan) -> Advice:
             else ""
         )
         said.append(
-            f"{operations.name(phase.operation).lower()} {three(phase.rate_bytes_per_s / 1e6)} MB/s, {phase.iops:,.0f} IOPS{latency}"
+            f"{_load_words(record, phase, apart)} {three(phase.rate_bytes_per_s / 1e6)} MB/s{f', {phase.iops:,.0f} IOPS' if phase.ios else ''}{latency}"
         )
     return Advice(f"{plan.reference}: {'; '.join(said)}.", reasons=(alone,))
 
 
+def _load_words(record: Record, phase: Phase, apart: Sequence[str]) -> str:
+    """`random read (4k, depth 8)`: the operation, and what tells it from the other loads."""
+    which = ", ".join(DIMENSIONS[name](record.factors[name]) for name in apart if name in record.factors)
+    return f"{operations.name(phase.operation).lower()}{which and f' ({which})'}"
+
+
 DEPTH = re.compile(r"depth (\d+)")
 LOADS_MOST = 2
+DIMENSIONS: dict[str, Callable[[Any], str]] = {
+    "block_bytes": lambda value: size_word(int(value)),
+    "iodepth": lambda value: f"depth {value}",
+    "threads": lambda value: f"{value} thread{'s' if value != 1 else ''}",
+}
+"""What tells the loads of an import apart, in words."""
 
 
 def _by_depth(records: Sequence[Record]) -> str:

@@ -23,7 +23,6 @@ from seekwise.report import (
     why,
 )
 from seekwise.report.charts import files, live_svg, panels
-from seekwise.report.charts.head_position import head_position
 from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.frame import Axes, Frame, axes, frame, shown
 from seekwise.report.looks import Looks
@@ -50,6 +49,7 @@ def render(content: ReportContent) -> str:
     run = content.run
     sections = [
         ("arrays", "arrays", content.arrays), ("charts", "charts", True),
+        ("losses", "distance to the best", answer["loss_blocks"]),
         ("why", "why", causes or stretches), ("insights", "insights", content.findings), ("winners", "winners", content.winners),
         ("table", "numbers", True), ("discarded", "discarded trials", discarded), ("run", "what was run", True), ("terms", "terms", words),
     ]  # fmt: skip
@@ -122,7 +122,6 @@ def _charts(content: ReportContent, looks: Looks, table: Frame) -> dict[str, obj
         "more_charts": [panels.figure(each) for each in more],
         "charts_left": left,
         "nines": _nines(content, table, at, looks),
-        "sheets": _sheets(content),
         "rows_data": site.data(evidence.late_rows(table)) if len(table.rows) > ROWS_STATIC else None,
     }
 
@@ -222,12 +221,6 @@ def _nines(content: ReportContent, table: Frame, at: Axes, looks: Looks) -> Mark
     )
 
 
-def _sheets(content: ReportContent) -> list[tuple[str, str, Markup]]:
-    """The head's path, with colours of its own on a white sheet."""
-    caption = "One mark per request served, joined in order of service."
-    return [("Head position over time", caption, head_position(content.traces))] if content.traces else []
-
-
 def write_report(path: Path, content: ReportContent) -> Path:
     """Writes the page to `path` whole or not at all; gives the absolute path."""
     return site.write(path, render(content))
@@ -238,7 +231,4 @@ def pictures(content: ReportContent) -> list[tuple[str, str]]:
     looks = Looks()
     table = frame(content.records, content.systems, content.plan.compare if content.plan else ())
     first, more, _ = evidence.figures(table, looks) if table.rows else ([], [], 0)
-    found = [(each.name, files.svg(each)) for each in (*first, *more)]
-    if content.traces:
-        found.append(("head-position", str(head_position(content.traces))))
-    return found
+    return [(each.name, files.svg(each)) for each in (*first, *more)]

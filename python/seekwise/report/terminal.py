@@ -15,7 +15,7 @@ from seekwise.number_text import plain_settings, three
 from seekwise.report import by_system, tune_answer, whatif_answer
 from seekwise.report.by_system import SystemRow
 from seekwise.report.content import METRIC_TITLES, ReportContent
-from seekwise.report.layout import WIDTH, plain_table, print_columns, print_lines, say, wrapped
+from seekwise.report.layout import WIDTH, joined, plain_table, print_columns, print_lines, say, wrapped
 from seekwise.report.rows import summary_rows, trial_rows, varied_dimensions
 from seekwise.store import operations
 from seekwise.workload.study.quantity import size_word
@@ -80,8 +80,10 @@ def _common_words(names: Sequence[str]) -> list[str]:
     """Parts that every name has: said once below the table."""
     if len(names) < 2:
         return []
-    first, *others = [name.split(", ") for name in names]
-    return [word for word in first[1:] if all(word in other for other in others)]
+    first, *others = parts = [name.split(", ") for name in names]
+    common = [word for word in first if all(word in other for other in others)]
+    # A row keeps a name of its own.
+    return common if all(set(each) - set(common) for each in parts) else common[1:]
 
 
 def print_systems(rows: Sequence[SystemRow], settings: Sequence[str], console: Console, *, lines_most: int) -> None:
@@ -148,7 +150,8 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
         shown = shown if everything else []
     if content.table:
         console.print()
-        print_columns(content.table.heads, content.table.rows, console, numbers_from=1)
+        rows = [[joined(cell) for cell in row] for row in content.table.rows]
+        print_columns(content.table.heads, rows, console, numbers_from=1)
         rows = [""]
     elif content.arrays and (everything or len(content.arrays) >= len(content.systems)):
         print_arrays(content, console, everything=everything)
@@ -300,7 +303,8 @@ def _figure_rows(
     """A line per operation; how many rows are left out."""
     columns = [
         each for each in FIGURES
-        if (everything or each.is_brief) and (each.needs is None or any(row[each.needs] is not None for row in rows))
+        if (everything or each.is_brief and (each.title != "Setting" or len({row["setting"] for row in rows}) > 1))
+        and (each.needs is None or any(row[each.needs] is not None for row in rows))
     ]  # fmt: skip
     for each in columns:
         table.add_column(each.title, justify="right" if each.is_number else "left", overflow="fold")

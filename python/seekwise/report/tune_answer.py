@@ -94,8 +94,8 @@ def open_text(found: LiveOutcome) -> str | None:
     """How much was not measured long enough, and the budget that tells more; None where nothing is left to tell."""
     if no_verdict(found) is not None or found.found.unsteady:
         return None
-    others = [s for each in found.found.judged for s in each.standings if s.setting != each.base]
-    unknown = sum(each.verdict == "unknown" for each in others)
+    others = [(each, s) for each in found.found.judged for s in each.standings if s.setting != each.base]
+    unknown = sum(s.verdict == "unknown" and not each.is_probable(s) for each, s in others)
     if found.choice is None and found.plan.provenance == "measured":
         return f"Measure longer: --budget {_next_budget(found.plan.budget_s)}m."
     if not unknown:

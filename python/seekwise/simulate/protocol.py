@@ -23,8 +23,6 @@ class Options:
 
     target: str | None = None
     destroy: tuple[str, ...] = ()
-    trace: bool = False
-    """Keep what the drive did, request by request (simulated trials of the first repetition)."""
     guests: int | None = None
     """Virtual machines at once, for the VM testbed."""
 

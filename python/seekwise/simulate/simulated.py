@@ -44,8 +44,6 @@ from seekwise.workload.study.uses import Use
 
 # Name of the modelled drive among the devices.
 DEVICE = "sim0"
-TRACE_EVENTS = 12_000
-"""Events kept of a traced trial: some two thousand requests, as many as a picture can show."""
 USE_SHARE = 0.5
 """Of the time that `tune model:NAME` simulates of a use: a study has many arrays."""
 # Trials handed to the core at once, per processor: enough to keep it busy, few enough to show progress.
@@ -198,7 +196,7 @@ class SimulatedBackend:
         """Needs `describe` first, else SeekwiseError (exit status 1). Touches nothing on this machine."""
         if not self.systems:
             raise SeekwiseError("a simulated run needs its study described first")
-        yield SimulatedSession(plan, run_id, self.systems, self.study, self.options.trace)
+        yield SimulatedSession(plan, run_id, self.systems, self.study)
 
 
 class _Stopped(Exception):
@@ -211,7 +209,6 @@ class SimulatedSession:
     run_id: str
     systems: dict[str, System]
     study: Study
-    trace: bool = False
     ended_ahead: int = 0
     processors: int = field(default_factory=lambda: os.cpu_count() or 1)
 
@@ -288,8 +285,6 @@ class SimulatedSession:
         )
         if not combination.load.direct:
             spec["cache"] = cache_spec(combination, values)
-        if self.trace and trial.repetition == 1 and trial.role != "sentinel":
-            spec["trace_events_max"] = TRACE_EVENTS
         return spec
 
     def _record(self, trial: Trial, seed: int, spec: dict, result: dict, started: str, attempt: int) -> Record:
@@ -323,7 +318,6 @@ class SimulatedSession:
                 **({} if combination.load.use else {"spec": spec}),
                 "end_fsync": False,
                 **({"array": result["array"]} if "array" in result else {}),
-                **({"trace": _trace(result, _traced_bytes(spec) // 512)} if "trace" in result else {}),
             },
             conditions={"role": trial.role},
             attempt=attempt,
@@ -381,31 +375,6 @@ def controller_lines(system: System) -> tuple[str, ...]:
         return ()
     facts = ", ".join(f"{name} {fact['value']}" for name, fact in known["facts"].items())
     return (f"  controller {known['name']}: {facts}",)
-
-
-def _trace(result: dict, capacity_sectors: int) -> dict[str, object]:
-    """Where the head ended each request: `rows` of [ms, % of the drive, read or write], for the picture of a run."""
-    columns = result["trace"]["columns"]
-    time, event, op, sector, sectors = (columns.index(n) for n in ("time_ns", "event", "op", "sector", "sectors"))
-    rows = [row for row in result["trace"]["rows"] if row[event] == "complete"]
-    return {
-        "columns": ["time_ms", "position_percent", "kind"],
-        "rows": [
-            [
-                row[time] / 1e6,
-                100 * (row[sector] + row[sectors]) / capacity_sectors,
-                "read" if row[op] == "R" else "write",
-            ]
-            for row in rows
-        ],
-        "dropped": result["trace"]["dropped"],
-    }
-
-
-def _traced_bytes(spec: dict) -> int:
-    """Size of the drive that a trace shows: of an array the first."""
-    found = describe(spec)
-    return found["array"]["member_bytes"] if found.get("array") else found["capacity_bytes"]
 
 
 def _wanted(study: Study) -> list[dict[str, Value]]:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seekwise.judge.decision import posterior
-from seekwise.judge.decision.effects import Effects, Observed, estimate, shared
+from seekwise.judge.decision.effects import Effects, Observed, estimate, shared, with_trades
 from seekwise.judge.decision.periods import AGAIN, Merged
 from seekwise.judge.decision.posterior import Prior
 from seekwise.judge.decision.priors import USUAL
@@ -32,6 +32,7 @@ from seekwise.judge.rule import (
     INTERVAL_TAIL,
     P_BETTER,
     P_DIFFERS,
+    P_LIKELY,
     P_SAME,
     ROUNDS_MIN,
     RULE_VERSION,
@@ -136,6 +137,10 @@ class Judged(UseFigure):
     def counts(self) -> bool:
         """Whether it may decide anything: enough rounds, or exact values."""
         return self.rounds >= ROUNDS_MIN or self.conditions.exact
+
+    def is_probable(self, standing: CandidateVerdict) -> bool:
+        """Whether it is known well enough to name its direction with its probability."""
+        return self.counts and max(standing.p_better or 0.0, standing.p_worse or 0.0) >= P_LIKELY
 
     def of(self, setting: str) -> CandidateVerdict | None:
         """None for a setting that was not compared here."""
@@ -319,6 +324,7 @@ def _exact(entry: UseFigure) -> Array:
 def _of_observed(
     entries: Sequence[UseFigure], data: Sequence[Observed], prior: Prior
 ) -> list[tuple[Effects | None, Array]]:
+    data = with_trades(data, [each.use for each in entries], [each.job for each in entries])
     effects = shared(
         [estimate(one) for one in data],
         [f"{each.table}/{each.conditions.family or each.metric}" for each in entries],

@@ -21,6 +21,7 @@ FILES = (
 FOLDERS = {
     "/etc/local.d": ".start", "/etc/cron.hourly": "", "/etc/cron.daily": "", "/usr/lib/systemd/system-sleep": "", "/etc/pm/power.d": "",
     "/etc/pm/sleep.d": "", "/usr/lib/pm-utils/power.d": "", "/etc/runit/core-services": ".sh", "/etc/networkd-dispatcher/routable.d": "",
+    "/etc/NetworkManager/dispatcher.d": "",
 }  # fmt: skip
 CRON = ("/etc/crontab",)
 CRON_FOLDERS = ("/etc/cron.d", "/var/spool/cron", "/var/spool/cron/crontabs")
@@ -184,10 +185,15 @@ def _units(reading: Reading) -> list[str]:
             if name.endswith(".service"):
                 units.setdefault(name, f"{folder}/{name}")
     enabled = set(_enabled(reading))
+    extended = {
+        name.removesuffix(".d") for folder in OWN_UNITS for name in reading.names(folder) if name.endswith(".d")
+    }
     found = [
         file
         for name, file in sorted(units.items())
-        if file.rpartition("/")[0] in OWN_UNITS or enabled & {name, f"{name.removesuffix('.service')}.timer"}
+        if file.rpartition("/")[0] in OWN_UNITS
+        or enabled & {name, f"{name.removesuffix('.service')}.timer"}
+        or name in extended
     ]
     # An instance `io@sda.service` is written as `io@.service`.
     for name in sorted(enabled):

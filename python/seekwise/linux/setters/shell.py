@@ -43,6 +43,7 @@ PREFIXES = frozenset(
 )
 INTERESTING = ("/sys/block", "/sys/class/block", "/sys/devices", "queue/", "/md/", "--setra", "hdparm")
 """A text with none of these words writes no device's setting itself."""
+INTERPRETERS = re.compile(r"(?:python|perl|ruby|lua|php|awk|gawk|tclsh)[\d.]*")
 EXECUTED = re.compile(r"/(?:etc|opt|root|usr|home|srv|var|lib)/[^\s;|&<>\"'$(){}]{1,200}")
 NAMES_A_QUEUE = re.compile(r"/sys/(?:class/)?block|queue/scheduler|read_ahead_kb")
 
@@ -92,6 +93,10 @@ class Shell(Programs):
                 at += 1
                 if here.operator in (";;", ";&", ";;&") and blocks and blocks[-1][0] == "case":
                     at = self._branch(lexemes, at, blocks[-1][1], state)
+            elif (array := _array(lexemes, at)) is not None:
+                name, end = array
+                state.variables[name] = few(self._words(lexemes[at + 2 : end], state))
+                at = end + 1
             elif here.keyword in KEYWORDS:
                 at = self._keyword(lexemes, at, state, blocks, output)
             elif here.keyword and [each.operator for each in lexemes[at + 1 : at + 3]] == ["(", ")"]:
@@ -327,6 +332,8 @@ class Shell(Programs):
             # Some other program that gives rights: `run-as-root tee FILE`.
             at = next(index for index, each in enumerate(arguments) if each[0] == "tee")
             yield from self._command(arguments[at:], state, stdin, line, printed)
+        elif INTERPRETERS.fullmatch(name) and any(NAMES_A_QUEUE.search(text) for each in arguments for text in each):
+            self._reading.leave_out(self._file, line, f"text for {name} that names queue files")
 
     def _call(self, body: list[Lexeme], arguments: list[list[str]], state: ShellState) -> Iterator[Write]:
         if self._depth > DEPTH:
@@ -490,8 +497,17 @@ def _end_of_command(lexemes: list[Lexeme], at: int) -> int:
     return at
 
 
+def _array(lexemes: list[Lexeme], at: int) -> tuple[str, int] | None:
+    """Name of `NAME=(WORD …)`, and where its closing parenthesis stands."""
+    match = re.fullmatch(r"([A-Za-z_]\w{0,63})\+?=", lexemes[at].keyword)
+    if match is None or [each.operator for each in lexemes[at + 1 : at + 2]] != ["("]:
+        return None
+    end = next((place for place in range(at + 2, len(lexemes)) if lexemes[place].operator == ")"), None)
+    return None if end is None else (match[1], end)
+
+
 def _assignment(lexeme: Lexeme) -> tuple[str, tuple[WordPart, ...]] | None:
-    """Name and value of `NAME=VALUE`; arrays `NAME=(` are left to their words."""
+    """Name and value of `NAME=VALUE`."""
     first = lexeme.parts[0] if lexeme.parts else None
     if first is None or first.kind != "text" or first.is_quoted:
         return None

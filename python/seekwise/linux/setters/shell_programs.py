@@ -79,7 +79,7 @@ class Programs(ABC):
             case "dirname":
                 printed += [value.rstrip("/").rpartition("/")[0] for value in values[:VALUES]]
             case "readlink" | "realpath":
-                printed += values[:VALUES]
+                printed += [self._linked(value) for value in values[:VALUES]]
             case "find":
                 yield from self._find(arguments, state, line, printed)
             case "grep" | "egrep" if len(values) == 1 and stdin:
@@ -89,6 +89,13 @@ class Programs(ABC):
             case _:
                 printed.append(ANYTHING)
         printed[:] = few(printed)
+
+    def _linked(self, path: str) -> str:
+        """Where a path leads; of a link below /dev that is not there, a name that only a run knows."""
+        if not path.startswith("/dev/disk/"):
+            return path
+        name = self._reading.name_of(path)
+        return f"/dev/{name}" if name else f"/dev/{ANYTHING}"
 
     @staticmethod
     def _matching_lines(arguments: list[list[str]], lines: list[str]) -> list[str]:

@@ -218,8 +218,9 @@ def matching(rules: list[Rule], seen: UdevDevice, action: str = "add") -> Iterat
             found = _holds(rule, seen, action)
             if found == NO:
                 continue
-            yield rule, found == YES and doubtful is None
+            # udev sets a rule's properties before its attributes, wherever they stand in the line.
             _set_properties(rule, seen, certain=found == YES and doubtful is None)
+            yield rule, found == YES and doubtful is None
         except Exhausted:
             raise
         except NotEvaluated as reason:
@@ -240,6 +241,8 @@ def _set_properties(rule: Rule, seen: UdevDevice, *, certain: bool) -> None:
         if token.key == "IMPORT" and name == "cmdline":
             if (value := _on_command_line(seen.reading, token.value)) is not None:
                 seen.properties[token.value] = value
+        elif token.key == "IMPORT" and name == "file":
+            _import_file(_substituted(token.value, seen), seen)
         elif token.key == "ENV" and token.operator in ("=", ":=", "+="):
             value = _substituted(token.value, seen)
             if token.operator == "+=" and seen.properties.get(name):
@@ -249,6 +252,15 @@ def _set_properties(rule: Rule, seen: UdevDevice, *, certain: bool) -> None:
                 seen.unknown.discard(name)
             else:
                 seen.unknown.add(name)
+
+
+def _import_file(path: str, seen: UdevDevice) -> None:
+    """`KEY=value` lines, the values perhaps quoted."""
+    for line in seen.reading.text(path).splitlines() if path.startswith("/etc/") else ():
+        seen.reading.spend(1)
+        name, sign, value = line.strip().partition("=")
+        if sign and name.isidentifier() and _fits(seen, name, value):
+            seen.properties[name] = value.strip().strip("\"'")
 
 
 def _fits(seen: UdevDevice, name: str, value: str) -> bool:
@@ -324,6 +336,8 @@ def _one(token: Token, seen: UdevDevice, action: str) -> int:
             return _compare(token, seen.properties.get(name, ""), seen)
         case "IMPORT" if token.attribute == "cmdline":
             return _as_asked(token, _on_command_line(seen.reading, token.value) is not None)
+        case "IMPORT" if token.attribute == "file":
+            return YES if seen.reading.text(_substituted(token.value, seen)) else MAYBE
         case "IMPORT" if token.attribute == "db":
             return _as_asked(token, token.value in seen.properties)
         case "ATTR":
@@ -410,7 +424,7 @@ def assignments(rule: Rule, seen: UdevDevice) -> Iterator[tuple[str, str, str, b
                 yield place[0], attribute, _substituted(token.value, seen), True
         elif token.key == "RUN" and token.attribute in (None, "program"):
             command = _substituted(token.value, seen)
-            if WITHOUT_SHELL.search(command) and not re.search(r"\bsh\b", command):
+            if WITHOUT_SHELL.search(command) and not re.search(r"\b(?:ba|da|a|z|k)?sh\b", command):
                 note = Ineffective(
                     "udev", rule.file, rule.line, None, "queue/", command[:80], "udev starts programs without a shell, so `>` is an argument like any other",
                     "RUN+=\"/bin/sh -c '…'\", or ATTR{queue/…}=\"VALUE\"",
