@@ -54,7 +54,9 @@ def test_four_seeds_give_the_same_answer_and_equals_are_called_equals() -> None:
     assert set(answer.equals["scheduler"]) == set(sweep.space.schedulers)
     assert answer.equals["depth"] == list(sweep.space.depths)
     assert answer.chosen.point.scheduler == sweep.model.default
-    assert any(line.startswith("Equal within 10 %, one at a time: ") for line in array_answer.lines(answer, sweep))
+    assert any(
+        line.startswith("Within what the model can tell, one at a time: ") for line in array_answer.lines(answer, sweep)
+    )
 
 
 def test_what_makes_a_difference_is_no_equal() -> None:
