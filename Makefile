@@ -124,6 +124,7 @@ check: install ## formatting, lints and types
 	$(BIN)/ruff format --check python proof papers tests tools conftest.py
 	$(BIN)/mypy
 	$(BIN)/python tools/words.py
+	$(BIN)/python tools/created_files.py
 
 clean: ## remove what was built
 	rm -rf target dist site $(VENV)

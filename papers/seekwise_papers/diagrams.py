@@ -1,4 +1,4 @@
-"""Diagrams drawn from the drive models: block distance against access time, zones, the parts of an I/O system, NCQ and rotation.
+"""Diagrams drawn from the drive models: block distance against access time, zones, NCQ and rotation; and the parts of an I/O system.
 
 Every position, time and count comes from the compiled models (`measure_drives`); only the disk's inner radius is chosen for the eye.
 Readable without colour: fits, longer and shorter differ by dash and mark, too.
@@ -11,12 +11,12 @@ import math
 import random
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
+from importlib.resources import files
 from itertools import pairwise
 from typing import Any, cast
 
 from seekwise import core
-from seekwise.report.charts.plot import Place, Point, axes, curve, group, legend, line, mark, picture, rect, text
-from seekwise.workload.study.quantity import counted
+from seekwise.report.charts.plot import Place, Point, axes, curve, group, legend, line, mark, picture, text
 from seekwise.workload.study.study import System
 
 SIZE, TOP, AXIS = 330, 40, 50
@@ -31,6 +31,8 @@ KINDS = {
 """Colour, dash and mark of an access."""
 QUARTER = 0.25
 """An access this part of a turn away from the mean at its distance deviates."""
+SHOWN_EACH = 7
+"""Of the accesses of the graph these are drawn on the platter, too."""
 DRIVE = "st3250620ns"
 """Drawn when a study has no disk."""
 Row = dict[str, Any]
@@ -137,51 +139,6 @@ def _xy(place: Row) -> tuple[float, float]:
     return radius * math.cos(angle), radius * math.sin(angle)
 
 
-LABEL_WIDTH, LABEL_HEIGHT, LABEL_GAP = 0.36, 0.10, 0.05
-"""Room of a label such as `12.3 ms`, and its distance from its mark, in radii of the picture."""
-
-Box = tuple[float, float, float, float]
-"""Left, bottom, right, top."""
-
-
-def _overlaps(a: Box, b: Box) -> bool:
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
-
-
-def labelled(rows: Sequence[Row]) -> list[Row]:
-    """Rows with `label_x` and `label_y`, so that no label covers another one or a mark; rows without room are left out."""
-    half = LABEL_GAP * 0.7
-    marks = [(row["x"] - half, row["y"] - half, row["x"] + half, row["y"] + half) for row in rows]
-    dx, dy = LABEL_WIDTH / 2 + LABEL_GAP, LABEL_HEIGHT / 2 + LABEL_GAP
-    sides = [(dx, 0.0), (-dx, 0.0), (0.0, dy), (0.0, -dy), (dx, dy), (-dx, dy), (dx, -dy), (-dx, -dy)]
-    taken: list[Box] = []
-    found = []
-    for i, row in enumerate(rows):
-        for x, y in ((row["x"] + a, row["y"] + b) for a, b in sides):
-            box = (x - LABEL_WIDTH / 2, y - LABEL_HEIGHT / 2, x + LABEL_WIDTH / 2, y + LABEL_HEIGHT / 2)
-            others = [mark for j, mark in enumerate(marks) if j != i]
-            if not any(_overlaps(box, other) for other in (*taken, *others)):
-                taken.append(box)
-                found.append({**row, "label_x": x, "label_y": y})
-                break
-    return found
-
-
-APART = 0.24
-"""Least distance of two marks in a picture, in radii."""
-
-
-def _distant(rows: Sequence[Row]) -> list[Row]:
-    """Rows of every kind in turn, each far enough from those before it."""
-    turns = [[row for row in rows if row["kind"] == kind and row["distance"] > 0.3] for kind in KINDS]
-    found: list[Row] = []
-    for i in range(max(len(turn) for turn in turns)):
-        for turn in turns:
-            if i < len(turn) and all(math.dist((turn[i]["x"], turn[i]["y"]), (o["x"], o["y"])) > APART for o in found):
-                found.append(turn[i])
-    return found
-
-
 TITLE_CHARACTERS = 57
 """What a line above a panel of SIZE holds at 10.5 points."""
 
@@ -213,16 +170,16 @@ def locality(systems: Sequence[System]) -> str:
     drive = disk_of(systems)
     start, rows = deviations(drive, 150)
     at = _plane()
-    shown = labelled([{**row, "label": f"{row['ms']:.1f} ms"} for row in _distant(rows)])
     spiral = ((1 - (1 - INNER) * i / 600, 12 * math.pi * (1 - INNER) * i / 600) for i in range(601))
     platter = [_rings([1, INNER]), curve((at(r * math.cos(a), r * math.sin(a)) for r, a in spiral), "#ddd", 1)]
     origin = at(start["x"], start["y"])
-    for row in shown:
+    for row in rows[::SHOWN_EACH]:
         colour, dash, shape = KINDS[row["kind"]]
         end = at(row["x"], row["y"])
-        platter += [line(origin, end, colour, 1.8, dash), mark(end, shape, colour, f"{row['label']}, {row['kind']}")]
-        x, y = at(row["label_x"], row["label_y"])
-        platter.append(text(x, y + 3.5, row["label"], size=10))
+        platter += [
+            line(origin, end, colour, 1.8, dash),
+            mark(end, shape, colour, f"{row['ms']:.1f} ms, {row['kind']}"),
+        ]
     platter.append(mark(origin, "diamond", "#000", "from here", 1.2))
     title = ("distance in block numbers [% of the capacity]", "access time [ms]")
     most = max(row["ms"] for row in rows)
@@ -289,78 +246,16 @@ def rotation(systems: Sequence[System]) -> str:
         ]
         drawn = [_rings([1, INNER], scale=1.25)]
         drawn += [line(at(a["x"], a["y"]), at(b["x"], b["y"]), "#0072B2", 1.3) for a, b in pairwise(rows)]
-        drawn += [mark(at(row["x"], row["y"]), "circle", "#000", row["label"]) for row in rows]
-        for row in labelled(rows):
-            x, y = at(row["label_x"], row["label_y"])
-            drawn.append(text(x, y + 3.5, row["label"], size=10))
+        for number, row in enumerate(rows, start=1):
+            x, y = at(row["x"], row["y"])
+            drawn += [mark((x, y), "circle", "#000", row["label"]), text(x + 12, y + 3.5, number)]
         panels.append(_panel(len(panels) * (SIZE + 45), f"{title}, {order[-1]['ms']:.0f} ms in all", *drawn))
     return picture(2 * SIZE + 80, TOP + SIZE + 10, "Order of service", *panels)
 
 
 def parts(systems: Sequence[System]) -> str:
-    """Kernel with its schedulers, controller, disks: what each knows, and that neither end sees the other's costs."""
-    system = next((s for s in systems if s.controller), systems[0] if systems else System(name="x", drive=DRIVE))
-    model = _model(disk_of([system]))
-    outer, inner = _boxes(system)
-
-    def at(x: float, y: float) -> tuple[float, float]:
-        return 8 + 7.8 * x, 10 + 5.2 * (60 - y)
-
-    drawn = [
-        rect(at(box["x"], box["y"]), at(box["x2"], box["y2"]), fill, stroke=stroke)
-        for boxes, fill, stroke in ((outer, "#f3f5f7", "#555"), (inner, "#fff", "#888"))
-        for box in boxes
-    ]
-    for box in outer:
-        x, y = at((box["x"] + box["x2"]) / 2, 56)
-        drawn.append(text(x, y + 4, box["title"], size=13, weight="bold"))
-    for box in inner:
-        x, y = at((box["x"] + box["x2"]) / 2, (box["y"] + box["y2"]) / 2)
-        drawn.append(text(x, y + 4, box["title"], size=12))
-    for x, y, words in _knowledge(model):
-        drawn.append(text(at(x, y)[0], at(x, y)[1] + 4, words, anchor="start"))
-    for a, b, y, to in ((31, 41, 40, "right"), (41, 31, 32, "left"), (67, 77, 40, "right"), (77, 67, 32, "left")):
-        drawn += [line(at(a, y), at(b, y), width=1.6), mark(at(b, y), f"triangle-{to}", "#000", to, 1)]
-    for x, y, words in ((36, 43, "requests"), (72, 43, "commands"), (36, 29, "data"), (72, 29, "data")):
-        drawn.append(text(*at(x, y), words))
-    return picture(860, 332, "Parts of the I/O system", *drawn)
-
-
-def _boxes(system: System) -> tuple[list[Row], list[Row]]:
-    """(kernel, controller and disks; what stands in them)."""
-    outer = [
-        {"x": 0, "x2": 30, "y": 0, "y2": 60, "title": f"Kernel {system.kernel or ''}".strip()},
-        {"x": 42, "x2": 66, "y": 0, "y2": 60, "title": f"Controller {system.controller or 'none (md in the kernel)'}"},
-        {"x": 78, "x2": 108, "y": 0, "y2": 60, "title": counted(system.drives, "disk")},
-    ]
-    inner = [
-        {"x": 3, "x2": 27, "y": 44 - 8 * i, "y2": 50 - 8 * i, "title": name}
-        for i, name in enumerate(("noop", "deadline", "anticipatory", "cfq"))
-    ]
-    inner += [
-        {"x": 81, "x2": 105, "y": 44 - 10 * i, "y2": 51 - 10 * i, "title": f"disk {i + 1}"}
-        for i in range(min(system.drives, 4))
-    ]
-    level = (system.raid_level or "").replace("raid", "RAID ") or "single drive"
-    inner += [
-        {"x": 45, "x2": 63, "y": 40, "y2": 48, "title": level},
-        {"x": 45, "x2": 63, "y": 28, "y2": 36, "title": "cache"},
-    ]
-    return outer, inner
-
-
-def _knowledge(model: Row) -> list[tuple[float, float, str]]:
-    """What each part knows and what it does not."""
-    depth = _parameter(model, "ncq_depth") if "ncq_depth" in {p["key"] for p in model["known_parameters"]} else 32
-    return [
-        (79.5, 9, model["name"].split(",")[0]),
-        (1.5, 5, "knows processes, nice levels, priorities"),
-        (1.5, 2, "not: layout, angle of the platters"),
-        (43.5, 5, "knows levels, queue of each disk"),
-        (43.5, 2, "not: processes, tracks"),
-        (79.5, 5, f"knows layout and angle; NCQ holds {depth:.0f}"),
-        (79.5, 2, "not: processes, priorities"),
-    ]
+    """Kernel with its schedulers, controller, disks: what each knows, and that neither end sees the other's costs. Nothing in it is computed."""
+    return (files("seekwise_papers") / "printed/parts.svg").read_text(encoding="utf-8")
 
 
 DIAGRAMS: dict[str, Callable[[Sequence[System]], str]] = {

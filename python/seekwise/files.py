@@ -1,7 +1,7 @@
 """Files and folders by descriptor, so that nobody can put another one in their place between two steps.
 
 Everything that a command creates is created here: `write_product`, `new_product` and `fresh` for what a user asked for, `write_whole` and
-`append` for what must survive a power cut, `make_folders` and `private_folder` for folders. `tests/control/test_every_file.py` finds
+`append` for what must survive a power cut, `make_folders` and `private_folder` for folders. `tools/created_files.py` finds
 whatever creates a file in another way.
 
 Root may be told to write where another user can: a link on the way is followed only if root or the user who called `sudo` made it.

@@ -70,7 +70,6 @@ WRITERS = {
     "page": ["report", "last", "--output", "{small}"],
     "named page": ["report", "last", "--output", "{small}/x.html"],
     "pictures": ["report", "last", "--pictures", "{small}", "--output", "{work}"],
-    "index": ["report", "--index", "--output", "{small}/i.html"],
     "capture": ["capture", "{small}/c.tar.gz"],
 }
 
@@ -83,9 +82,7 @@ def test_files_that_were_asked_for(seekwise, small, records, what):
     assert [each.name for each in small.iterdir()] == ["ballast"], "no half of a file is left"
 
 
-@pytest.mark.parametrize(
-    "words", ["export last", "export last --format csv", "results last --json", "report last --markdown"]
-)
+@pytest.mark.parametrize("words", ["export last", "export last --format csv", "results last --json"])
 def test_standard_output(seekwise, records, words):
     with open("/dev/full", "wb") as full:
         done = subprocess.run(

@@ -30,7 +30,7 @@ MISTAKES: list[tuple[str, int, str, str]] = [
     ("trace shwo x", USAGE, "no command is called `shwo`", "did you mean `show`?"),
     # options
     ("run demo --buget 5s", USAGE, "no such option '--buget'", "did you mean `--budget`?"),
-    ("report last --opne", USAGE, "no such option '--opne'", "did you mean `--open`?"),
+    ("report last --outptu x", USAGE, "no such option '--outptu'", "did you mean `--output`?"),
     ("tune /tmp --fro desktop", USAGE, "no such option '--fro'", "did you mean `--for`?"),
     ("results --jsn", USAGE, "no such option '--jsn'", "did you mean `--json`?"),
     ("run demo --budget", USAGE, "requires an argument", "seekwise run --help"),

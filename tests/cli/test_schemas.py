@@ -83,7 +83,6 @@ def test_a_schema_is_found_by_a_short_name_and_a_wrong_one_gets_a_suggestion():
         ("status", "--root", str(MACHINE)),
         ("doctor", "--root", str(MACHINE)),
         ("config",),
-        ("advise", "--list"),
         ("results",),
         ("revert", "--dry-run"),
         ("run", "queue-depth", "--dry-run", "--backend", "simulated", "--target", "exos_x18"),

@@ -69,7 +69,14 @@ def test_a_closed_load_takes_longer_where_an_open_one_queues(trace):
     closed, opened = found["settings"][0]["foreground"], found["settings"][0]["open"]
     # Recorded at 5 ms a request on as many requests as there are threads: one disk is slower, and open arrivals pile up before it.
     assert opened["p99_ms"] > 3 * closed["p99_ms"]
-    assert found["programs"][0]["how"] == {"replies": 600}
+
+
+def test_results_keep_the_tail_of_requests_at_their_recorded_times(trace):
+    shown = ask(trace, "--vary", f"{DISK},scheduler=none,mq-deadline", "--open").stdout.splitlines()
+    stored = CliRunner().invoke(results.command, ["last"], catch_exceptions=False).stdout.splitlines()
+    table = [line for line in shown if "open p99" in line or line.startswith(("none", "mq-deadline"))]
+    assert len(table) == 4 and all(line.endswith("s") for line in table[1:3])
+    assert [line for line in stored if line in table] == table
 
 
 def test_the_run_is_stored_and_reported_as_any_other(trace, tmp_path):

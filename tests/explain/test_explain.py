@@ -87,14 +87,6 @@ def test_an_unknown_word_gets_a_suggestion(word: str, meant: str):
     assert f"did you mean `{meant}`" in (raised.value.hint or "")
 
 
-def test_capacity_grew_by_a_factor_that_access_time_did_not():
-    text = explain("capacity-and-access").text
-    assert "{capacity_table}" not in text
-    last = next(line for line in text.splitlines() if line.startswith("2020"))
-    assert "840,666 x" in last
-    assert "8.4 x" in last
-
-
 def test_the_command_prints_one_json_document():
     result = CliRunner().invoke(command, ["ncq", "--json"])
     document = json.loads(result.output)

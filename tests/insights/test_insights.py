@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from seekwise.report import insights
-from seekwise.report.insights.schedulers import groups
+from seekwise.report.insights.schedulers import groups, slope, trend
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.workload.study.study import System
 
@@ -51,6 +53,10 @@ def test_two_branches_are_found_with_who_is_in_them_and_by_how_much():
     assert text.startswith(
         "Sequential reading on A: noop and deadline reach 1.44 times the rate of anticipatory and cfq"
     )
+    assert (
+        ": the rate rises from 57.7 MB/s at 1 thread to 88.6 at 8, with anticipatory and cfq it falls from 57.7 MB/s at 1 thread to 52.2 at 8"
+        in text
+    )
     assert text.endswith("; level at 1 thread")
 
 
@@ -87,7 +93,7 @@ def test_level_settings_are_one_group():
         for t in (1, 2, 4, 8)
     ]
     (text,) = texts(made, kind="level")
-    assert "no difference beyond 10 % between 3 settings" in text
+    assert "no difference beyond 10 % between 3 settings; the rate falls from 105 MB/s at 1 thread" in text
     assert not texts(made, kind="groups")
 
 
@@ -115,6 +121,48 @@ def test_depths_are_never_averaged_over():
     assert {text.partition(":")[0] for text in said} == {"iodepth 1", "iodepth 16"}
     assert sum("none reaches 2 times the rate of bfq" in text for text in said) == 2
     assert not any("no difference" in text for text in said if "CPU efficiency" not in text)
+
+
+def test_the_slope_of_latency_is_a_fit_per_thread():
+    assert slope({1: 7.0, 2: 10.7, 4: 18.1, 8: 32.9}) == pytest.approx((3.7, 1.0))
+    (text,) = texts(branches(), kind="slope")
+    assert "each further thread adds 0.0431 to 0.0436 ms with noop and deadline, 0.0788 to 0.0799 ms with" in text
+
+
+def test_a_curve_that_turns_is_neither_rising_nor_falling():
+    assert trend({1: 70, 2: 140, 4: 120, 8: 94}, "MB/s").startswith("goes from 70 MB/s at 1 thread over 140 at 2")
+
+
+def array_table(chunk: int) -> tuple[list[Record], tuple[System, ...]]:
+    """An array that is one drive up to its chunk and twice as fast from four chunks on; random meets sequential at 512 KiB."""
+    systems = (
+        System(name="one", drive="samsung_850_evo", kernel="4.1"),
+        System(name="r10", drive="samsung_850_evo", drives=4, raid_level="raid10", chunk_kib=chunk, kernel="4.1"),
+    )
+    made = []
+    for kib in (8, 16, 32, 64, 128, 512, 1024):
+        single = 400 * kib / (kib + 40)
+        gain = 1.0 if kib <= chunk else 2.0 if kib >= 4 * chunk else 1.5
+        for order, share in (("seq", 1.0), ("rand", 1.0 if kib >= 512 else 0.6)):
+            made.append(record("one", "deadline", f"{order}_read", 1, single * share, size=kib * 1024))
+            made.append(record("r10", "deadline", f"{order}_read", 1, single * share * gain, size=kib * 1024))
+    return made, systems
+
+
+def test_where_an_array_begins_to_beat_one_drive_is_told_in_chunks():
+    made, systems = array_table(32)
+    (beats,) = texts(made, systems, "threshold")
+    assert beats.endswith("from 64k requests on with chunk 32 KiB")
+    (doubles,) = texts(made, systems, "doubling")
+    assert doubles.endswith("from 128k requests on with chunk 32 KiB")
+    (meets,) = texts(made, systems, "meeting")
+    assert "as fast as sequential reading (within 10 %) from 512k requests on, on one and r10" in meets
+
+
+def test_an_array_that_never_gains_is_said_to_gain_nowhere():
+    made, systems = array_table(4096)
+    assert texts(made, systems, "threshold")[0].endswith("or more: nowhere with chunk 4096 KiB")
+    assert texts(made, systems, "doubling")[0].endswith("nowhere with chunk 4096 KiB")
 
 
 def test_systems_that_differ_in_one_thing_are_compared_and_others_are_not():

@@ -80,10 +80,23 @@ def test_a_dozen_at_most_the_strongest_first_with_size_and_jobs_in_the_sentence(
     assert len({each.text for each in shown}) == len(shown)
     sizes = {size for _, _, size in truth}
     for each in shown:
-        if each.kind in ("groups", "level", "cpu_efficiency", "cpu_equal") and len(sizes) > 1:
+        if each.kind in ("groups", "level", "slope", "cpu_efficiency", "cpu_equal") and len(sizes) > 1:
             assert re.search(r", \d+[km]? requests", each.text), each.text
     strongest = max(insights.everything(made, systems), key=lambda each: each.strength)
     assert strongest.strength == strengths[0]
+
+
+@settings(max_examples=25, deadline=None)
+@given(tables())
+def test_the_spread_is_a_range_over_every_request_size(table):
+    """A later size does not replace an earlier one."""
+    made, systems, truth = table
+    for each in insights.everything(made, systems):
+        if each.kind == "spread":
+            for operation, shares in each.numbers["spread"].items():
+                factors = [f for (_, op, _), f in truth.items() if op == operation]
+                built = sorted(1 - min(f.values()) / max(f.values()) for f in factors)
+                assert sorted(shares) == pytest.approx(built, abs=1e-3)
 
 
 def test_a_pair_is_told_by_request_size_and_not_summed_over_them():

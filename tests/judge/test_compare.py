@@ -173,16 +173,10 @@ def test_a_run_is_not_compared_with_itself(tmp_path: Path) -> None:
     assert isinstance(compare(db, a, a).exception, UsageError)
 
 
-def test_runs_of_two_backends_are_put_beside_each_other(tmp_path: Path) -> None:
+def test_a_model_and_a_machine_do_not_compare(tmp_path: Path) -> None:
     db = tmp_path / "db"
-    a = add(db, 1, effect=lambda name, threads: 0.2 * (name == "b"))
-    b = add(db, 2, provenance="simulated", effect=lambda name, threads: 0.2 * (name == "b") + 0.05)
-    found = document(db, a, b)
-    throughput = next(row for row in found["agreement"] if row["metric"] == "rate")
-    assert found["mode"] == "agreement"
-    assert throughput["median_error"] == pytest.approx(np.expm1(0.05), abs=0.01)
-    assert (throughput["same_best"], throughput["same_best_of"]) == (6, 6)
-    assert isinstance(compare(db, a, b, "--fail-if", "regression").exception, UsageError)
+    refusal = compare(db, add(db, 1), add(db, 2, provenance="simulated")).exception
+    assert isinstance(refusal, RefusedError) and "one is measured, the other simulated" in refusal.message
 
 
 def test_what_differs_beside_the_settings_is_said(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from seekwise.document import printed
 from seekwise.judge.decision import choose, document, verdicts
-from seekwise.judge.decision.effects import Observed, estimate
+from seekwise.judge.decision.effects import Observed, estimate, with_trades
 from seekwise.judge.decision.periods import JobPeriod, Merged, dense, histogram, jain, quantile_ns, upper_bound_ns
 from seekwise.judge.decision.priors import FLAT, USUAL, usual_of
 from seekwise.judge.decision.records import _number
@@ -173,6 +173,27 @@ def test_what_strikes_every_setting_alike_makes_none_of_them_worse():
     ]
     (judged,) = verdicts.judge([UseFigure("u", "rate", "MB/s", True, 0.05, values_of(periods))], "a")
     assert set(words(judged).values()) <= {"same", "unknown"}
+
+
+def test_what_a_copy_loses_while_a_start_gains_is_no_stall():
+    """Seen under bfq: in one period of five a start took half of its usual time and the copy a third of its usual rate."""
+    rng = np.random.default_rng(6)
+    count, setting = 10, np.tile([0, 1], 5)
+    noise = rng.normal(0, 0.02, (2, count))
+    copy, start = noise
+    copy[1] -= math.log(3)
+
+    def stalled(start_gain_log):
+        gained = start.copy()
+        gained[1] += start_gain_log
+        both = [
+            Observed(("a", "bfq"), setting, np.arange(count) // 2, y, np.zeros(count, int), np.full(count, -1))
+            for y in (gained, copy)
+        ]
+        return [estimate(one).stalls.tolist() for one in with_trades(both, ["u", "u"], ["start", "copy"])]
+
+    assert stalled(math.log(2)) == [[0, 0], [0, 0]]
+    assert stalled(0.0) == [[0, 0], [0, 1]]
 
 
 def test_what_the_setting_before_leaves_behind_is_taken_out():

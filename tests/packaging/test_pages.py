@@ -88,3 +88,19 @@ def test_bash_completes_commands_and_options(made):
         timeout=60,
     )
     assert done.stdout.split() == ["plain,compare"]
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_warning(tmp_path):
+    pytest.importorskip("material", reason="pip install -e .[docs]")
+    subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")],
+        cwd=ROOT, check=True, timeout=300,
+    )  # fmt: skip
+    pages = list((tmp_path / "site").rglob("*.html"))
+    assert len(pages) > 100
+    # Read without network: nothing is fetched from elsewhere.
+    for page in pages:
+        assert not re.search(r'(?:src|href)="https?://[^"]*\.(?:js|css|woff2?)"', page.read_text(encoding="utf-8")), (
+            page
+        )

@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 from click.testing import CliRunner
 
-from report.sample import sample_content, sample_records
+from report.sample import sample_content
 from report.sample_live import live_outcome
 from seekwise.cli.main import cli
-from seekwise.judge import compare as comparing
-from seekwise.report import compare_page, comparison, index_page, live_page, page
+from seekwise.report import compare_page, comparison, live_page, page
 from seekwise.trace import excerpt
 from seekwise.trace.columns import REQUEST
 
@@ -124,12 +123,7 @@ def write_all(folder: Path) -> dict[str, Path]:
     runs = [line.split()[0] for line in invoke(folder, "results").splitlines()[1:] if "schedulers" in line]
     invoke(folder, "report", *runs, "--output", str(folder / "comparison.html"))
     made["comparison"] = folder / "comparison.html"
-    invoke(folder, "report", "--index", "--output", str(folder / "index.html"))
-    made["index"] = folder / "index.html"
     made["live-comparison"] = compare_page.write(folder / "live-comparison.html", live_pairing())
-    made["agreement"] = compare_page.write(folder / "agreement.html", agreement_pairing())
-    entries = [index_entry(number) for number in range(60)]
-    made["long-index"] = index_page.write(folder / "long-index.html", entries, "runs in /srv/<records>.db")
     return made
 
 
@@ -164,33 +158,6 @@ def live_pairing() -> comparison.Pairing:
     found = changes(*(entries(side.records, side.plan) for side in sides), labels)
     runs = [replace(side.run, run_id=f"2026010{n}-0304-abcd") for n, side in enumerate(sides, start=1)]
     return comparison.Pairing(*runs, comparison.of_live(found, {}), ("kernel: 6.1 against 6.12",))
-
-
-def agreement_pairing() -> comparison.Pairing:
-    """The same study measured and simulated, the model 10 % too fast."""
-    measured = [replace(record, provenance="measured") for record in sample_records()]
-    simulated = [
-        replace(record, phases=tuple(replace(phase, elapsed_s=phase.elapsed_s / 1.1) for phase in record.phases))
-        for record in sample_records()
-    ]
-    loads = {record.combination: {} for record in measured}
-    sides = [
-        comparing.ComparedRun(name, records, loads, ("disk",))
-        for name, records in (("real", measured), ("model", simulated))
-    ]
-    pairs = comparing.pairs(*sides)
-    run = live_outcome(1, rounds=2).run
-    runs = [replace(run, run_id=name, name="quick", plan={}) for name in ("real", "model")]
-    return comparison.Pairing(*runs, (), ("kernel: 6.12 against 6.1",), tuple(comparing.agreement(pairs)), tuple(pairs))
-
-
-def index_entry(number: int) -> index_page.IndexRow:
-    worse = 2 if number % 20 == 3 else 0
-    since = f"{worse} worse (run 20260101-{number + 1:04})" if worse else "no difference shown"
-    return index_page.IndexRow(
-        f"20260101-{number:04}", "2026-01-01 10:00", "tune", "kernel", "/srv on sda1, an unusually-long-name-of-a-device-mapper-volume",
-        120, number % 3, "complete", "Set bfq: in none of 9 uses more than 4 % behind the best (95 %).", since, worse, "study.html",
-    )  # fmt: skip
 
 
 def invoke(folder: Path, *words: str) -> str:

@@ -13,7 +13,7 @@ import pytest
 
 from report import pages
 from report.chromium import Chromium, program
-from seekwise.report import index_page, live_page, page
+from seekwise.report import live_page, page
 from seekwise.store.database import Store
 from seekwise.trace import excerpt
 
@@ -24,7 +24,7 @@ pytestmark = [
 ]
 KINDS = (
     "study", "live", "live-one-use", "schedulers", "arrays", "chunks", "imported", "comparison", "live-comparison",
-    "index", "long-index", "agreement", "live-traced", "buffered",
+    "live-traced", "buffered",
 )  # fmt: skip
 WIDTHS = (1280, 768, 390)
 
@@ -209,7 +209,7 @@ def test_every_chart_is_read_by_keyboard(kind, written, browser):
         if not each[1] or not re.search(r"\d|fastest|shortest|best|not measured", each[2]) or each[3] != 2
     ]
     assert not bad, bad[:5]
-    assert found or kind in ("index", "long-index", "agreement")
+    assert found
 
 
 def test_arrow_keys_go_through_requests_of_a_stretch_and_from_one_loss_to_the_next(written, browser):
@@ -280,14 +280,6 @@ def test_tables_sort_and_give_csv_and_json(written, browser):
     assert len(rows) == 24 and rows[0]["Throughput [MB/s]"] == down[0]
 
 
-def test_the_index_is_searched(written, browser):
-    browser.open(written["long-index"])
-    shown = browser.evaluate("""(() => { const box = document.querySelector("input[data-filter]"); box.value = "0042"; box.dispatchEvent(new Event("input"));
-      return Array.from(document.querySelectorAll("#runs tbody tr")).filter((r) => !r.hidden).length; })()""")
-    # Its own row, and the one that tells of a change since it.
-    assert 1 <= shown <= 2
-
-
 @pytest.mark.parametrize("kind", ["live", "live-traced", "arrays", "buffered"])
 def test_print_shows_all_of_it_light_and_nothing_beyond_the_sheet(kind, written, browser, tmp_path):
     browser.open(written[kind], dark=True)
@@ -332,11 +324,9 @@ def test_hostile_words_in_records_do_nothing(browser, tmp_path):
     kept["why_not"] = HOSTILE
     plan = replace(live.plan, target=HOSTILE, name=HOSTILE, warnings=(HOSTILE,), notes=(HOSTILE,), stack=(HOSTILE,))
     live = replace(live, plan=plan, run=replace(live.run, run_id=HOSTILE, name=HOSTILE, target=HOSTILE))
-    entry = replace(pages.index_entry(3), run_id=HOSTILE, name=HOSTILE, device=HOSTILE, decision=HOSTILE, since=HOSTILE)
     written = [
         page.write_report(tmp_path / "study.html", content),
         live_page.write(tmp_path / "live.html", live),
-        index_page.write(tmp_path / "index.html", [entry], HOSTILE),
     ]
     for path in written:
         browser.open(path)

@@ -8,9 +8,15 @@ from seekwise.report.comparison import ChangeRow, Pairing, lines
 
 
 def row(
-    ratio: float, low: float, high: float, outcome: str, where: str = "database", setting: str = "bfq"
+    ratio: float,
+    low: float,
+    high: float,
+    outcome: str,
+    where: str = "database",
+    setting: str = "bfq",
+    metric: str = "time per transaction",
 ) -> ChangeRow:
-    return ChangeRow(where, setting, "time per transaction", False, ratio, low, high, outcome, "141 ms", "145 ms")
+    return ChangeRow(where, setting, metric, False, ratio, low, high, outcome, "141 ms", "145 ms")
 
 
 @pytest.mark.parametrize(
@@ -51,3 +57,11 @@ def test_values_are_never_wrapped():
     shown = lines(pairing(*many))
     assert all(len(line) <= 80 for line in shown)
     assert sum("141 ms  145 ms  +20 % (+10 to +30 %)" in line for line in shown) >= 5
+
+
+def test_what_all_rows_are_of_stands_once_below_them():
+    where = "random read, 2 threads, 4 KiB"
+    shown = lines(pairing(*(row(1.0, 0.8, 1.3, "undecided", where=where, metric=each) for each in ("throughput", "p99 latency"))))  # fmt: skip
+    assert shown[-1] == f"Each: {where}."
+    assert sum(where in line for line in shown) == 1 and max(map(len, shown)) <= 80
+    assert any(line.startswith("p99 latency ") for line in shown)

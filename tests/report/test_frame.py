@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from report.sample import sample_content, sample_records
-from seekwise.report import evidence, markdown
+from report.sample import sample_records
+from seekwise.report import evidence
 from seekwise.report.charts import files, panels
 from seekwise.report.frame import axes, frame
 from seekwise.report.looks import CONTRAST_MIN, DARK_PAGE, LIGHT_PAGE, Looks, contrast
@@ -134,20 +134,6 @@ def test_a_picture_file_is_well_formed_and_holds_every_panel():
     text = files.svg(first[0])
     ElementTree.fromstring(text)
     assert text.count('class="head"') == 4 and "mq-deadline" in text
-
-
-def test_markdown_of_others_means_nothing():
-    assert markdown.text("a|b *c* <d>\n[e](f)") == r"a\|b \*c\* \<d\> \[e\](f)"
-    shown = markdown.of_study(sample_content())
-    assert shown.startswith("**Use mq-deadline.**") and "echo none | sudo tee" in shown
-    assert all(line.count("|") >= 3 for line in shown.splitlines() if line.startswith("|"))
-
-
-def test_a_model_beside_a_measurement_is_told_by_its_error():
-    from report.pages import agreement_pairing
-
-    found = agreement_pairing()
-    assert found.headline.startswith("model predicts real with a median error of 10.0 % in throughput")
 
 
 def test_names_that_do_not_fit_are_numbered_and_told_below_the_axis():

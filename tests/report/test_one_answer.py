@@ -148,10 +148,9 @@ def check_live(db: str, run: str, typed: str | None = None) -> dict:
     document = json.loads(call(db, "results", run, "--json"))
     headline, setting = document["headline"], document["decision"]["setting"]
     shown = call(db, "results", run)
-    markdown = plain(call(db, "report", run, "--markdown"))
     page, advised = page_of(db, run), call(db, "advise", run)
     advice = json.loads(call(db, "advise", run, "--json"))
-    outputs = [shown, advised, page, markdown, *([typed] if typed is not None else [])]
+    outputs = [shown, advised, page, *([typed] if typed is not None else [])]
     for each in outputs:
         assert headline in plain(each)
     assert (advice["headline"], advice["decision"]) == (headline, document["decision"])
@@ -298,7 +297,7 @@ def test_a_study_is_answered_alike_everywhere(kind, db):
     headline = plain(document["advice"]["headline"])
     shown = call(db, "results", "last")
     page = page_of(db, "last")
-    for each in (typed, shown, call(db, "results", "last", "--all"), page, call(db, "report", "last", "--markdown")):
+    for each in (typed, shown, call(db, "results", "last", "--all"), page):
         assert headline.removesuffix(".") in plain(each)
     assert rows_of(typed) == rows_of(shown)
     refused(db, "last")
@@ -438,8 +437,7 @@ def compared(db: str, names: tuple[str, ...]) -> None:
     shown = call(db, "compare", *names)
     headline = json.loads(call(db, "compare", *names, "--json"))["headline"]
     page = plain(Path(call(db, "report", *names).strip()).read_text(encoding="utf-8"))
-    markdown = plain(call(db, "report", *names, "--markdown"))
-    for each in (shown, page, markdown):
+    for each in (shown, page):
         assert headline in plain(each)
     fits(shown)
     values = re.findall(r"[\d.,]+ (?:MB/s|ms|µs|s|/s)(?!\w)", shown)
@@ -458,5 +456,5 @@ def test_a_prediction_is_answered_alike_everywhere(db, tmp_path):
         assert document["advice"]["headline"] == headline
         refused(db, "last")
         assert headline in plain(call(db, "advise", "last"))
-        for each in (call(db, "results", "last"), page_of(db, "last"), call(db, "report", "last", "--markdown")):
+        for each in (call(db, "results", "last"), page_of(db, "last")):
             assert headline in plain(each)

@@ -118,11 +118,26 @@ def chunk_study(*, as_setting: bool) -> tuple[Study, list]:
 @pytest.mark.parametrize("as_setting", [True, False])
 def test_a_sweep_of_the_chunk_ends_in_the_best_chunk_however_it_is_written(as_setting):
     found = answer(*chunk_study(as_setting=as_setting))
-    assert found.headline == "Software RAID 10: 32 KiB"
+    assert found.headline == "Chunk for software RAID 10: 32 KiB"
     (choice,) = found.choices
     minus = "\N{MINUS SIGN}"
     assert choice.settings == ("16 KiB", "32 KiB", "512 KiB")
     assert found.reasons[0].endswith(f"32 KiB; 16 KiB {minus}20 %, 512 KiB {minus}36 %")
+
+
+def test_chunks_of_levels_that_are_varied_too_compete_within_their_own_level():
+    plan, made = chunk_study(as_setting=True)
+    factor = {"raid5": {16: 1.0, 32: 0.8, 512: 1.25}, "raid10": CHUNKS}
+    both = []
+    for level, speeds in factor.items():
+        for one in made:
+            kib = int(one.factors["chunk_kib"])
+            times = speeds[kib] / CHUNKS[kib]
+            phases = tuple(replace(each, bytes=round(each.bytes * times)) for each in one.phases)
+            more = {**one.factors, "raid_level": level}
+            both.append(replace(one, setting=f"{level} {one.setting}", factors=more, phases=phases))
+    text = answer(plan, both).headline
+    assert text == "Chunk for software RAID 5: 512 KiB. Chunk for software RAID 10: 32 KiB"
 
 
 def test_of_settings_that_are_not_beaten_one_that_loses_much_less_where_it_is_worst_is_named():

@@ -44,7 +44,7 @@ def test_the_page_is_one_file_with_all_charts(tmp_path):
     page = tmp_path / "trace.html"
     shown(tmp_path, samples.PERF, "--page", str(page))
     text = page.read_text()
-    assert text.count('class="sheet"') == 4
+    assert text.count('class="sheet"') == 3
     assert text.count('class="panel wider"') == 1 and "requests under way" in text, (
         "the busiest stretch, request by request"
     )

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import click
 import pytest
 
 from seekwise.cli.main import cli
-from seekwise.errors import SeekwiseError, UsageError
-from seekwise.measure.live import also
-from seekwise.workload.study import starters, uses
-from seekwise.workload.study.factors import factor
+from seekwise.errors import SeekwiseError
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "proof/docs").glob("*.md")])
@@ -66,7 +61,7 @@ def accepted(line: str) -> str | None:
             if found is None:
                 return f"no command `{name}`"
             command, words = found, rest
-        meant(command.make_context("seekwise", words, parent=context, resilient_parsing=False))
+        command.make_context("seekwise", words, parent=context, resilient_parsing=False)
     except click.exceptions.Exit:
         return None
     except click.BadParameter as error:
@@ -79,22 +74,6 @@ def accepted(line: str) -> str | None:
     return None
 
 
-def meant(context: click.Context) -> None:
-    """What the command line takes as a text, the program must know: names of uses, settings and studies."""
-    given = context.params
-    if context.command.name == "tune":
-        if given.get("also"):
-            also.areas_of(given["also"])
-        if given.get("uses"):
-            uses.chosen(given["uses"])
-        for each in given.get("vary") or ():
-            name = each.partition("=")[0]
-            if factor(name) is None:
-                raise UsageError(f"--vary {name} is no setting")
-    if context.command.name == "run" and given.get("study") and not given["study"].endswith(".toml"):
-        starters.open_shipped(given["study"])
-
-
 @pytest.mark.parametrize("page", PAGES, ids=place)
 def test_every_command_that_a_page_shows_is_accepted(page: Path):
     refused = {line: why for line in commands(page) if (why := accepted(line)) is not None}
@@ -103,19 +82,3 @@ def test_every_command_that_a_page_shows_is_accepted(page: Path):
 
 def test_pages_show_commands_at_all():
     assert sum(len(commands(page)) for page in PAGES) > 80
-
-
-@pytest.mark.slow
-def test_the_site_is_built_without_a_warning(tmp_path):
-    pytest.importorskip("material", reason="pip install -e .[docs]")
-    subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")],
-        cwd=ROOT, check=True, timeout=300,
-    )  # fmt: skip
-    pages = list((tmp_path / "site").rglob("*.html"))
-    assert len(pages) > 100
-    # Read without network: nothing is fetched from elsewhere.
-    for page in pages:
-        assert not re.search(r'(?:src|href)="https?://[^"]*\.(?:js|css|woff2?)"', page.read_text(encoding="utf-8")), (
-            page
-        )

@@ -78,22 +78,3 @@ def test_a_graph_has_a_line_for_each_scheduler_and_a_panel_for_each_system():
 def test_a_graph_of_nothing_is_none():
     figure = Figure(number=3, metric="rate", operation="rand_read", systems=["A"])
     assert drawn(figure, branches(), systems(), Looks()) is None
-
-
-def test_no_label_covers_another_label_or_a_mark():
-    """The labels of the drive's own picture, and of a crowd: what has no room is left out."""
-    places, served = diagrams.service(DRIVE)
-    xy = {place["sector"]: diagrams._xy(place) for place in places}
-    rows = [{"x": xy[r["sector"]][0], "y": xy[r["sector"]][1], "label": "12: 123 ms"} for r in served[True]]
-    crowd = [{"x": 0.1 * (i % 5), "y": 0.02 * i, "label": "1.0 ms"} for i in range(40)]
-    for given in (rows, crowd):
-        found = diagrams.labelled(given)
-        boxes = [(f["label_x"], f["label_y"]) for f in found]
-        for i, (x, y) in enumerate(boxes):
-            for other_x, other_y in boxes[i + 1 :]:
-                assert abs(x - other_x) >= diagrams.LABEL_WIDTH or abs(y - other_y) >= diagrams.LABEL_HEIGHT - 1e-9
-            for mark in given:
-                inside_x = abs(mark["x"] - x) < diagrams.LABEL_WIDTH / 2
-                assert not (inside_x and abs(mark["y"] - y) < diagrams.LABEL_HEIGHT / 2)
-    assert len(diagrams.labelled(rows)) >= 10
-    assert len(diagrams.labelled(crowd)) < len(crowd)

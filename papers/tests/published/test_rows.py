@@ -9,12 +9,10 @@ import io
 import json
 from functools import cache
 
-from click.testing import CliRunner
 from rich.console import Console
 
 from insights.test_insights import record
 from seekwise import _core
-from seekwise.cli.main import cli
 from seekwise.linux import kernel_log
 from seekwise.report import insights, outcome
 from seekwise.report.explain import explain
@@ -249,9 +247,8 @@ def test_rows_205_writing_on_nvme_is_set_beside_the_publication():
 
 
 def test_rows_081_every_named_use_can_be_advised_for():
-    output = CliRunner().invoke(cli, ["advise", "--list"]).output
     for use in ("file-server", "database-inserts", "web-server", "desktop"):
-        assert use in output
+        assert f"seekwise advise RUN --for {use}" in explain(use).text
 
 
 def test_rows_085_165_199_gnome_disks_stands_beside_fio_in_tables_of_a_study():

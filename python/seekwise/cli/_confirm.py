@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import select
 import sys
 import time
-from dataclasses import asdict
 
 import click
 
 from seekwise.cli import _output
-from seekwise.control import settings
 from seekwise.errors import MissingError, NotMetError, RefusedError, SeekwiseError, UsageError
-from seekwise.settings import apply as applying
-from seekwise.settings import guard_log, history
+from seekwise.settings import guard_log
 from seekwise.settings.asked import Asked
 from seekwise.settings.guard import ending, job, launch
 from seekwise.workload.study.quantity import time_text
@@ -29,23 +25,7 @@ SECONDS_MIN, SECONDS_MOST = 5, 86_400
 def start(what: Asked, ways: tuple[str, ...], seconds: float, as_json: bool) -> None:
     """Sets the values in a process of its own. On a terminal waits for Enter; elsewhere returns once they are set."""
     check(seconds)
-    applying.preview(what.wanted)
-    settings.check(what.wanted)
-    identity = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(2)}"
-    guard_log.write({
-        "id": identity,
-        "started_at": history.now(),
-        "devices": list(what.wanted),
-        "wanted": what.wanted,
-        "ways": list(ways),
-        "seconds": seconds,
-        "limit": None,
-        "reason": what.reason,
-        "evidence": what.evidence and asdict(what.evidence),
-        "outcome": "starting",
-        "headline": "",
-        "until": "",
-    })  # fmt: skip
+    identity = job.begun(what, ways, seconds)
     _, pid = launch.start(identity, launch.CONFIRM)
     document = _decided(identity, pid, START_S, also=guard_log.WAITING)
     if document["outcome"] == "failed":

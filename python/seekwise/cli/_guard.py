@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import secrets
 import time
-from dataclasses import asdict
 
 import click
 
-from seekwise.control import settings
 from seekwise.errors import NotMetError, SeekwiseError, UsageError
-from seekwise.settings import apply as applying
-from seekwise.settings import guard_log, history
+from seekwise.settings import guard_log
 from seekwise.settings.asked import Asked
 from seekwise.settings.guard import job, launch
 
@@ -25,29 +21,14 @@ def start(what: Asked, ways: tuple[str, ...], seconds: float, limit: float, dry_
     """Checks what can be checked, starts the worker, prints what it sees until it has decided."""
     if seconds < SECONDS_MIN:
         raise UsageError(f"a guard needs at least {SECONDS_MIN} s to see anything", "for example `--guard 10m`")
-    applying.preview(what.wanted)
-    settings.check(what.wanted)
-    devices = list(what.wanted)
     if dry_run:
+        job.check(what)
         click.echo(
-            f"would watch {', '.join(devices)} for {seconds / 2:.0f} s, set the values, watch for {seconds:.0f} s, and roll back "
+            f"would watch {', '.join(what.wanted)} for {seconds / 2:.0f} s, set the values, watch for {seconds:.0f} s, and roll back "
             f"if the load is worse by more than {100 * limit:.0f} %"
         )
         return
-    identity = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(2)}"
-    guard_log.write({
-        "id": identity,
-        "started_at": history.now(),
-        "devices": devices,
-        "wanted": what.wanted,
-        "ways": list(ways),
-        "seconds": seconds,
-        "limit": limit,
-        "reason": what.reason,
-        "evidence": what.evidence and asdict(what.evidence),
-        "outcome": "starting",
-        "headline": "",
-    })  # fmt: skip
+    identity = job.begun(what, ways, seconds, limit)
     how, pid = launch.start(identity)
     click.echo(f"guard {identity} runs as {how} and goes on without this terminal", err=True)
     try:

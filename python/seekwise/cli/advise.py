@@ -10,23 +10,12 @@ import click
 
 from seekwise.cli import _options, _shown
 from seekwise.errors import UsageError
-from seekwise.judge import workloads
-from seekwise.judge.workloads import OperationMix
 from seekwise.linux.resolve import resolve_path
 from seekwise.linux.stack import read_stack
 from seekwise.report import of_run
 from seekwise.report.layout import print_columns, print_lines, say
 from seekwise.settings import classes, drive_class
 from seekwise.store.database import Store
-
-
-@dataclass(frozen=True)
-class Workloads:
-    """`advise --list --json`."""
-
-    SCHEMA: ClassVar = "seekwise.workloads/1"
-
-    workloads: list[OperationMix]
 
 
 @dataclass(frozen=True)
@@ -46,7 +35,7 @@ class ClassChoices:
     "--for",
     "purpose",
     metavar="USE",
-    help="Use or group to advise for, as in `tune --for` (see --list), or a TOML file.",
+    help="Use or group to advise for, as in `tune --for`, or a TOML file.",
 )
 @click.option("--system", metavar="NAME", help="Advise for this system of a study with several.")
 @click.option(
@@ -57,7 +46,6 @@ class ClassChoices:
 )
 @click.option("--print", "form", type=click.Choice(["udev"]), help="With --classes: print the rules only.")
 @click.option("--all", "everything", is_flag=True, help="With --classes: show reasons and sources.")
-@click.option("--list", "listing", is_flag=True, help="Show the uses that can weigh a study, and their weights.")
 @_options.common
 def command(
     run: str,
@@ -67,7 +55,6 @@ def command(
     every_class: bool,
     form: str | None,
     everything: bool,
-    listing: bool,
     db: Path | None,
     as_json: bool,
 ) -> None:
@@ -77,15 +64,12 @@ def command(
     ship for all machines: both without measuring.
     """
     if every_class:
-        if device is not None or system is not None or listing:
-            raise UsageError("--classes asks about all machines", "leave --device, --system and --list out")
+        if device is not None or system is not None:
+            raise UsageError("--classes asks about all machines", "leave --device and --system out")
         _classes(purpose, as_rules=form is not None, everything=everything, as_json=as_json)
         return
     if form is not None or everything:
         raise UsageError("--print and --all belong to --classes", "`seekwise advise --classes --print udev`")
-    if listing:
-        _list(as_json)
-        return
     if device is not None:
         _class(device, as_json)
         return
@@ -136,13 +120,3 @@ def _class(target: str, as_json: bool) -> None:
         line for each in drives.values() for line in (drive_class.sentence(each, target), *drive_class.lock_caps(each))
     ]
     print_lines(list(dict.fromkeys(said)), _shown.out())
-
-
-def _list(as_json: bool) -> None:
-    known = workloads.shipped()
-    if as_json:
-        _shown.echo_json(Workloads(list(known.values())))
-        return
-    for each in known.values():
-        shares = ", ".join(f"{name} {share:g}" for name, share in each.operations.items())
-        click.echo(f"{each.name}: {each.meaning}\n  {shares}; threads: {each.threads}")

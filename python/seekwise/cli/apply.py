@@ -98,7 +98,6 @@ class Apply:
     metavar="FILE",
     help="With --print: for the machine in this capture.",
 )
-@click.option("--controller-tool", is_flag=True, help="Run the RAID controller's own tool where it alone can set it.")
 @click.option("--dry-run", is_flag=True, help="Check and print, change nothing.")
 @_options.database
 @_options.as_json()
@@ -116,7 +115,6 @@ def command(
     keep: bool,
     form: str | None,
     capture: Path | None,
-    controller_tool: bool,
     dry_run: bool,
     db: Path | None,
     as_json: bool,
@@ -126,19 +124,7 @@ def command(
     `--device PATH --set NAME=VALUE` names settings. `seekwise revert` undoes it.
     """
     if keep:
-        if (
-            run
-            or targets
-            or settings
-            or ways
-            or purpose
-            or system
-            or guard
-            or confirm
-            or form
-            or dry_run
-            or controller_tool
-        ):
+        if any((run, targets, settings, ways, purpose, system, guard, confirm, form, dry_run)):
             raise UsageError(
                 "--keep confirms what is set, so it goes with nothing but --json", "`seekwise apply --keep`"
             )
@@ -149,24 +135,19 @@ def command(
         raise UsageError("name a run, or a device and what to set", hint)
     if capture is not None and form is None:
         raise UsageError("--for-capture is about another machine, so it only prints", "add `--print udev`, for example")
-    if form is not None and (ways or guard or confirm or dry_run or controller_tool):
-        raise UsageError(
-            "--print changes nothing, so it does not go with --persist, --guard, --confirm, --controller-tool or --dry-run"
-        )
+    if form is not None and (ways or guard or confirm or dry_run):
+        raise UsageError("--print changes nothing, so it does not go with --persist, --guard, --confirm or --dry-run")
     if confirm is not None:
         _confirm.check(confirm)
-        if guard is not None or controller_tool:
-            other = (
-                "--guard, which decides by itself" if guard is not None else "--controller-tool, which cannot be undone"
-            )
-            raise UsageError(f"--confirm does not go with {other}", "leave one of them out")
+        if guard is not None:
+            raise UsageError("--confirm does not go with --guard, which decides by itself", "leave one of them out")
     stack = read_stack(capture or Path("/"))
     what = asked.by_hand(targets, settings, stack) if targets else _recommended(run or "last", purpose, db, system)
     if form is not None:
         _print_form(form, what, stack, as_json)
         return
     if what.controller:
-        _controller(what, stack, controller_tool and not dry_run, as_json)
+        _controller(what, stack, as_json)
         if not what.wanted:
             return
     if not what.wanted:
@@ -276,8 +257,8 @@ def _print_form(form: str, what: Asked, stack: Stack, as_json: bool) -> None:
         click.echo(f"note: {note}", err=True)
 
 
-def _controller(what: Asked, stack: Stack, run: bool, as_json: bool) -> None:
-    """Prints the exact command for each unit; runs it only with --controller-tool."""
+def _controller(what: Asked, stack: Stack, as_json: bool) -> None:
+    """Prints the exact command for each unit. Nobody runs it: what a controller's tool sets is in no journal."""
     units = controllers.units(stack)
     for device, switches in what.controller.items():
         for name, on in switches.items():
@@ -289,19 +270,8 @@ def _controller(what: Asked, stack: Stack, run: bool, as_json: bool) -> None:
                 click.echo(f"{device} {name} is {now} ({state.evidence.get(name, '')})", err=as_json)
             click.echo(shlex.join(change.command), err=as_json)
             if change.unknown is not None:
-                if run:
-                    raise SeekwiseError(f"{device}: its place at the controller is not known", change.unknown)
                 click.echo(f"note: {change.unknown}", err=True)
-            if run:
-                controllers.run(change.command)
-                after = controllers.read(units[device])
-                click.echo(
-                    f"{device} {name} is {getattr(after, name, None) or 'set, the tool does not show it'}", err=as_json
-                )
-            else:
-                click.echo(
-                    "note: run that as root, or add --controller-tool; `seekwise revert` does not undo it", err=True
-                )
+            click.echo("note: run that as root; `seekwise revert` does not undo it", err=True)
 
 
 def _asked_value(name: str, value: str) -> str:

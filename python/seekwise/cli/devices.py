@@ -15,6 +15,7 @@ from seekwise.linux.document import devices_document
 from seekwise.linux.resolve import resolve_path
 from seekwise.linux.show import show_stack
 from seekwise.linux.stack import read_stack
+from seekwise.report.layout import wrapped
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,11 @@ def _ncq(boot: str, as_json: bool) -> None:
         # "NCQ off by libata.force", "NCQ off since 207.6 s, given up after errors", "NCQ refused: …".
         reason = each.reason or ""
         reason = reason and (f" {reason}" if reason.startswith("by ") else f", {reason}" if since else f": {reason}")
-        click.echo(f"{each.port}: NCQ {each.state}{depth}{since}{reason}")
+        _wrapped(f"{each.port}: NCQ {each.state}{depth}{since}{reason}")
     if cost := next((each.cost for each in found if each.cost), None):
-        click.echo(f"\nOff or refused means {cost}.")
+        click.echo()
+        _wrapped(f"Off or refused means {cost}.")
+
+
+def _wrapped(text: str) -> None:
+    click.echo("\n".join(wrapped(text, min(_shown.out().width, 80), then="  ")))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,12 +19,10 @@ from seekwise.report.layout import wrapped
 if TYPE_CHECKING:
     import numpy as np
 
-    from seekwise.measure.whatif import CandidateStorage
-    from seekwise.trace.columns import Notes
-
 REQUESTS_REPEATED = 3_000_000
 """Requests times settings up to which every setting is played three times."""
 SEED = 1
+PROGRESS_S = 5.0
 
 
 @click.command("whatif")
@@ -54,7 +53,13 @@ def command(
     TRACE is a recording of `seekwise record` or any format that `seekwise trace show` reads. Requests that waited for earlier ones wait
     for them on the new storage too, with the recorded think times.
     """
+    from seekwise.cli import _shown, _whatif
+    from seekwise.judge import predicted
     from seekwise.measure import whatif
+    from seekwise.report import whatif_answer
+    from seekwise.store.database import Store
+    from seekwise.trace import load as loads
+    from seekwise.trace.load import FOREGROUND
     from seekwise.trace.readers import open_trace
 
     wanted = whatif.parse_vary(vary)
@@ -63,8 +68,48 @@ def command(
     notes, chunks = open_trace(trace)
     first = _first(chunks)
     settings = whatif.asked(wanted, whatif.recorded_on(notes))
-    with _scratch() as folder:
-        _play(trace, notes, first, settings, replay_open, repeats, seed, db, as_json, folder)
+    # On disk rather than in memory where /tmp is memory.
+    with temporary.private("whatif", _room()) as folder:
+        load = loads.make(first, notes, Path(folder))
+        if repeats is None:
+            repeats = 3 if load.requests * len(settings) <= REQUESTS_REPEATED else 1
+        seeds = whatif.seeds_of(seed, repeats)
+        threads = max(1, os.cpu_count() or 1)
+        tell = None if as_json else _progress()
+        results = whatif.play(load, settings, seeds, threads=threads, progress=tell)
+        said = [*load.said, *whatif.beyond(load, settings)]
+        played = whatif.run_of(f"whatif-{trace.stem}", str(trace), load, settings, results, seeds, said)
+        found = predicted.rows(played.records)
+        if not found:
+            raise UsageError(f"{trace}: holds no reads or writes")
+        recorded = whatif.recorded_of(load)
+        order = predicted.ranked(found, [each.label for each in settings], recorded)
+        opened = None
+        if replay_open:
+            replayed = whatif.play(load, settings, seeds, threads=threads, replay_open=True, progress=tell)
+            opened = predicted.rows(whatif.run_of("open", str(trace), load, settings, replayed, seeds, ()).records)
+        hangs = _whatif.assumption_lines(load, settings, seeds[:1], order[0].setting, threads)
+        with Store.open(db) as store:
+            store.add_run(played.run)
+            for record in played.records:
+                row = (opened or {}).get((record.setting, str(record.load["program"])))
+                store.add(
+                    record if row is None else replace(record, load={**record.load, predicted.OPEN_P99: row.p99_ns})
+                )
+            store.end_run(played.run.run_id, "complete")
+        if as_json:
+            _shown.echo_json(_whatif.document(played, trace, load, settings, order, found, opened, hangs, said))
+            return
+        _paragraph(whatif_answer.sentence(order, recorded))
+        click.echo()
+        programs = [group.name for group in load.groups if group.requests]
+        tails = {name: row.p99_ns for (name, program), row in (opened or {}).items() if program == FOREGROUND}
+        for line in whatif_answer.table(order, found, programs, recorded, tails):
+            click.echo(line)
+        click.echo()
+        for line in (_whatif.dependence_words(load), *said, *(f"Assumed: {line}" for line in load.assumed), *hangs):
+            _paragraph(line)
+        click.echo(f"\nnext: seekwise report {played.run.run_id}")
 
 
 def _first(chunks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
@@ -75,76 +120,21 @@ def _first(chunks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
     return chunks if head is None else itertools.chain([head], chunks)
 
 
-def _play(
-    trace: Path,
-    notes: Notes,
-    chunks: Iterator[np.ndarray],
-    settings: list[CandidateStorage],
-    replay_open: bool,
-    repeats: int | None,
-    seed: int,
-    db: Path | None,
-    as_json: bool,
-    folder: Path,
-) -> None:
-    from seekwise.cli import _shown, _whatif
-    from seekwise.judge import predicted
-    from seekwise.measure import whatif
-    from seekwise.report import whatif_answer
-    from seekwise.store.database import Store
-    from seekwise.trace import load as loads
-
-    load = loads.make(chunks, notes, folder)
-    if repeats is None:
-        repeats = 3 if load.requests * len(settings) <= REQUESTS_REPEATED else 1
-    seeds = whatif.seeds_of(seed, repeats)
-    threads = max(1, os.cpu_count() or 1)
-    tell = None if as_json else _told
-    results = whatif.play(load, settings, seeds, threads=threads, progress=tell)
-    said = [*load.said, *whatif.beyond(load, settings)]
-    played = whatif.run_of(f"whatif-{trace.stem}", str(trace), load, settings, results, seeds, said)
-    found = predicted.rows(played.records)
-    if not found:
-        raise UsageError(f"{trace}: holds no reads or writes")
-    recorded = whatif.recorded_of(load)
-    order = predicted.ranked(found, [each.label for each in settings], recorded)
-    opened = None
-    if replay_open:
-        replayed = whatif.play(load, settings, seeds, threads=threads, replay_open=True, progress=tell)
-        opened = predicted.rows(whatif.run_of("open", str(trace), load, settings, replayed, seeds, ()).records)
-    hangs = _whatif.assumption_lines(load, settings, seeds[:1], order[0].setting, threads)
-    with Store.open(db) as store:
-        store.add_run(played.run)
-        for record in played.records:
-            store.add(record)
-        store.end_run(played.run.run_id, "complete")
-    if as_json:
-        _shown.echo_json(_whatif.document(played, trace, load, settings, order, found, opened, hangs, said))
-        return
-    _paragraph(whatif_answer.sentence(order, recorded))
-    click.echo()
-    programs = [group.name for group in load.groups if group.requests]
-    for line in whatif_answer.table(order, found, programs, recorded, opened):
-        click.echo(line)
-    click.echo()
-    for line in (_whatif.dependence_words(load), *said, *(f"Assumed: {line}" for line in load.assumed), *hangs):
-        _paragraph(line)
-    click.echo(f"\nnext: seekwise report {played.run.run_id}")
-
-
 def _paragraph(text: str) -> None:
     click.echo("\n".join(wrapped(text, 80, then="  ")))
 
 
-def _told(done: int, of: int) -> None:
-    _output.progress(f"simulated {done} of {of}")
+def _progress() -> Callable[[int, int], None]:
+    """Says now and then how far it is: what is done within seconds needs no line."""
+    last = time.monotonic()
 
+    def said(done: int, of: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= PROGRESS_S:
+            last = time.monotonic()
+            _output.progress(f"simulated {done} of {of}")
 
-@contextlib.contextmanager
-def _scratch() -> Iterator[Path]:
-    """A folder for the load's rows, on disk rather than in memory where /tmp is memory."""
-    with temporary.private("whatif", _room()) as folder:
-        yield Path(folder)
+    return said
 
 
 def _room() -> Path | None:

@@ -5,9 +5,6 @@
 
 Repetitions of two runs shared no hour and no temperature, so a difference is shown to exist, not what made it: only settings that
 met in one repetition are compared fairly. The report says so. What does not compare is refused with every reason.
-
-Runs of different backends (the same drives measured, virtual, simulated) are not before and after: for them `agreement` says
-how far the one predicts the other.
 """
 
 from __future__ import annotations
@@ -15,21 +12,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
-
-import numpy as np
+from typing import Any
 
 from seekwise.judge.decision.observed import judge_observations, verdicts
 from seekwise.judge.decision.runs import together
 from seekwise.judge.observation import Observation, Verdict
 from seekwise.judge.observe import combination_of, observations, values
 from seekwise.judge.records import is_exact
-from seekwise.judge.rule import more_is_better
 from seekwise.store.record import Record
 from seekwise.workload.live_plan import CONTROL_SUFFIX
-
-GAP_SHARE = 0.05
-"""Combinations whose best and worst setting are closer than this do not count for "the same best setting"."""
 
 
 @dataclass(frozen=True)
@@ -184,35 +175,11 @@ P99_OPERATIONS_MIN = 200
 class ValuePair:
     """Two values of one combination and setting: means over the repetitions, in bytes/s, ns, or MB per CPU second."""
 
-    SHOWN: ClassVar = ("error",)
     metric: str
     combination: str
     setting: str
     base: float
     new: float
-
-    @property
-    def error(self) -> float:
-        """|ratio − 1| as a share; which of the two is on top makes no difference."""
-        return math.expm1(abs(math.log(self.new / self.base)))
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """How well one run predicts another, over all combinations and settings that both have, by metric."""
-
-    metric: str
-    combinations: int
-    """Combinations compared."""
-    median_error: float
-    """Median of |ratio − 1| as a share, on the log scale turned back: 0.03 is 3 %."""
-    p90_error: float
-    worst_error: float
-    worst_place: str
-    same_best: int
-    """Combinations in which the new run's best setting is the base's best, or less than 5 % behind it there …"""
-    same_best_of: int
-    """… of those in which the base's best and worst setting are at least 5 % apart."""
 
 
 def pairs(base: ComparedRun, new: ComparedRun) -> list[ValuePair]:
@@ -221,39 +188,6 @@ def pairs(base: ComparedRun, new: ComparedRun) -> list[ValuePair]:
     order = {metric: number for number, metric in enumerate(AGREE_METRICS)}
     found = [ValuePair(*key, value, b[key]) for key, value in a.items() if key in b]
     return sorted(found, key=lambda pair: (order.get(pair.metric, len(order)), pair.combination, pair.setting))
-
-
-def agreement(found: Sequence[ValuePair]) -> list[Agreement]:
-    """Means over repetitions compared; no test, because a model is not expected to be equal but to be near."""
-    return [
-        _agreement(metric, [p for p in found if p.metric == metric])
-        for metric in dict.fromkeys(p.metric for p in found)
-    ]
-
-
-def _agreement(metric: str, found: list[ValuePair]) -> Agreement:
-    errors = np.array([abs(math.log(pair.new / pair.base)) for pair in found])
-    worst = found[int(errors.argmax())]
-    better = (lambda value: value) if more_is_better(metric) else (lambda value: -value)
-    same = of = 0
-    for combination in dict.fromkeys(pair.combination for pair in found):
-        there = [pair for pair in found if pair.combination == combination]
-        best, worst_there = (pick(there, key=lambda p: better(p.base)).base for pick in (max, min))
-        if abs(math.log(best / worst_there)) < math.log1p(GAP_SHARE):
-            continue
-        chosen = max(there, key=lambda p: better(p.new)).base
-        of += 1
-        same += abs(math.log(best / chosen)) < math.log1p(GAP_SHARE)
-    return Agreement(
-        metric,
-        len(found),
-        float(np.expm1(np.median(errors))),
-        float(np.expm1(np.quantile(errors, 0.9))),
-        float(np.expm1(errors.max())),
-        f"{worst.combination} [{worst.setting}]",
-        same,
-        of,
-    )
 
 
 def _means(side: ComparedRun) -> dict[tuple[str, str, str], float]:

@@ -13,6 +13,8 @@ TIE = 0.05
 """Settings so close to the best are as good: as much as a prediction may be wrong."""
 
 
+OPEN_P99 = "open_p99_ns"
+"""Of a record's load: p99 where every request comes at its recorded time (`whatif --open`)."""
 CARRIED = 0.9
 """Storage that does less of what comes at its own times falls behind for as long as the load lasts."""
 OPEN_MOST = 0.5

@@ -129,14 +129,16 @@ def competitions(study: Study, records: Sequence[Record]) -> Iterator[tuple[str,
 def _as_chunks(systems: Mapping[str, System], records: Sequence[Record]) -> list[tuple[str, str, list[Record]]]:
     """Families of arrays that differ in their chunk alone, the chunk as what competes; none where schedulers compete too."""
     families: dict[tuple[object, ...], dict[str, list[Record]]] = {}
+    arrays: dict[tuple[object, ...], System] = {}
     schedulers: dict[tuple[object, ...], set[str]] = {}
     for record in records:
-        system = systems[str(record.factors.get("system", next(iter(systems))))]
+        system = _as_varied(systems[str(record.factors.get("system", next(iter(systems))))], record)
         chunk = record.factors.get(CHUNK) or (system.chunk_kib[0] if system.chunk_kib else None)
         if chunk is None:
             continue
         key = (system.drive, system.drives, system.raid_level, system.layout, system.kernel, system.controller)
         key += (tuple(sorted(system.options.items())), system.target)
+        arrays.setdefault(key, system)
         label = f"{chunk} KiB"
         family = families.setdefault(key, {})
         # Combinations are named by their system and by whatever else is varied; both are the same for every chunk of a family.
@@ -144,14 +146,24 @@ def _as_chunks(systems: Mapping[str, System], records: Sequence[Record]) -> list
         family.setdefault(label, []).append(replace(record, setting=label, combination=combination))
         schedulers.setdefault(key, set()).add(str(record.factors.get("scheduler")))
     found = []
+    kinds = [kind_of(each) for each in arrays.values()]
     for key, family in families.items():
         if len(family) < 2 or len(schedulers[key]) > 1:
             continue
         members = [each for label in sorted(family, key=lambda word: int(word.split()[0])) for each in family[label]]
-        first = systems[str(members[0].factors.get("system", next(iter(systems))))]
+        first = arrays[key]
+        kind = kind_of(first)
+        if kinds.count(kind) > 1:
+            kind += f" of {first.drives}"
         kernel = f", Linux {first.kernel}" if first.kernel else ""
-        found.append((f"{kind_of(first)}{kernel}", kind_of(first), members))
+        found.append((f"{kind}{kernel}", kind, members))
     return found
+
+
+def _as_varied(system: System, record: Record) -> System:
+    """The system with what the settings of a record put in place of its level, drives and layout."""
+    varied = {name: record.factors[name] for name in ("raid_level", "drives", "layout") if name in record.factors}
+    return system.model_copy(update=varied) if varied else system
 
 
 def kind_of(system: System) -> str:

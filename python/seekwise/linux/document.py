@@ -209,34 +209,18 @@ def _device(stack: Stack, device: BlockDevice, mounted: dict[Mount, tuple[str, .
     mounts = [mount for mount, names in mounted.items() if device.name in names]
     signature = device.details.get("signature")
     found_on_it = signature.get("type") if isinstance(signature, dict) else None
+    own = {each.name: getattr(device, each.name) for each in fields(DeviceFacts) if hasattr(device, each.name)}
     return DeviceFacts(
-        name=device.name,
+        **own,
+        **{each.name: _number(device.queue.get(each.name)) for each in fields(DeviceNumbers)},
         path=device_path(device.name),
-        kind=device.kind,
-        size_bytes=device.size_bytes,
-        major_minor=device.major_minor,
-        below=device.below,
         above=[other.name for other in stack.above(device.name)],
         leaves=[leaf.name for leaf in stack.leaves(device.name)],
-        transport=device.transport,
         storage_kind=storage_kind(device),
-        driver=device.driver,
-        model=device.model,
-        firmware=device.firmware,
-        serial=device.serial,
-        rotational=device.rotational,
-        read_only=device.read_only,
-        write_cache=device.write_cache,
-        scheduler=device.scheduler,
-        schedulers_offered=device.schedulers_offered,
         scheduler_tunables=device.iosched,
-        queue_depth=device.queue_depth,
-        **{each.name: _number(device.queue.get(each.name)) for each in fields(DeviceNumbers)},
-        backing_file=device.backing_file,
         filesystem=mounts[0].filesystem if mounts else found_on_it,
         mounts=mounts,
         swap=is_swap(stack, device),
-        details=device.details,
         warnings=[each.line for each in device_warnings(device)],
     )
 

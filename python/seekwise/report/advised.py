@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from rich.console import Console
 from rich.table import Table
@@ -33,22 +33,6 @@ from seekwise.workload.study.plan import Plan
 
 REGRET_SHOWN = 0.005
 METRIC_TITLES = {"p99": "p99", "cpu_efficiency": "CPU eff."}
-
-
-class Advised(Protocol):
-    """What to set, for everything or for one use."""
-
-    def to_apply(self) -> tuple[Changes, str]:
-        """(values to set, why); no values where what is in force stays. UsageError for what was not measured on this machine."""
-        ...
-
-    def document(self) -> object:
-        """For `--json`."""
-        ...
-
-    def show(self, console: Console) -> None:
-        """On a terminal, with the command that sets it."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -129,29 +113,13 @@ def not_here(run_id: str, provenance: str) -> UsageError:
     )
 
 
-def of_tune(found: LiveOutcome, purpose: str | None, system: str | None) -> Advised:
-    """Of a live-switched run. UsageError for a system, of which it has one, and for what it did not measure."""
-    if system is not None:
-        raise UsageError(
-            f"run {found.run.run_id} of `tune` has one target, so it takes no `--system`", "leave out --system"
-        )
-    asked = for_purpose(found, purpose) if purpose is not None else found
-    if asked.choice is None:
-        raise UsageError(f"run {found.run.run_id} measured nothing", hint="`sudo seekwise tune PATH` measures")
-    return _TuneAdvice(asked, purpose)
-
-
-def of_study(found: StudyOutcome, content: ReportContent, purpose: str | None, system: str | None) -> Advised:
-    """Of a run of a study: for each drive of this machine, for each of several systems, or for what competes on one."""
-    return _StudyAdvice(found, content, purpose, system, workloads.find(purpose) if purpose else None)
-
-
 @dataclass(frozen=True)
 class _TuneAdvice:
     outcome: LiveOutcome
     purpose: str | None
 
     def to_apply(self) -> tuple[Changes, str]:
+        """(values to set, why); no values where what is in force stays. UsageError for what was not measured on this machine."""
         plan, run_id, choice = self.outcome.plan, self.outcome.run.run_id, self.outcome.choice
         if plan.provenance != "measured":
             raise not_here(run_id, plan.provenance)
@@ -298,6 +266,27 @@ class _StudyAdvice:
         if NOT_LONG_ENOUGH in words:
             say(f"`{NOT_LONG_ENOUGH}`: the fastest so far; another one may be as good.", console)
         say(f"next: seekwise advise {self.outcome.run.run_id} --system NAME", console)
+
+
+Advised = _TuneAdvice | _StudyAdvice
+"""What to set, for everything or for one use: as values to apply, as a document, and shown with the command that sets it."""
+
+
+def of_tune(found: LiveOutcome, purpose: str | None, system: str | None) -> Advised:
+    """Of a live-switched run. UsageError for a system, of which it has one, and for what it did not measure."""
+    if system is not None:
+        raise UsageError(
+            f"run {found.run.run_id} of `tune` has one target, so it takes no `--system`", "leave out --system"
+        )
+    asked = for_purpose(found, purpose) if purpose is not None else found
+    if asked.choice is None:
+        raise UsageError(f"run {found.run.run_id} measured nothing", hint="`sudo seekwise tune PATH` measures")
+    return _TuneAdvice(asked, purpose)
+
+
+def of_study(found: StudyOutcome, content: ReportContent, purpose: str | None, system: str | None) -> Advised:
+    """Of a run of a study: for each drive of this machine, for each of several systems, or for what competes on one."""
+    return _StudyAdvice(found, content, purpose, system, workloads.find(purpose) if purpose else None)
 
 
 def _print_throughputs(console: Console, records: Sequence[Record], weighed: Weighed) -> None:

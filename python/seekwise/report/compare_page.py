@@ -11,17 +11,12 @@ from seekwise.number_text import one_line, three
 from seekwise.report import site
 from seekwise.report.charts.live_svg import tips
 from seekwise.report.comparison import (
-    METRIC_WORDS,
     NOT_INTERLEAVED,
     SECTIONS,
-    VALUE_UNITS,
     ChangeRow,
     Pairing,
-    combination_words,
     name_of,
 )
-from seekwise.report.losses import shown_setting
-from seekwise.report.markdown import table, text
 from seekwise.store.database import Run
 
 LIMIT = math.log(20.0)
@@ -42,10 +37,6 @@ def html(pairing: Pairing) -> str:
         picture=picture,
         axis=axis(),
         name_of=name_of,
-        metric_words=METRIC_WORDS,
-        combination_words=combination_words,
-        shown_setting=shown_setting,
-        scale=VALUE_UNITS,
         outcome_words=SECTIONS,
         note=NOT_INTERLEAVED,
     )
@@ -99,31 +90,3 @@ def axis() -> Markup:
         parts.append(f'<line class="tick" x1="{at:.2f}%" x2="{at:.2f}%" y1="0" y2="4"/>')
         parts.append(f'<text x="{at:.2f}%" y="14" text-anchor="{anchor}">{word}</text>')
     return Markup(f'<svg class="axis" aria-hidden="true" width="100%" height="17">{"".join(parts)}</svg>')
-
-
-def markdown(each: Pairing) -> str:
-    """The comparison for an issue or a chat."""
-    lines: list[str] = []
-    lines += [f"**{text(each.headline)}**", "", NOT_INTERLEAVED, ""]
-    for title, outcome in (("Worse", "regression"), ("Better", "improvement"), ("Not confirmed", "unconfirmed")):
-        if rows := each.of(outcome):
-            lines += table(
-                [title, "Setting", "Metric", "New against base"],
-                ([r.where, r.setting, r.metric, r.words] for r in rows),
-            )
-    if each.agreement:
-        lines += table(
-            ["Metric", "Values", "Median error", "p90", "Worst", "Same best"],
-            (
-                [METRIC_WORDS.get(a.metric, a.metric), a.combinations, *(f"{100 * e:.1f} %" for e in (a.median_error, a.p90_error, a.worst_error)), f"{a.same_best} of {a.same_best_of}"]
-                for a in each.agreement
-            ),
-        )  # fmt: skip
-    else:
-        lines += [
-            f"No difference worth naming: {len(each.of('equal'))}. Not measured long enough: {len(each.of('undecided'))}.",
-            "",
-        ]
-    lines += [f"- {text(note)}" for note in each.notes]
-    lines += ["", f"Base: {text(facts(each.base))}. New: {text(facts(each.new))}.", ""]
-    return "\n".join(lines).rstrip()

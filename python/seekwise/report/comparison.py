@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from seekwise.judge import compare as comparing
@@ -98,13 +98,8 @@ class Pairing:
     new: Run
     rows: tuple[ChangeRow, ...] = ()
     notes: tuple[str, ...] = ()
-    agreement: tuple[comparing.Agreement, ...] = ()
-    """Of runs of different backends, in place of verdicts."""
-    pairs: tuple[comparing.ValuePair, ...] = field(default=())
     pairs_of_runs: int = 1
     """How many pairs of runs were compared, this the newest."""
-    is_prediction: bool = False
-    """Runs of different backends: how well one predicts the other."""
     note: str = NOT_INTERLEAVED
     """What else may have made the difference."""
     document: Any = None
@@ -118,15 +113,6 @@ class Pairing:
     def headline(self) -> str:
         """The whole comparison in one sentence."""
         names = name_of(self.new), name_of(self.base)
-        if self.is_prediction and not self.agreement:
-            return "These runs have no figure in common."
-        if self.agreement:
-            first = self.agreement[0]
-            metric = METRIC_WORDS.get(first.metric, first.metric)
-            text = f"{names[0]} predicts {names[1]} with a median error of {100 * first.median_error:.1f} % in {metric}"
-            if first.same_best_of:
-                text += f" and names the same best setting in {first.same_best} of {first.same_best_of} cases"
-            return f"{text}."
         worse, better = self.of("regression"), self.of("improvement")
         equal, undecided = len(self.of("equal")), len(self.of("undecided"))
         if not worse and not better and (once := self.of("unconfirmed")):
@@ -168,7 +154,8 @@ SECTIONS = {
     "undecided": "Not measured long enough",
     "equal": "No difference worth naming",
 }
-SUBJECT_LEAST = 30
+SUBJECT_LEAST = 22
+HEAD_LONGEST = 14
 
 
 def lines(pairing: Pairing, width: int = 80, *, everything: bool = False) -> list[str]:
@@ -197,7 +184,10 @@ def lines(pairing: Pairing, width: int = 80, *, everything: bool = False) -> lis
         for outcome in ("equal", "undecided")
         if outcome not in shown and pairing.of(outcome)
     ]
-    return [*said, *(["", *wrapped(f"{'. '.join(left)} (--all).", width)] if left else [])]
+    common = _common(pairing.rows)
+    below = [f"Each: {', '.join(common)}."] if common else []
+    below += [f"{'. '.join(left)} (--all)."] if left else []
+    return [*said, *(["", *(line for each in below for line in wrapped(each, width))] if below else [])]
 
 
 def _section(pairing: Pairing, outcome: str, width: int) -> list[list[str]]:
@@ -205,10 +195,11 @@ def _section(pairing: Pairing, outcome: str, width: int) -> list[list[str]]:
     rows = pairing.of(outcome)
     if not rows:
         return []
-    names = name_of(pairing.base), name_of(pairing.new)
+    names = _head(pairing.base), _head(pairing.new)
     several = len({row.setting for row in pairing.rows}) > 1
     values = [[row.before or "–", row.after or "–", row.span] for row in rows]
-    subjects = [", ".join([row.where, row.metric, *([row.setting] if several else [])]) for row in rows]
+    common = _common(pairing.rows)
+    subjects = [", ".join([*_apart(row, common), row.metric, *([row.setting] if several else [])]) for row in rows]
     heads = [*names, "change (90 %)"]
     sizes = [max(map(len, column)) for column in zip(heads, *values, strict=True)]
     room = max(SUBJECT_LEAST, width - sum(sizes) - 2 * len(sizes))
@@ -219,6 +210,22 @@ def _section(pairing: Pairing, outcome: str, width: int) -> list[list[str]]:
         row = "  ".join([first.ljust(room), *(cell.ljust(size) for cell, size in zip(cells, sizes, strict=True))])
         made.append([row.rstrip(), *more])
     return made
+
+
+def _head(run: Run) -> str:
+    """A run's name above its column; of an id its end, which the headline has whole."""
+    name = run.given_name or run.run_id.partition("-")[2] or run.run_id
+    return name if len(name) <= HEAD_LONGEST else f"{name[: HEAD_LONGEST - 1]}…"
+
+
+def _common(rows: Sequence[ChangeRow]) -> list[str]:
+    """What every row is of, said once below the table; empty where there is one row, and of a name that is one word."""
+    first, *others = [row.where.split(", ") for row in rows]
+    return [part for part in first if all(part in other for other in others)] if others and len(first) > 1 else []
+
+
+def _apart(row: ChangeRow, common: Sequence[str]) -> list[str]:
+    return [part for part in row.where.split(", ") if part not in common]
 
 
 def _how_to_confirm(pairing: Pairing) -> str:

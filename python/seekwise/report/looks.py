@@ -6,7 +6,6 @@ a palette in turn. Colours are moved until they have a contrast of 3 : 1 against
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -56,14 +55,6 @@ class Look:
     def setting(self) -> str:
         """The label itself, as rows of a table call it."""
         return self.label
-
-
-def style_of(label: str) -> Style:
-    """Of the scheduler that a label names; else one of the palette, always the same."""
-    own = scheduler_of(label)
-    if own is not None:
-        return SCHEDULER_STYLE[own]
-    return PALETTE[zlib.crc32(label.encode(errors="replace")) % len(PALETTE)], (), "circle"
 
 
 def scheduler_of(label: str) -> str | None:

@@ -54,11 +54,6 @@ def within(threshold: float) -> str:
     return f"within {percent(whole if abs(threshold - whole) <= WHOLE_CLOSE * whole else threshold)}"
 
 
-def loss_cell(share: float) -> str:
-    """A loss in a table: in per cent, beyond starvation `over 10×`."""
-    return f"over {STARVED_FACTOR:.0f}×" if share >= STARVED_FACTOR - 1 else percent(share)
-
-
 def metric_name(judged: Judged | str) -> str:
     """`p99 latency`, `time per start`, `background throughput`, `throughput of stores`."""
     if not isinstance(judged, str):
@@ -177,17 +172,17 @@ def _ends(low: str, high: str, said: str = "") -> str:
 def effect(judged: Judged, standing: CandidateVerdict) -> str:
     """The same as a person says it: `starts 1.4 times quicker (very likely 1.2 to 1.6)`, `copy 20 % slower`."""
     assert standing.ratio is not None and standing.low is not None and standing.high is not None
-    units = plural(judged.work) if judged.work and judged.metric == judged.kind else f"{judged.job} units".strip()
+    is_first = bool(judged.work) and judged.metric == judged.kind
+    units = plural(judged.work) if is_first else f"{judged.job} units".strip()
     if judged.kind in ("time", "tail"):
         # Speed is the inverse of a time.
         name = units if judged.kind == "time" else f"the slowest {units}"
         if judged.conditions.work == "alone":
             name += " alone"
         return _quicker(name, 1 / standing.ratio, 1 / standing.high, 1 / standing.low, "quicker")
-    if judged.kind == "done" and judged.unit == "/s":
-        return f"{units} per second: {change_text(standing, judged)}"
     if judged.kind in ("done", "rate"):
-        return _quicker(judged.job or judged.use, standing.ratio, standing.low, standing.high, "faster")
+        name = units if judged.unit == "/s" and is_first else judged.job or judged.use
+        return _quicker(name, standing.ratio, standing.low, standing.high, "faster")
     return f"{subject(judged) if judged.job else f'{judged.use} {subject(judged)}'} {change_text(standing, judged)}"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +19,6 @@ from seekwise.judge.outcome import LiveOutcome, notes
 from seekwise.judge.study_outcome import StudyOutcome
 from seekwise.report import documents, tune_answer
 from seekwise.report.content import ReportContent
-from seekwise.report.metric_words import metric_name
 from seekwise.report.outcome import content_of
 from seekwise.store import damage
 from seekwise.store.database import Run, Store
@@ -30,10 +28,8 @@ from seekwise.workload.study.plan import Plan
 if TYPE_CHECKING:
     from seekwise.report.advised import Advised
 
-ROWS_MOST = 4
 
-
-class Report(ABC):
+class _OfRun:
     """What every run tells."""
 
     outcome: outcome.Outcome
@@ -63,56 +59,6 @@ class Report(ABC):
         """Of pairs of settings, where the run was judged by pairs."""
         return self.outcome.verdicts
 
-    @abstractmethod
-    def headline(self) -> str:
-        """The answer in its first sentences."""
-
-    @abstractmethod
-    def reasons(self) -> Sequence[str]:
-        """What stands behind it, in sentences."""
-
-    @abstractmethod
-    def notes(self) -> Sequence[str]:
-        """What a reader must know beside it, in sentences."""
-
-    @abstractmethod
-    def findings(self) -> Sequence[str]:
-        """Insights in sentences, the strongest first."""
-
-    @abstractmethod
-    def place(self) -> str:
-        """What was measured, and on which devices."""
-
-    @abstractmethod
-    def standings(self) -> list[tuple[str, str]]:
-        """(use and metric, how it stands)."""
-
-    @abstractmethod
-    def advised(self, purpose: str | None = None, system: str | None = None) -> Advised:
-        """What to set, for a use or for everything, on all systems or on one. UsageError for what was not measured."""
-
-    @abstractmethod
-    def document(self, *, records: bool = True, report: str | None = None) -> dict[str, object]:
-        """For `--json`."""
-
-    @abstractmethod
-    def show(
-        self, console: Console, *, everything: bool = False, figures: bool = False, told: Sequence[str] = ()
-    ) -> None:
-        """The answer on a terminal. `figures`: every mean that was measured before it; `told`: notes that stand above already."""
-
-    @abstractmethod
-    def markdown(self) -> str:
-        """The report for an issue or a chat."""
-
-    @abstractmethod
-    def pictures(self) -> list[tuple[str, str]]:
-        """(name, SVG) of each chart."""
-
-    @abstractmethod
-    def write(self, path: Path) -> Path:
-        """Writes the page. OSError where that fails."""
-
 
 def of(store: Store, *runs: Run, brief: bool = False) -> Report:
     """One run, or several of one study as one. UsageError where they cannot be one; `brief`: for the words alone."""
@@ -125,7 +71,7 @@ def of_outcome(found: outcome.Outcome) -> Report:
 
 
 @dataclass(frozen=True)
-class StudyReport(Report):
+class StudyReport(_OfRun):
     """Of a run of a study."""
 
     outcome: StudyOutcome
@@ -159,24 +105,6 @@ class StudyReport(Report):
         """Insights over all systems."""
         return tuple(each.text for each in self.content.findings)
 
-    def place(self) -> str:
-        """Drives, or drive models of a simulated run."""
-        from seekwise.report import tested
-
-        return tested.devices(self.content)
-
-    def standings(self) -> list[tuple[str, str]]:
-        """A row per system, place and metric; the first four settings of each."""
-        from seekwise.report.looks import Looks
-        from seekwise.report.losses import blocks
-
-        told = []
-        for block in blocks(self.content, Looks()):
-            where = f"{block.system}: {block.place}" if block.system else block.place
-            rows = [f"{row.look.label} {row.words}" for row in block.rows[:ROWS_MOST]]
-            told.append((f"{where}, {block.metric}", "; ".join(rows)))
-        return told
-
     def advised(self, purpose: str | None = None, system: str | None = None) -> Advised:
         """`purpose`: a use; `system`: needed where systems differ in what is best. UsageError (exit status 2) for an unknown one."""
         from seekwise.report import advised
@@ -198,12 +126,6 @@ class StudyReport(Report):
             console.print()
         terminal.print_study(self.content, console, everything=everything, told=told)
 
-    def markdown(self) -> str:
-        """The same sentences as on the terminal; tables without pictures."""
-        from seekwise.report.markdown import of_study
-
-        return of_study(self.content)
-
     def pictures(self) -> list[tuple[str, str]]:
         """(name, SVG) of each chart."""
         from seekwise.report import page
@@ -218,7 +140,7 @@ class StudyReport(Report):
 
 
 @dataclass(frozen=True)
-class TuneReport(Report):
+class TuneReport(_OfRun):
     """Of a run that was switched live."""
 
     outcome: LiveOutcome
@@ -239,18 +161,6 @@ class TuneReport(Report):
         """Always empty: insights compare systems and thread counts, which a live run does not vary."""
         return ()
 
-    def place(self) -> str:
-        """The target as named, and the physical devices below it."""
-        plan = self.outcome.plan
-        return f"{plan.target} on {', '.join(plan.leaves)}" if plan.leaves else plan.target
-
-    def standings(self) -> list[tuple[str, str]]:
-        """The best candidate of each metric."""
-        return [
-            (f"{each.use}: {metric_name(each)}", f"best: {tune_answer.best_text(each)}")
-            for each in self.outcome.found.judged
-        ]
-
     def advised(self, purpose: str | None = None, system: str | None = None) -> Advised:
         """UsageError (exit status 2) for any `system`, since a run of `tune` has one target, and for a use that was not measured."""
         from seekwise.report import advised
@@ -268,12 +178,6 @@ class TuneReport(Report):
         for line in tune_answer.lines(self.outcome, width=console.width, everything=everything):
             console.print(Text(line), soft_wrap=True)
 
-    def markdown(self) -> str:
-        """The same sentences as on the terminal; tables without pictures."""
-        from seekwise.report.markdown import of_live
-
-        return of_live(self.outcome)
-
     def pictures(self) -> list[tuple[str, str]]:
         """(name, SVG) of each chart of the live page."""
         from seekwise.report import live_page
@@ -285,3 +189,6 @@ class TuneReport(Report):
         from seekwise.report import live_page
 
         return live_page.write(path, self.outcome)
+
+
+Report = StudyReport | TuneReport

@@ -49,6 +49,7 @@ def render(content: ReportContent) -> str:
     run = content.run
     sections = [
         ("arrays", "arrays", content.arrays), ("charts", "charts", True),
+        ("losses", "distance to the best", answer["loss_blocks"]),
         ("why", "why", causes or stretches), ("insights", "insights", content.findings), ("winners", "winners", content.winners),
         ("table", "numbers", True), ("discarded", "discarded trials", discarded), ("run", "what was run", True), ("terms", "terms", words),
     ]  # fmt: skip

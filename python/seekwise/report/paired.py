@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from seekwise.errors import RefusedError
 from seekwise.judge import compare as comparing
@@ -53,11 +53,10 @@ class ComparedSetting(Verdict):
 
 @dataclass(frozen=True)
 class Compare:
-    """`compare RUN RUN --json`. `mode` is judged (one backend; `changes`) or agreement (two backends; `agreement`)."""
+    """`compare RUN RUN --json`."""
 
     SCHEMA: ClassVar = "seekwise.compare/1"
 
-    mode: Literal["judged", "agreement"]
     base: Compared
     new: Compared
     notes: Sequence[str]
@@ -65,8 +64,6 @@ class Compare:
     rule: str = ""
     counts: dict[str, int] = field(default_factory=dict)
     changes: Sequence[ComparedSetting] = ()
-    agreement: Sequence[comparing.Agreement] = ()
-    pairs: Sequence[comparing.ValuePair] = ()
     pairs_of_runs: int = 1
     """Pairs of runs with these names that a judged comparison rests on; `base` and `new` are the newest."""
 
@@ -114,30 +111,25 @@ def of(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
 def _of_studies(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
     sides, *earlier = [sides_of(store, each) for each in reversed(pairs)]
     check(sides)
-    together = comparing.pairs(*sides)
-    if sides[0].provenance != sides[1].provenance:
-        return _agreement(pairs[-1], sides, together)
     found = _judged([*reversed(earlier), sides])
     facts = _document(found, sides)
-    rows = of_studies(found, together)
+    rows = of_studies(found, comparing.pairs(*sides))
     return Pairing(*pairs[-1], rows, tuple(found.notes[1:]), pairs_of_runs=found.pairs, document=facts)
 
 
 def check(sides: Sequence[ComparedRun]) -> None:
-    """RefusedError for runs of other loads or other devices."""
+    """RefusedError for runs of other loads, other devices or other backends."""
+    if sides[0].provenance != sides[1].provenance:
+        raise RefusedError(
+            f"runs {sides[0].run_id} and {sides[1].run_id} do not compare: one is {sides[0].provenance}, the other {sides[1].provenance}",
+            hint="`seekwise results RUN` shows the values of each; `seekwise verify` holds the models against measurements",
+        )
     if against := comparing.reasons_against(*sides):
         more = f" (and {len(against) - 1} more)" if len(against) > 1 else ""
         raise RefusedError(
             f"runs {sides[0].run_id} and {sides[1].run_id} do not compare: {against[0]}{more}",
             hint="; ".join(against[1:6]) or "compare runs of one study on one device",
         )
-
-
-def _agreement(runs: tuple[Run, Run], sides: Sequence[ComparedRun], pairs: Sequence[comparing.ValuePair]) -> Pairing:
-    """Runs of different backends: how well one predicts the other."""
-    found, notes = comparing.agreement(pairs), comparing.notes(*sides)[1:]
-    facts = Compare("agreement", *map(Compared.of, sides), notes=notes, agreement=found, pairs=pairs)
-    return Pairing(*runs, (), tuple(notes), tuple(found), tuple(pairs), is_prediction=True, document=facts)
 
 
 def _of_tune(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
@@ -277,7 +269,6 @@ def _device(facts: dict[str, Any]) -> str:
 
 def _document(found: comparing.Comparison, sides: Sequence[ComparedRun]) -> Compare:
     return Compare(
-        "judged",
         *map(Compared.of, sides),
         notes=found.notes,
         rule=RULE_VERSION,

@@ -45,7 +45,8 @@ def _headline(overall: Sequence[SystemChoice], drives: Collection[str]) -> str:
         return choice.short if once else choice.text
 
     for kind, members in kinds.items():
-        title = kind[0].upper() + kind[1:]
+        are_chunks = all(label.endswith(" KiB") for member in members for label in member.settings)
+        title = f"Chunk for {kind}" if are_chunks else kind[0].upper() + kind[1:]
         is_drive = all(member.system in drives for member in members)
         if len(members) == 1 or is_drive:
             parts += [f"{each.system if is_drive else title}: {said(each)}" for each in members]

@@ -80,8 +80,10 @@ def _common_words(names: Sequence[str]) -> list[str]:
     """Parts that every name has: said once below the table."""
     if len(names) < 2:
         return []
-    first, *others = [name.split(", ") for name in names]
-    return [word for word in first[1:] if all(word in other for other in others)]
+    first, *others = parts = [name.split(", ") for name in names]
+    common = [word for word in first if all(word in other for other in others)]
+    # A row keeps a name of its own.
+    return common if all(set(each) - set(common) for each in parts) else common[1:]
 
 
 def print_systems(rows: Sequence[SystemRow], settings: Sequence[str], console: Console, *, lines_most: int) -> None:

@@ -25,7 +25,6 @@ def write(
         ("Rate and requests outstanding", charts.over_time(summary)),
         ("Where requests start", charts.offsets(summary)),
         ("Sizes", charts.sizes(summary)),
-        ("Requests by process", charts.mix(summary, notes)),
     ]
     looks = Looks()
     stretch = None if begun is None else _stretch(begun, notes, looks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from seekwise.judge.predicted import Recorded, WhatIfRow, as_good, carries, ranked, recorded, rows
+from seekwise.judge.predicted import OPEN_P99, Recorded, WhatIfRow, as_good, carries, ranked, recorded, rows
 from seekwise.number_text import by, listed
 from seekwise.report.content import Advice
 from seekwise.store.record import Record
@@ -60,9 +60,9 @@ def table(
     found: Found,
     programs: Sequence[str],
     load: Recorded | None,
-    opened: Found | None = None,
+    opened: Mapping[str, float] | None = None,
 ) -> list[str]:
-    """The recording, the foreground of each setting, then each group of programs where there are several; at most 80 columns."""
+    """`opened`: {setting: p99 where every request comes at its recorded time}. The recording, the foreground of each setting, then each group of programs where there are several; at most 80 columns."""
     width = min(max([len("as recorded"), *(len(row.setting) for row in order)]), 26 if opened else 36)
     head = f"{'setting':{width}} {'p50':>8} {'p99':>8} {'MB/s':>7} {'IOPS':>7} {'time':>7}"
     said = [head + (f" {'open p99':>9}" if opened else "")]
@@ -71,10 +71,12 @@ def table(
         rates = f"{_number(load.rate_bytes_per_s / 1e6):>7} {_number(load.iops):>7} {seconds(load.elapsed_s):>7}"
         said.append(f"{'as recorded':{width}} {half:>8} {tail:>8} {rates}")
     for row in order[:ROWS_SHOWN]:
-        more = f" {time_word(opened[row.setting, FOREGROUND].p99_ns):>9}" if opened else ""
+        more = f" {time_word(opened[row.setting]):>9}" if opened and row.setting in opened else ""
         said += _lines(row.setting, row, width, more, is_behind=not carries(row, load))
     if len(order) > ROWS_SHOWN:
         said.append(f"and {len(order) - ROWS_SHOWN} more (--json has all)")
+    if opened:
+        said.append("open p99: with every request at its recorded time, whatever it waited for")
     if len(programs) > 1 and order:
         best = order[0].setting
         said += ["", f"by program, with {best}:"]
@@ -126,7 +128,12 @@ def table_of(records: Sequence[Record]) -> list[str]:
     found, load = rows(records), recorded(records)
     order = ranked(found, list(dict.fromkeys(record.setting for record in records)), load)
     programs = [name for name in dict.fromkeys(name for _, name in found) if name != FOREGROUND]
-    return table(order, found, programs, load)
+    return table(order, found, programs, load, open_p99(records))
+
+
+def open_p99(records: Sequence[Record]) -> dict[str, float]:
+    """{setting: p99 of the replay at recorded times}; empty where the run had none (`--open`)."""
+    return {each.setting: float(each.load[OPEN_P99]) for each in records if OPEN_P99 in each.load}  # type: ignore[arg-type]
 
 
 def advice(records: Sequence[Record], labels: Sequence[str], cautions: tuple[str, ...]) -> Advice | None:

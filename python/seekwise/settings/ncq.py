@@ -50,7 +50,7 @@ def why_refused(device: BlockDevice) -> str:
         controller = device.details["controller"]
         return (
             f"{device.name} is a unit of the RAID controller {controller['family']}: the kernel has no say in its queueing; "  # type: ignore[index]
-            f"`--set ncq=off --controller-tool` uses {controller['tool']}"  # type: ignore[index]
+            f"`--set ncq=off` prints the command of {controller['tool']}"  # type: ignore[index]
         )
     if isinstance(state, dict) and state.get("cause"):
         return str(state["cause"])

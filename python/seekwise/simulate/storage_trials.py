@@ -188,49 +188,38 @@ def records(
     asked = [requests_of(study, systems, plan, trial, seed) for trial, seed, _ in batch]
     specs = list(dict.fromkeys(request.spec for group in asked for request in group if request.spec is not None))
     results = dict(zip(specs, trials.raw(specs, processors or os.cpu_count() or 1, tell), strict=True))
-    return [
-        _record(plan, run_id, trial, seed, attempt, group, results, started)
-        for (trial, seed, attempt), group in zip(batch, asked, strict=True)
-    ]
-
-
-def _record(
-    plan: Plan,
-    run_id: str,
-    trial: Trial,
-    seed: int,
-    attempt: int,
-    group: list[PhaseRequest],
-    results: dict[str, dict],
-    started: str,
-) -> Record:
-    combination = plan.combinations[trial.combination]
-    memory = {"memory_bytes": combination.load.memory_limit_bytes} if combination.load.memory_limit_bytes else {}
-    phases, missing, specs = [], {}, {}
-    for request in group:
-        result = {"error": request.reason} if request.spec is None else results[request.spec]
-        if "error" in result:
-            missing[request.operation] = str(result["error"])
-        else:
-            spec = specs[request.operation] = json.loads(request.spec)
-            ticks = trials.prints_ticks(spec["cell"]["queue"]["kernel"])
-            phases += phases_of(request.operation, result, combination.load, ticks=ticks)
-    return Record(
-        **origin(run_id, plan, trial, **memory),
-        provenance="simulated",
-        seed=seed,
-        started_at=started,
-        phases=tuple(phases),
-        environment={"kernel": "Linux (model)", **_controller(specs)},
-        load={
-            "simulator": f"seekwise {_core.version()}",
-            "model_version": _core.model_version(),
-            "seed": seed,
-            "specs": specs,
-        },
-        conditions={"role": trial.role, **({"not_modelled": missing} if missing else {})},
-        attempt=attempt,
-    )
+    found = []
+    for (trial, seed, attempt), group in zip(batch, asked, strict=True):
+        combination = plan.combinations[trial.combination]
+        memory = {"memory_bytes": combination.load.memory_limit_bytes} if combination.load.memory_limit_bytes else {}
+        phases, missing, own = [], {}, {}
+        for request in group:
+            result = {"error": request.reason} if request.spec is None else results[request.spec]
+            if "error" in result:
+                missing[request.operation] = str(result["error"])
+            else:
+                spec = own[request.operation] = json.loads(str(request.spec))
+                ticks = trials.prints_ticks(spec["cell"]["queue"]["kernel"])
+                phases += phases_of(request.operation, result, combination.load, ticks=ticks)
+        found.append(
+            Record(
+                **origin(run_id, plan, trial, **memory),
+                provenance="simulated",
+                seed=seed,
+                started_at=started,
+                phases=tuple(phases),
+                environment={"kernel": "Linux (model)", **_controller(own)},
+                load={
+                    "simulator": f"seekwise {_core.version()}",
+                    "model_version": _core.model_version(),
+                    "seed": seed,
+                    "specs": own,
+                },
+                conditions={"role": trial.role, **({"not_modelled": missing} if missing else {})},
+                attempt=attempt,
+            )
+        )
+    return found
 
 
 def _controller(specs: dict[str, dict]) -> dict[str, dict[str, str]]:

@@ -67,6 +67,15 @@ def _is_flush(kind: int, flags: int, sectors: int) -> bool:
     return kind == Kind.FLUSH or (bool(flags & Flag.PREFLUSH) and sectors == 0)
 
 
+LETTERS = {
+    "block_bio_queue": "Q", "block_bio_backmerge": "M", "block_bio_frontmerge": "F", "block_split": "X", "block_rq_insert": "I",
+    "block_rq_issue": "D", "block_rq_requeue": "R", "block_rq_complete": "C",
+}  # fmt: skip
+"""Of the kernel's block trace points."""
+WITH_PROCESS = "QID"
+"""Events that say who asked."""
+
+
 class Assembler:
     """Takes events in the order of time; finished requests go into `rows`."""
 
@@ -90,6 +99,26 @@ class Assembler:
         since = ns - self.start
         self.latest = max(self.latest, since)
         return since
+
+    def take(
+        self, what: str, time: int, device: int, sector: int, sectors: int, letters: str, process: int = 0
+    ) -> None:
+        """Books an event under its letter (TRACE ACTIONS of blkparse(1)); others change nothing. `sectors` of a split: the sector of its second part."""
+        match what:
+            case "Q":
+                self.queue(time, device, sector, sectors, letters, process)
+            case "M" | "F":
+                self.merge(device, sector, sectors, back=what == "M")
+            case "X":
+                self.split(device, sector, sectors)
+            case "I":
+                self.insert(time, device, sector, sectors, letters, process)
+            case "D":
+                self.issue(time, device, sector, sectors, letters, process)
+            case "R":
+                self.requeue(device, sector)
+            case "C":
+                self.complete(time, device, sector, sectors, letters)
 
     def queue(self, time: int, device: int, sector: int, sectors: int, letters: str, process: int) -> None:
         """A bio enters (`block_bio_queue`).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 from seekwise.trace.columns import Kind, Notes
@@ -9,6 +10,9 @@ from seekwise.trace.depend import Process
 from seekwise.trace.summary import KINDS, Summary
 
 PROCESSES_SHOWN = 12
+WIDTH, HOW_FROM = 80, 42
+SURE = 0.99
+"""Below that, how sure it is that a process waits for its requests is said."""
 
 
 def lines(summary: Summary, notes: Notes, processes: Sequence[Process]) -> list[str]:
@@ -51,17 +55,19 @@ def lines(summary: Summary, notes: Notes, processes: Sequence[Process]) -> list[
 def _processes(processes: Sequence[Process]) -> list[str]:
     if not processes:
         return []
-    said = [f"{'process':28} {'role':11} {'requests':>9}  how its requests come"]
+    said = [f"{'process':20} {'role':10} {'requests':>9}  how its requests come"]
     for process in processes[:PROCESSES_SHOWN]:
-        said.append(f"{process.name[:28]:28} {process.role:11} {process.requests:9,}  {loop_words(process)}")
+        how = textwrap.wrap(loop_words(process), WIDTH - HOW_FROM, break_on_hyphens=False)
+        said.append(f"{process.name[:20]:20} {process.role:10} {process.requests:9,}  {how[0]}")
+        said += [f"{'':{HOW_FROM}}{line}" for line in how[1:]]
         for wait in process.waits:
             said.append(
-                f"{'':51}waits for {wait.on[:20]}: {_percent(wait.share)} of its commits, by chance {_percent(wait.by_chance)}"
+                f"{'':4}waits for {wait.on[:20]}: {_percent(wait.share)} of its commits, by chance {_percent(wait.by_chance)}"
             )
         if process.flushes and process.flushes.count >= 5:
             flushes = process.flushes
             said.append(
-                f"{'':51}{flushes.count:,} flushes: {_percent(flushes.after_writes)} sent after all writes, "
+                f"{'':4}{flushes.count:,} flushes: {_percent(flushes.after_writes)} sent after all writes, "
                 f"{_percent(flushes.holds_back)} waited for"
             )
     if len(processes) > PROCESSES_SHOWN:
@@ -76,7 +82,8 @@ def loop_words(process: Process) -> str:
         return "unknown: too few requests with completion times"
     if loop.closed:
         think = loop.think_ns[1] / 1e6
-        return f"closed, depth {loop.depth}, think time {think:.3g} ms (sure: {100 * min(loop.sure, 0.9999):.2f} %)"
+        doubt = f", {100 * loop.sure:.0f} % sure" if loop.sure < SURE else ""
+        return f"closed, depth {loop.depth}, {think:.3g} ms think time{doubt}"
     if loop.is_paced:
         return "open: sends at even times (a rate limit?), so that the storage is always done by then"
     if loop.expected < 10:

@@ -17,8 +17,9 @@ the entry, and that towards entries of the same kind (Smyth 2004, Statistical Ap
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,7 @@ COVARIATES_EVERY = 3
 """Steps between two looks at what was known before a period: weights and places settle in between."""
 STALL_LOG = math.log(2)
 STALL_SIGMAS = 4.0
+TRADED_LOG = STALL_LOG / 2
 ENTRY_DF = 8.0
 """What the entry's variance counts for, in degrees of freedom, when a setting's own is estimated."""
 VARIANCE_LEAST = 1e-8
@@ -62,6 +64,8 @@ class Observed:
     """Setting of the period before; −1 where there is none, or it is not known."""
     known: Array | None = None
     """[value, quantity] what was known before a period began and may explain it, as the bytes that lay unwritten."""
+    traded: NDArray[np.bool_] | None = None
+    """Values of periods in which another job did far better than usual: what one loses to the other is the setting's doing, no stall from outside."""
 
     def counts(self) -> NDArray[np.intp]:
         """Values by setting."""
@@ -214,7 +218,37 @@ def _stalls(data: Observed) -> NDArray[np.bool_]:
     middle = np.array([np.median(data.y[data.setting == j]) if (data.setting == j).any() else 0.0 for j in range(k)])
     below = data.y - middle[data.setting]
     spread = 1.4826 * float(np.median(np.abs(below)))
-    return below < -max(STALL_LOG, STALL_SIGMAS * spread)
+    stalled = below < -max(STALL_LOG, STALL_SIGMAS * spread)
+    return stalled if data.traded is None else stalled & ~data.traded
+
+
+def with_trades(data: Sequence[Observed], uses: Sequence[str], jobs: Sequence[str]) -> list[Observed]:
+    """Each figure with the periods in which another job of its use did far better than usual."""
+    far_better = [_far_better(each) for each in data]
+    found = []
+    for i, each in enumerate(data):
+        others = [far_better[j] for j in range(len(data)) if uses[j] == uses[i] and jobs[j] != jobs[i]]
+        periods = set().union(*others)
+        traded = np.array([key in periods for key in _keys(each)], bool)
+        found.append(replace(each, traded=traded) if traded.any() else each)
+    return found
+
+
+def _keys(data: Observed) -> list[tuple[str, int, int]]:
+    """(setting, round, which of its periods there): names a period in every figure of a use."""
+    seen: Counter[tuple[str, int]] = Counter()
+    keys = []
+    for j, number in zip(data.setting, data.round, strict=True):
+        key = (data.settings[j], int(number))
+        keys.append((*key, seen[key]))
+        seen[key] += 1
+    return keys
+
+
+def _far_better(data: Observed) -> set[tuple[str, int, int]]:
+    middle = {j: np.median(data.y[data.setting == j]) for j in np.unique(data.setting)}
+    above = data.y - np.array([middle[j] for j in data.setting])
+    return {key for key, y in zip(_keys(data), above, strict=True) if y > TRADED_LOG}
 
 
 def _variances(

@@ -248,12 +248,12 @@ def _weights(places: Sequence[_Places], prior: Prior) -> dict[str, Array]:
 
 
 def _in_general(figures: Sequence[Figure], elsewhere: Sequence[Elsewhere]) -> list[tuple[Array, Array, frozenset[str]]]:
-    """For each figure, by setting: (mean of what it does in other uses of the same purpose and to programs elsewhere, its variance), and the settings
-    of which such programs tell.
+    """For each figure, by setting: (mean of what it does in other uses of the same purpose and kind of work, and to programs elsewhere, its variance), and
+    the settings of which such programs tell. What a copy loses beside programs that wait says nothing of work that runs alone.
 
     Random effects (DerSimonian and Laird 1986, Controlled Clinical Trials 7(3)): what differs from use to use counts as such.
     """
-    rows: dict[tuple[str, str], list[tuple[str, float, float]]] = {}
+    rows: dict[tuple[str, str, str], list[tuple[str, float, float]]] = {}
     for each in figures:
         mean, error = each.effects.mean, each.effects.error
         good = np.isfinite(mean) & np.isfinite(error)
@@ -261,7 +261,7 @@ def _in_general(figures: Sequence[Figure], elsewhere: Sequence[Elsewhere]) -> li
             continue
         middle = float(np.median(mean[good]))
         for j in np.flatnonzero(good):
-            rows.setdefault((each.purpose, each.settings[j]), []).append(
+            rows.setdefault((each.purpose, each.kind, each.settings[j]), []).append(
                 (each.use, float(mean[j]) - middle, float(error[j]))
             )
     programs: dict[tuple[str, str], list[tuple[str, float, float]]] = {}
@@ -272,13 +272,13 @@ def _in_general(figures: Sequence[Figure], elsewhere: Sequence[Elsewhere]) -> li
 
 def _of_others(
     figure: Figure,
-    rows: dict[tuple[str, str], list[tuple[str, float, float]]],
+    rows: dict[tuple[str, str, str], list[tuple[str, float, float]]],
     programs: dict[tuple[str, str], list[tuple[str, float, float]]],
 ) -> tuple[Array, Array, frozenset[str]]:
     mean, variance = np.zeros(len(figure.settings)), np.full(len(figure.settings), np.inf)
     told = frozenset(name for name in figure.settings if programs.get((figure.kind, name)))
     for j, name in enumerate(figure.settings):
-        others = [(use, y, v) for use, y, v in rows.get((figure.purpose, name), ()) if use != figure.use]
+        others = [(use, y, v) for use, y, v in rows.get((figure.purpose, figure.kind, name), ()) if use != figure.use]
         others += programs.get((figure.kind, name), ())
         if len({use for use, _, _ in others}) < GENERAL_USES_LEAST:
             continue

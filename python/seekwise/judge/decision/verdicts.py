@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seekwise.judge.decision import posterior
-from seekwise.judge.decision.effects import Effects, Observed, estimate, shared
+from seekwise.judge.decision.effects import Effects, Observed, estimate, shared, with_trades
 from seekwise.judge.decision.periods import AGAIN, Merged
 from seekwise.judge.decision.posterior import Prior
 from seekwise.judge.decision.priors import USUAL
@@ -324,6 +324,7 @@ def _exact(entry: UseFigure) -> Array:
 def _of_observed(
     entries: Sequence[UseFigure], data: Sequence[Observed], prior: Prior
 ) -> list[tuple[Effects | None, Array]]:
+    data = with_trades(data, [each.use for each in entries], [each.job for each in entries])
     effects = shared(
         [estimate(one) for one in data],
         [f"{each.table}/{each.conditions.family or each.metric}" for each in entries],

@@ -7,42 +7,34 @@ import platform
 import time
 from pathlib import Path
 
-from seekwise.linux import diskstats
+from seekwise.linux import diskstats, facts
+from seekwise.linux.tree import Tree, open_tree
 from seekwise.measure.kernel import programs
 from seekwise.measure.kernel.target import Target
 
+DEVICE_FACTS = ("name", "kind", "model", "firmware", "serial", "size_bytes", "rotational", "transport", "driver")
+"""Of each drive, under the names of `block_device.BlockDevice`."""
 
-def read(target: Target, fio_version: str, root: Path = Path("/")) -> dict[str, object]:
+
+def read(target: Target, fio_version: str) -> dict[str, object]:
     """Facts that hold for a whole run."""
     mount = target.mount
+    tree = open_tree(Path("/"))
     return {
         "kernel": platform.release(),
         "architecture": platform.machine(),
         "host": platform.node(),
-        "distribution": _distribution(root),
-        "cpu_model": _cpu_model(root),
+        "distribution": _distribution(),
+        "cpu_model": _cpu_model(tree),
         "cpus": os.cpu_count(),
-        "memory_bytes": _memory_bytes(root),
-        "governor": _text(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+        "governor": tree.word("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "fio": fio_version,
         "target": str(target.path),
         "filesystem": mount.filesystem if mount else None,
         "mount_point": str(mount.mount_point) if mount else None,
         "mount_options": ",".join(mount.options) if mount else None,
-        "devices": [
-            {
-                "name": device.name,
-                "kind": device.kind,
-                "model": device.model,
-                "firmware": device.firmware,
-                "serial": device.serial,
-                "size_bytes": device.size_bytes,
-                "rotational": device.rotational,
-                "transport": device.transport,
-                "driver": device.driver,
-            }
-            for device in target.leaves
-        ],
+        "devices": [{name: getattr(device, name) for name in DEVICE_FACTS} for device in target.leaves],
         "stack": list(target.lines),
         "raid_levels": list(target.raid_levels),
     }
@@ -54,22 +46,16 @@ def conditions(target: Target) -> dict[str, object]:
         "os_shares_drives": target.os_shares_drives,
         # Rates of flash depend on what was written before. We neither purge nor precondition, so it is as it was found.
         "flash_in_used_state": sorted(device.name for device in target.leaves if device.rotational is False),
-        "processes_running": _load_average(),
+        "processes_running": os.getloadavg()[0],
         "temperature_c": temperatures(tuple(device.name for device in target.leaves)),
     }
 
 
-def temperatures(devices: tuple[str, ...], root: Path = Path("/")) -> dict[str, float]:
+def temperatures(devices: tuple[str, ...]) -> dict[str, float]:
     """{device: degrees Celsius} where the drive has a sensor that the kernel reads (nvme, drivetemp)."""
-    found: dict[str, float] = {}
-    for name in devices:
-        base = root / "sys/block" / name / "device"
-        for pattern in ("hwmon*/temp1_input", "hwmon/hwmon*/temp1_input"):
-            for file in sorted(base.glob(pattern)):
-                text = _text(file)
-                if text is not None and text.lstrip("-").isdigit():
-                    found.setdefault(name, int(text) / 1000.0)
-    return found
+    tree = open_tree(Path("/"))
+    found = {name: facts.temperature_celsius(tree, name) for name in devices}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def watch_others(devices: tuple[str, ...], seconds: float) -> dict[str, object]:
@@ -86,33 +72,15 @@ def watch_others(devices: tuple[str, ...], seconds: float) -> dict[str, object]:
     }
 
 
-def _text(file: Path) -> str | None:
-    try:
-        return file.read_text().strip()
-    except OSError:
-        return None
-
-
-def _memory_bytes(root: Path) -> int | None:
-    for line in (_text(root / "proc/meminfo") or "").splitlines():
-        if line.startswith("MemTotal:"):
-            return int(line.split()[1]) * 1024
-    return None
-
-
-def _cpu_model(root: Path) -> str | None:
-    for line in (_text(root / "proc/cpuinfo") or "").splitlines():
+def _cpu_model(tree: Tree) -> str | None:
+    for line in (tree.text("/proc/cpuinfo") or "").splitlines():
         if line.startswith(("model name", "Model", "cpu model")):
             return line.partition(":")[2].strip()
     return None
 
 
-def _distribution(root: Path) -> str | None:
-    for line in (_text(root / "etc/os-release") or "").splitlines():
-        if line.startswith("PRETTY_NAME="):
-            return line.partition("=")[2].strip('"')
-    return None
-
-
-def _load_average() -> float:
-    return os.getloadavg()[0]
+def _distribution() -> str | None:
+    try:
+        return platform.freedesktop_os_release()["PRETTY_NAME"]
+    except OSError:
+        return None

@@ -41,8 +41,9 @@ LONG_COUNTED_S = 0.5
 UNITS_MOST = 9
 ROUNDS_FIRST = 4
 """Long enough to see how long the effect of a switch lasts."""
-ROUNDS_FIRST_QUICK = 3
-"""The same where shorter ones follow in the same stretch."""
+ROUNDS_FIRST_FEW = 3
+"""The same where shorter ones follow in the same stretch, or a period is as long as its units. Seen: four rounds of starts that took 6 s each, instead of the
+1.5 s that are expected, were a third of eight minutes."""
 PERIOD_LOOK_S = 0.3
 """First periods there of a candidate that is expected to settle at once: long enough to see when it does not."""
 ROUNDS_QUICK = 33
@@ -197,9 +198,9 @@ def first_stretch_s(use: Use, candidates: int, rounds: int = ROUNDS_FIRST) -> fl
         )
         return STRETCH_OVERHEAD_S + rounds * candidates * (period_s + SWITCH_S)
     short = candidates - 1
-    look_s = ROUNDS_FIRST_QUICK * (PERIOD_FIRST_S + short * PERIOD_LOOK_S)
+    look_s = ROUNDS_FIRST_FEW * (PERIOD_FIRST_S + short * PERIOD_LOOK_S)
     quick_s = ROUNDS_QUICK * (PERIOD_FIRST_S / LONG_EVERY + short * (QUICK_CUT_S + QUICK_COUNTED_S))
-    return STRETCH_OVERHEAD_S + look_s + quick_s + (ROUNDS_FIRST_QUICK + ROUNDS_QUICK) * candidates * SWITCH_S
+    return STRETCH_OVERHEAD_S + look_s + quick_s + (ROUNDS_FIRST_FEW + ROUNDS_QUICK) * candidates * SWITCH_S
 
 
 def least_s(candidates: int) -> float:

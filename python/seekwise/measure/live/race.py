@@ -29,8 +29,9 @@ def first_pass(session: LiveSession, states: Sequence[progress.UseState], second
         share = left / max(1, len(able) - number)
         rounds = int((share - progress.STRETCH_OVERHEAD_S) / each.round_s())
         # No more than shows how long its periods must be: the rest goes where it decides.
-        most = progress.ROUNDS_FIRST_QUICK if each.is_quick else progress.ROUNDS_FIRST
-        rounds = max(progress.ROUNDS_FIRST - 1, min(most, rounds))
+        takes_what_it_takes = each.is_quick or each.long_unit_s is not None
+        most = progress.ROUNDS_FIRST_FEW if takes_what_it_takes else progress.ROUNDS_FIRST
+        rounds = max(progress.ROUNDS_FIRST_FEW, min(most, rounds))
         began = time.monotonic()
         session.rounds(each, rounds, progress.ROUNDS_QUICK)
         left -= time.monotonic() - began

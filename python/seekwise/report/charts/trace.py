@@ -1,4 +1,4 @@
-"""Charts of a trace: time panels of one axis (rate, throughput, depth), offsets over time, sizes, and the mix of processes."""
+"""Charts of a trace: time panels of one axis (rate, throughput, depth), offsets over time, and sizes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from markupsafe import Markup
 
 from seekwise.number_text import three
 from seekwise.report.charts import plot
-from seekwise.trace.columns import Notes
 from seekwise.trace.summary import KINDS, TIME_BINS, Summary
 from seekwise.workload.study.quantity import bytes_text
 
@@ -18,7 +17,6 @@ WIDTH, LEFT = 830, 60.0
 COLOURS = ("#4477aa", "#ee6677")
 KEYS = [(kind, colour, "", "square") for kind, colour in zip(KINDS, COLOURS, strict=True)]
 SHADES = ("#c6dbef", "#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#084594")
-PROCESSES_MOST = 15
 
 
 def _used(summary: Summary) -> int:
@@ -92,22 +90,3 @@ def _bars(counts: Sequence[Sequence[int]], at: plot.Place) -> list[str]:
         plot.rect(at(place + 0.1 + wide * kind, 0), at(place + 0.1 + wide * (kind + 1), count), COLOURS[kind], f"{KINDS[kind]}: {count}")
         for place, row in enumerate(counts) for kind, count in enumerate(row) if count
     ]  # fmt: skip
-
-
-def mix(summary: Summary, notes: Notes) -> Markup:
-    """Requests of the processes that moved most bytes."""
-    top = sorted(summary.by_process.items(), key=lambda item: -item[1][3])[:PROCESSES_MOST]
-    left, row, height = 200.0, 18, max(len(top) * 18, 40)
-    most = float(max((sum(counts[1 : 1 + len(KINDS)]) for _, counts in top), default=1)) or 1.0
-    at, axes = plot.axes(_box(14, height, left), (0.0, most), (0.0, 1.0), ("requests", ""))
-    parts = [axes, plot.rect((0, 0), (left - 1, height + 20), "#fff")]
-    for number, (place, counts) in enumerate(top):
-        y, begun = 14.0 + row * number, 0
-        parts.append(plot.text(left - 8, y + 12, notes.processes[place][:30], anchor="end"))
-        for kind, count in enumerate(counts[1 : 1 + len(KINDS)]):
-            said = f"{notes.processes[place]}, {KINDS[kind]}: {count}"
-            box = ((at(begun, 0)[0], y + 2), (at(begun + count, 0)[0], y + row - 3))
-            parts.append(plot.rect(*box, COLOURS[kind], said) if count else "")
-            begun += count
-    end = 14 + height + plot.BELOW + 8
-    return plot.picture(WIDTH, end + 10, "Requests by process", *parts, plot.legend(left, end, KEYS))

@@ -1,6 +1,6 @@
 """Explanations: terms as short Markdown texts in `units/`, drive and controller models and schedulers from the numbers in force.
 
-A text begins with its title, `also:` lists other words for it, `see:` leads on. `{capacity_table}` is filled from the drive
+A text begins with its title, `also:` lists other words for it, `see:` leads on. `{access_table}` is filled from the drive
 models, and a scheduler's text is followed by its tunables as the registry knows them, so nothing is said twice.
 """
 
@@ -23,8 +23,6 @@ from seekwise.report.explain.explanation import Explanation, ModelParameter, Tun
 UNITS = Path(__file__).parent / "units"
 # Kernels whose defaults are shown: the last with the single queue, and a recent one.
 KERNELS = ("2.6.24", "4.4", "6.1", "6.12")
-# Drives of five decades, by the year of their market.
-GENERATIONS = ((1984, "st225"), (2006, "wd2500ys"), (2009, "st31000340sv"), (2020, "exos_x18"))
 
 
 def explain(word: str) -> Explanation:
@@ -152,8 +150,6 @@ def _parsed(name: str) -> Unit:
 
 def _unit(name: str) -> Explanation:
     title, _, see, text = _parsed(name)
-    if "{capacity_table}" in text:
-        text = text.replace("{capacity_table}", _capacity_table())
     if "{access_table}" in text:
         text = text.replace("{access_table}", _access_table())
     for table in (program.exit_table, program.environment_table):
@@ -238,42 +234,6 @@ def _models() -> Explanation:
     )
 
 
-def _capacity_table() -> str:
-    """Capacity, access time and rate of drives over the decades, measured on the models."""
-    base = {"measure": "loop", "write": False, "turnaround_ns": 20_000, "depth": 1}
-    requests = []
-    for _, name in GENERATIONS:
-        requests.append(
-            {**base, "model": name, "sequential": False, "block_bytes": 4096, "warm_up": 20, "commands": 2000}
-        )
-        requests.append(
-            {
-                **base,
-                "model": name,
-                "sequential": True,
-                "block_bytes": 65536,
-                "warm_up": 20,
-                "commands": 200,
-                "to": 0.25,
-            }
-        )
-    answers = iter(json.loads(_core.measure_drives(json.dumps(requests))))
-    rows = []
-    for year, name in GENERATIONS:
-        model = json.loads(_core.drive_model(name))
-        capacity = model["parameters"]["capacity_sectors"]["value"] * 512
-        access, rate = next(answers)["latency_us"] / 1000, next(answers)["mb_per_s"]
-        rows.append((year, name, capacity, access, rate))
-    first = rows[0]
-    lines = [f"{'':6} {'':14} {'capacity':>20} {'access time':>18} {'rate, outer quarter':>22}"]
-    for year, name, capacity, access, rate in rows:
-        lines.append(
-            f"{year:<6} {name:14} {_bytes(capacity):>10} {capacity / first[2]:7,.0f} x {access:9.1f} ms {first[3] / access:3.1f} x "
-            f"{rate:11.1f} MB/s {rate / first[4]:4,.0f} x"
-        )
-    return "\n".join(lines)
-
-
 DISKS_OF_THE_TEXTS = ("wd2500ys", "st3250620ns", "st31000340sv")
 SMALL_PART = 0.04
 """Share of the disk that eight files of 1.2 GB cover on a drive of 250 GB."""
@@ -298,10 +258,3 @@ def _access_table() -> str:
             f"{name:14}  {processing:10.2f}  {seek:6.2f}  {settling:8.2f}  {rotation:8.2f}  {whole:8.2f}  {part:20.2f}"
         )
     return "\n".join(lines)
-
-
-def _bytes(count: float) -> str:
-    for unit, size in (("TB", 1e12), ("GB", 1e9)):
-        if count >= size:
-            return f"{count / size:.3g} {unit}"
-    return f"{count / 1e6:.0f} MB"

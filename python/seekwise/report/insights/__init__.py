@@ -1,8 +1,9 @@
 """Insights in words, computed from the records of any backend: each a sentence with its numbers.
 
-`schedulers` finds groups of settings and their CPU cost on each system; `pairs` compares systems that differ in one thing; `controllers` says of a controller
-beside md which of the two does the work; `locks` says up to which rate a scheduler costs nothing and where its lock caps the drives; `protects` whom it protects
-from writers; `loads` sets two programs that do the same beside each other.
+`schedulers` finds groups of settings, slopes and spread on each system; `requests` finds where an array begins to beat one drive, where it
+doubles it and where random meets sequential; `pairs` compares systems that differ in one thing; `controllers` says of a controller beside
+md which of the two does the work; `locks` says up to which rate a scheduler costs nothing and where its lock caps the drives; `protects` whom it protects from
+writers; `loads` sets two programs that do the same beside each other. Nothing knows a text's words.
 
 What holds for several systems is one sentence. `find` keeps a dozen, the strongest first, and at least one of each kind.
 """
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from seekwise.number_text import natural
-from seekwise.report.insights import controllers, loads, locks, pairs, protects, schedulers
+from seekwise.report.insights import controllers, loads, locks, pairs, protects, requests, schedulers
 from seekwise.report.insights.finding import Finding
 from seekwise.report.insights.means import Means
 from seekwise.store.record import Record
@@ -54,6 +55,7 @@ def _of_alike(words: str, records: Sequence[Record], systems: Sequence[System]) 
     found = [
         *loads.find(records),
         *schedulers.find(means),
+        *requests.find(means, systems),
         *pairs.find(means, systems),
         *controllers.find(means, systems),
     ]

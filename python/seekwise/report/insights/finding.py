@@ -14,7 +14,8 @@ Numbers = TypeVar("Numbers")
 @dataclass(frozen=True)
 class Finding:
     kind: str
-    """What it is about: groups, level, cpu_efficiency, cpu_equal, pair, controller, loads, lock, protects."""
+    """What it is about: groups, level, slope, spread, cpu_efficiency, cpu_equal, threshold, doubling, meeting, chunk, pair, controller,
+    jobs, loads, lock, protects."""
     text: str
     """One sentence without a period."""
     numbers: dict[str, object] = field(default_factory=dict)

@@ -76,6 +76,10 @@ class Means:
             return [name for name in OPERATIONS if name in found]
         return sorted(found) if position > 2 else list(dict.fromkeys(place[position] for place in self.values["rate"]))
 
+    def get(self, metric: str, system: str, setting: str, operation: str, threads: int, size: int) -> float | None:
+        """In the unit of `UNITS`; None where nothing was measured. `size`: request size in bytes."""
+        return self.values[metric].get((system, setting, operation, threads, size))
+
 
 def span(values: Iterable[float], unit: str) -> str:
     """`80 MB/s` or `76 to 84 MB/s`."""

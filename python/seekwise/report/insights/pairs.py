@@ -35,7 +35,7 @@ def find(means: Means, systems: Sequence[System]) -> list[Finding]:
     present = [s for s in systems if s.name in names]
     chunks = {tuple(s.chunk_kib) for s in present if s.chunk_kib}
     for first, second in combinations(present, 2):
-        # A sweep of the chunk has its own charts: pairs of it would say the same in many sentences.
+        # A sweep of the chunk is `requests`' business: pairs of it would say the same in many sentences.
         if len(chunks) > CHUNKS_AS_PAIRS and first.chunk_kib != second.chunk_kib:
             continue
         differs = difference(first, second)
@@ -57,7 +57,7 @@ def described(system: System) -> dict[str, object]:
 def difference(first: System, second: System) -> str | None:
     """`NCQ on against off` when the two differ in one thing; None otherwise."""
     a, b = described(first), described(second)
-    # An array beside one drive differs in more than a number; a stripe's chunk belongs to its level.
+    # An array beside one drive is the business of `requests`; a stripe's chunk belongs to its level.
     if (first.drives == 1) != (second.drives == 1):
         return None
     names = [name for name in dict.fromkeys([*a, *b]) if a.get(name) != b.get(name)]

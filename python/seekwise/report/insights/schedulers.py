@@ -1,4 +1,4 @@
-"""What settings do on one system: groups that behave alike (branches), and CPU cost.
+"""What settings do on one system: groups that behave alike (branches), trend over threads, slope per thread, spread, CPU cost.
 
 Two settings are of one group when they are level at every thread count, directly or through others between them. Where that chains
 settings together that are not level themselves, there are no clear groups, and only the range is said.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from seekwise.judge.naming import pieces
 from seekwise.number_text import listed, three
@@ -18,6 +19,12 @@ from seekwise.workload.study.quantity import counted, size_word
 
 Curve = dict[int, float]
 """Value by thread count."""
+STEP = 0.03
+"""A step against a trend up to this share is none, and a whole way up to it is no trend."""
+ALIKE_SLOPES = 0.4
+"""Natural logarithm of the ratio up to which the slopes of two systems are told together."""
+FIT_MIN = 0.9
+"""From this share of explained variance on a slope is called linear."""
 PARTS_MOST = 5
 """So many groups a sentence can carry."""
 
@@ -65,9 +72,9 @@ class SettingCurves:
 
 
 def find(means: Means) -> list[Finding]:
-    """What sets schedulers apart: rates, processor time."""
+    """What sets schedulers apart: rates, slopes over threads, processor time, spread."""
     known = list(comparisons(means))
-    return [*_throughputs(means, known), *_efficiencies(means, known)]
+    return [*_throughputs(means, known), *_slopes(means, known), *_efficiencies(means, known), *_spreads(known)]
 
 
 def comparisons(means: Means) -> Iterator[SettingCurves]:
@@ -146,6 +153,37 @@ def mean(values) -> float:
     return sum(given) / len(given)
 
 
+def slope(curve: Curve) -> tuple[float, float]:
+    """(least-squares slope per thread, share of variance explained)."""
+    xs, ys = list(curve), list(curve.values())
+    mx, my = mean(xs), mean(ys)
+    sxx = sum((x - mx) ** 2 for x in xs)
+    sxy = sum((x - mx) * (y - my) for x, y in zip(xs, ys, strict=True))
+    syy = sum((y - my) ** 2 for y in ys)
+    return sxy / sxx, 1.0 if syy == 0 else sxy**2 / (sxx * syy)
+
+
+def trend(curve: Curve, unit: str) -> str:
+    """`rises from … to …`, `falls …`, `stays at …`, or `goes from … over … to …`."""
+    counts, values = list(curve), list(curve.values())
+    if len(counts) == 1:
+        return f"is {three(values[0])} {unit} at {counted(counts[0], 'thread')}"
+    first, last = values[0], values[-1]
+    start = f"from {three(first)} {unit} at {counted(counts[0], 'thread')}"
+    if max(values) - min(values) <= STEP * max(values):
+        return f"stays at {three(mean(values))} {unit}"
+    steps = list(pairwise(values))
+    if all(b >= (1 - STEP) * a for a, b in steps) and last > (1 + STEP) * first:
+        return f"rises {start} to {three(last)} at {counts[-1]}"
+    if all(b <= (1 + STEP) * a for a, b in steps) and last < (1 - STEP) * first:
+        return f"falls {start} to {three(last)} at {counts[-1]}"
+    inner = counts[1:-1]
+    if not inner:
+        return f"goes {start} to {three(last)} at {counts[-1]}"
+    turn = max(inner, key=lambda t: abs(curve[t] - (first + last) / 2))
+    return f"goes {start} over {three(curve[turn])} at {turn} to {three(last)} at {counts[-1]}"
+
+
 def average(curves: dict[str, Curve], members: Sequence[str]) -> Curve:
     """The mean curve of some settings: {threads: value}."""
     return {t: mean(curves[m][t] for m in members) for t in curves[members[0]]}
@@ -190,7 +228,10 @@ def _throughputs(means: Means, known: Sequence[SettingCurves]) -> list[Finding]:
         }
         where = _where(means, members)
         if first.is_level:
-            text = f"{where}: {means.alike()} between {len(first.curves)} settings"
+            words = ""
+            if len(members) == 1:
+                words = f"; the rate {trend(average(first.curves, list(first.curves)), UNITS['rate'])}"
+            text = f"{where}: {means.alike()} between {len(first.curves)} settings{words}"
             found.append(Finding("level", text, numbers, math.log1p(means.level) / 2))
             continue
         times = span((m.factor for m in members), "times")
@@ -205,7 +246,11 @@ def _throughputs(means: Means, known: Sequence[SettingCurves]) -> list[Finding]:
         equal = set.intersection(*(set(m.level_at) for m in members))
         together = f"; level at {listed(map(str, sorted(equal)))} thread{'' if equal == {1} else 's'}" if equal else ""
         between = f"; {listed(_shortened(names[1:-1]))} between" if len(names) > 2 else ""
-        text = f"{where}: {names[0]} reach{'es' if len(first.groups[0]) == 1 else ''} {times} the rate of {names[-1]}{between}{together}"
+        detail = ""
+        if len(members) == 1:
+            both = [trend(average(first.curves, first.groups[i]), UNITS["rate"]) for i in (0, -1)]
+            detail = f": the rate {both[0]}, with {names[-1]} it {both[1]}"
+        text = f"{where}: {names[0]} reach{'es' if len(first.groups[0]) == 1 else ''} {times} the rate of {names[-1]}{detail}{between}{together}"
         found.append(Finding("groups", text, numbers, strength))
     return found
 
@@ -214,6 +259,44 @@ def _shortened(parts: list[str]) -> list[str]:
     if len(parts) <= PARTS_MOST:
         return parts
     return [*parts[: PARTS_MOST - 1], f"{len(parts) - PARTS_MOST + 1} more groups"]
+
+
+def _slopes(means: Means, known: Sequence[SettingCurves]) -> list[Finding]:
+    """What each further thread adds to the access time, where that is linear."""
+    merged: dict[tuple[object, ...], list[tuple[SettingCurves, dict[str, Curve], list[list[str]]]]] = {}
+    for each in known:
+        curves = curves_of(means, "access_time", each.system, each.operation, each.size)
+        if len(curves) < 2 or len(next(iter(curves.values()))) < 3:
+            continue
+        if min(slope(curve)[1] for curve in curves.values()) < FIT_MIN:
+            continue
+        found = list(reversed(groups(curves, means.level)))
+        order = tuple(tuple(sorted(members)) for members in found)
+        typical = mean([slope(curve)[0] for curve in curves.values()])
+        # Systems whose slopes are of another size are another sentence.
+        size = round(math.log(typical) / ALIKE_SLOPES) if typical > 0 else None
+        merged.setdefault((each.operation, each.size, order, size), []).append((each, curves, found))
+    insights = []
+    for members in merged.values():
+        first, curves, found = members[0]
+        parts = []
+        for i, names in enumerate(found):
+            slopes = [slope(c[name])[0] for _, c, groups_ in members for name in groups_[i]]
+            parts.append((slopes, f"{span(slopes, 'ms')} with {listed(pieces(names, list(curves)))}"))
+        counts = list(next(iter(curves.values())))
+        start = span((min(c.values(), key=lambda v: mean(v.values()))[counts[0]] for _, c, _ in members), "ms")
+        text = (
+            f"{_where(means, [m for m, _, _ in members])}: the access time is {start} at {counted(counts[0], 'thread')}, and each further thread "
+            f"adds {', '.join(_shortened([text for _, text in parts]))}"
+        )
+        numbers = {
+            "operation": first.operation,
+            "slopes_ms_per_thread": {m.system: {name: slope(v)[0] for name, v in c.items()} for m, c, _ in members},
+        }
+        low, high = mean(parts[0][0]), mean(parts[-1][0])
+        strength = math.log(high / low) if len(parts) > 1 and low > 0 and high > low else 0.0
+        insights.append(Finding("slope", text, numbers, strength))
+    return insights
 
 
 def _efficiencies(means: Means, known: Sequence[SettingCurves]) -> list[Finding]:
@@ -281,3 +364,21 @@ def _tick_noise(means: Means, each: SettingCurves, curves: dict[str, Curve]) -> 
         if value > 0
     ]
     return max(means.level, RANGE_OF_FOUR * max(shares) if shares else 0.0)
+
+
+def _spreads(known: Sequence[SettingCurves]) -> list[Finding]:
+    """Which operation the setting matters in: the range over systems and request sizes."""
+    shares: dict[str, list[float]] = {}
+    for each in known:
+        shares.setdefault(each.operation, []).append(spread(each.curves))
+    if len(shares) < 2:
+        return []
+    order = sorted(shares, key=lambda operation: -mean(shares[operation]))
+    parts = [f"{span((100 * s for s in shares[operation]), '%')} in {NAMES[operation]}" for operation in order]
+    systems = {each.system for each in known}
+    sizes = {each.size for each in known}
+    by = [word for word, several in (("system", len(systems) > 1), ("request size", len(sizes) > 1)) if several]
+    text = f"The setting matters most in {NAMES[order[0]]}: rates differ by {', '.join(parts)}"
+    text += f" (depending on {' and '.join(by)})" if by else ""
+    top = max(max(values) for values in shares.values())
+    return [Finding("spread", text, {"spread": shares}, -math.log(max(1e-9, 1 - min(top, 0.999))))]

@@ -84,21 +84,6 @@ reachable();
 addEventListener("resize", reachable);
 document.addEventListener("toggle", reachable, true);
 
-// Filters of lists ---------------------------------------------------------------------------------------------------------------
-$("input[data-filter]").forEach((input) => {
-  const table = document.getElementById(input.dataset.filter);
-  input.addEventListener("input", () => {
-    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-    let count = 0;
-    Array.from(table.tBodies[0].rows).forEach((row) => {
-      row.hidden = !words.every((word) => row.textContent.toLowerCase().includes(word));
-      count += !row.hidden;
-    });
-    const told = document.getElementById(`${input.dataset.filter}-count`);
-    if (told) told.textContent = `${count} shown`;
-  });
-});
-
 // Legends ------------------------------------------------------------------------------------------------------------------------
 document.addEventListener("click", (event) => {
   const key = event.target.closest(".key[data-s]");

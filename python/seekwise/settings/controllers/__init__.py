@@ -1,6 +1,6 @@
 """Units behind RAID controllers: their state through the controller's own tool, and the exact command that would change it.
 
-Nothing is changed here unless `run` is called, which `seekwise apply --controller-tool` alone does.
+Nothing is changed here: who is shown the command runs it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from seekwise.linux.block_device import Stack
 from seekwise.settings.controllers import arcconf, ssacli, storcli, tw_cli
 from seekwise.settings.controllers.tool import Argv, LogicalUnit, State, Tool, units
 
-__all__ = ["ControllerCommand", "LogicalUnit", "State", "change", "read", "run", "states", "tool_for", "units"]
+__all__ = ["ControllerCommand", "LogicalUnit", "State", "change", "read", "states", "tool_for", "units"]
 
 TOOLS: tuple[Tool, ...] = (tw_cli.TOOL, storcli.TOOL, arcconf.TOOL, ssacli.TOOL)
 TIMEOUT_S = 60
@@ -85,17 +85,3 @@ def change(unit: LogicalUnit, name: str, on: bool, *, here: bool = True) -> Cont
         raise SeekwiseError(f"{unit.device}: {tool.name} cannot switch {name}", "the controller's setup decides it")
     open_words = tool.unknown is not None and any(word in ("NUMBER", "slot=SLOT") for word in command)
     return ControllerCommand(command, tool.unknown(program, unit) if tool.unknown is not None and open_words else None)
-
-
-def run(command: Argv) -> str:
-    """Runs a command that changes the controller; its output, or an error with what the tool said."""
-    if shutil.which(command[0]) is None:
-        raise MissingError(f"{command[0]} is not installed", "it comes from the maker of the controller")
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise SeekwiseError(f"{command[0]} could not be run: {error}") from error
-    if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
-        raise SeekwiseError(f"{' '.join(command)} failed with status {done.returncode}: {said[-1] if said else ''}")
-    return done.stdout

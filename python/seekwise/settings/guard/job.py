@@ -6,18 +6,25 @@ Everything it knows stands in `STATE/guard/ID.json`, written after each step.
 from __future__ import annotations
 
 import json
+import secrets
 import signal
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from seekwise.control import recovery
+from seekwise.control import recovery, settings
 from seekwise.control.journal import Journal
 from seekwise.control.process import this_process
 from seekwise.errors import SeekwiseError
 from seekwise.linux.block_device import Stack
+from seekwise.settings import apply as applying
 from seekwise.settings import guard_log, history, persist
+
+if TYPE_CHECKING:
+    from seekwise.settings.asked import Asked
 
 DONE = guard_log.DONE
 
@@ -27,6 +34,33 @@ class GuardStopped(Exception):
 
 
 Work = Callable[[dict, Journal, Path], None]
+
+
+def check(what: Asked) -> None:
+    """Raises what setting the values would be refused with."""
+    applying.preview(what.wanted)
+    settings.check(what.wanted)
+
+
+def begun(what: Asked, ways: tuple[str, ...], seconds: float, limit: float | None = None) -> str:
+    """Writes down what is asked, once it is known that it can be set; the identity of the job."""
+    check(what)
+    identity = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(2)}"
+    guard_log.write({
+        "id": identity,
+        "started_at": history.now(),
+        "devices": list(what.wanted),
+        "wanted": what.wanted,
+        "ways": list(ways),
+        "seconds": seconds,
+        "limit": limit,
+        "reason": what.reason,
+        "evidence": what.evidence and asdict(what.evidence),
+        "outcome": "starting",
+        "headline": "",
+        **({} if limit is not None else {"until": ""}),
+    })  # fmt: skip
+    return identity
 
 
 def main(words: list[str], work: Work, usage: str | None) -> int:

@@ -72,10 +72,10 @@ def _apply_and_decide(document: dict, before: Watch, journal: Journal, root: Pat
     after = Watch(devices, root, sampler=before.sampler)
     note(document, "watching after", f"{seconds:.0f} s with the new settings")
     found: GuardVerdict | None = None
-    for look in range(LOOKS):
+    for _ in range(LOOKS):
         after.run(seconds / LOOKS)
         storage.check()
-        found = compare(before.intervals, after.intervals, limit, looks=LOOKS, seed=look)
+        found = compare(before.intervals, after.intervals, limit, looks=LOOKS)
         document["comparison"] = asdict(found)
         document["requests_watched"] = sum(
             sum((each.bins or {}).values()) for each in [*before.intervals, *after.intervals]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from seekwise.trace.assemble import NO_SECTOR, Assembler
+from seekwise.trace.assemble import NO_SECTOR, WITH_PROCESS, Assembler
 from seekwise.trace.columns import Notes, TraceError
 from seekwise.trace.readers.source import Lines, checked, first_lines, nanoseconds, rest
 
@@ -77,21 +77,10 @@ def _event(requests: Assembler, notes: Notes, match: re.Match[str]) -> bool:
     device = notes.device(match["device"])
     who = _WHO.match(span["who"])
     process = 0
-    if action in "QID" and who and int(match["pid"]):
+    if action in WITH_PROCESS and who and int(match["pid"]):
         process = notes.process(f"{who['name'][:64]}/{match['pid']}")
     letters = span["letters"]
-    if action == "Q":
-        requests.queue(time, device, sector, sectors, letters, process)
-    elif action in "MF":
-        requests.merge(device, sector, sectors, back=action == "M")
-    elif action == "I":
-        requests.insert(time, device, sector, sectors, letters, process)
-    elif action == "D":
-        requests.issue(time, device, sector, sectors, letters, process)
-    elif action == "R":
-        requests.requeue(device, sector)
-    elif action == "X" and span["at"]:
-        requests.split(device, sector, int(span["at"]))
-    elif action == "C":
-        requests.complete(time, device, sector, sectors, letters)
+    if action == "X":
+        action, sectors = "X" if span["at"] else "", int(span["at"] or 0)
+    requests.take(action, time, device, sector, sectors, letters, process)
     return len(requests.rows) >= 65_536

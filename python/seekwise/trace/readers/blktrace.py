@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from seekwise.trace.assemble import NO_SECTOR, Assembler
+from seekwise.trace.assemble import NO_SECTOR, WITH_PROCESS, Assembler
 from seekwise.trace.columns import Notes, TraceError
 from seekwise.trace.readers.source import BROKEN_ERRORS, CUT_ERRORS, checked, opened
 
@@ -25,7 +25,7 @@ RECORD = "IIQQIIIIIHH"
 SIZE = 48
 PDU_MAX = 4096
 FILES_MAX = 4096
-QUEUE, BACK, FRONT, REQUEUE, ISSUE, COMPLETE, INSERT, SPLIT = 1, 2, 3, 6, 7, 8, 12, 13
+ACTIONS = {1: "Q", 2: "M", 3: "F", 6: "R", 7: "D", 8: "C", 12: "I", 13: "X"}
 READ, WRITE, FLUSH, SYNC, NOTIFY, AHEAD, META, DISCARD, FUA = (1 << bit for bit in (16, 17, 18, 19, 26, 27, 28, 29, 31))
 PROCESS_NAME = 0
 
@@ -111,28 +111,17 @@ def _requests(path: Path, records: Iterator[Record], notes: Notes) -> Iterator[n
             if what == PROCESS_NAME and len(names) < 1_000_000:
                 names[pid] = pdu.rstrip(b"\0").decode("utf-8", "replace")[:64]
             continue
-        if what not in (QUEUE, BACK, FRONT, REQUEUE, ISSUE, COMPLETE, INSERT, SPLIT):
+        letter = ACTIONS.get(what, "")
+        if not letter or (letter == "X" and len(pdu) < 8):
             continue
         since, sectors = requests.time(time), size // 512
         sector = 0 if sector >= NO_SECTOR else sector
         checked(since, sector, sectors)
         device = notes.device(f"{number >> 20},{number & 0xFFFFF}")
-        process = notes.process(f"{names.get(pid, '?')}/{pid}") if pid and what in (QUEUE, INSERT, ISSUE) else 0
-        letters = _letters(action)
-        if what == QUEUE:
-            requests.queue(since, device, sector, sectors, letters, process)
-        elif what in (BACK, FRONT):
-            requests.merge(device, sector, sectors, back=what == BACK)
-        elif what == INSERT:
-            requests.insert(since, device, sector, sectors, letters, process)
-        elif what == ISSUE:
-            requests.issue(since, device, sector, sectors, letters, process)
-        elif what == REQUEUE:
-            requests.requeue(device, sector)
-        elif what == SPLIT and len(pdu) >= 8:
-            requests.split(device, sector, int.from_bytes(pdu[:8], "big"))
-        elif what == COMPLETE:
-            requests.complete(since, device, sector, sectors, letters)
+        process = notes.process(f"{names.get(pid, '?')}/{pid}") if pid and letter in WITH_PROCESS else 0
+        if letter == "X":
+            sectors = int.from_bytes(pdu[:8], "big")
+        requests.take(letter, since, device, sector, sectors, _letters(action), process)
         if len(requests.rows) >= 65_536:
             yield requests.rows.take()
     requests.finish()

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from seekwise.trace.assemble import NO_SECTOR, Assembler
+from seekwise.trace.assemble import LETTERS, NO_SECTOR, WITH_PROCESS, Assembler
 from seekwise.trace.columns import Notes, TraceError
 from seekwise.trace.readers.source import Lines, checked, first_lines, nanoseconds, rest
 
@@ -29,8 +29,6 @@ _SPAN = re.compile(
 )
 _LOST = re.compile(r"(?:CPU:\d+ \[LOST (?P<lost>\d+) EVENTS\]|.*\bLOST (?P<perf>\d+) events)", re.IGNORECASE)
 _PREFIXES = ("#", "cpus=", "version =", "CPU ")
-# The same facts a second time, or nothing that a request is made of.
-_ISSUE, _INSERT = "block_rq_issue", "block_rq_insert"
 
 
 def known(head: bytes) -> bool:
@@ -71,7 +69,6 @@ def read(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
 
 def take(requests: Assembler, notes: Notes, match: re.Match[str]) -> bool:
     """One event; True when a chunk is full."""
-    event = match["event"]
     span = _SPAN.match(match["rest"])
     if span is None:
         return False
@@ -80,20 +77,11 @@ def take(requests: Assembler, notes: Notes, match: re.Match[str]) -> bool:
     sector = 0 if NO_SECTOR <= sector < 2 * NO_SECTOR else sector
     checked(time, sector, sectors)
     device, letters = notes.device(span["device"]), span["letters"]
-    if event == "block_bio_queue":
-        requests.queue(time, device, sector, sectors, letters, _process(notes, match["who"]))
-    elif event in ("block_bio_backmerge", "block_bio_frontmerge"):
-        requests.merge(device, sector, sectors, back=event == "block_bio_backmerge")
-    elif event == _INSERT:
-        requests.insert(time, device, sector, sectors, letters, _process(notes, match["who"]))
-    elif event == _ISSUE:
-        requests.issue(time, device, sector, sectors, letters, _process(notes, match["who"]))
-    elif event == "block_rq_requeue":
-        requests.requeue(device, sector)
-    elif event == "block_split" and span["at"]:
-        requests.split(device, sector, int(span["at"]))
-    elif event == "block_rq_complete":
-        requests.complete(time, device, sector, sectors, letters)
+    what = LETTERS.get(match["event"], "")
+    if what == "X":
+        what, sectors = "X" if span["at"] else "", int(span["at"] or 0)
+    process = _process(notes, match["who"]) if what and what in WITH_PROCESS else 0
+    requests.take(what, time, device, sector, sectors, letters, process)
     return len(requests.rows) >= 65_536
 
 

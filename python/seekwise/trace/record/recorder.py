@@ -24,7 +24,7 @@ from seekwise import temporary
 from seekwise.control import interrupt, tracefs
 from seekwise.errors import SeekwiseError
 from seekwise.trace import file
-from seekwise.trace.assemble import NO_SECTOR, Assembler
+from seekwise.trace.assemble import LETTERS, NO_SECTOR, WITH_PROCESS, Assembler
 from seekwise.trace.columns import CHUNK_ROWS, Notes
 from seekwise.trace.record import ring
 
@@ -250,22 +250,12 @@ def take(requests: Assembler, notes: Notes, event: ring.Event, device: int, anon
     # A partition's bio carries the disk's sector already.
     sector, sectors, letters = event.sector, event.length, event.letters
     sector = 0 if sector >= NO_SECTOR else sector
-    if event.event == "block_bio_queue":
-        requests.queue(when, device, sector, sectors, letters, _process(notes, event, anonymise))
-    elif event.event in ("block_bio_backmerge", "block_bio_frontmerge"):
-        requests.merge(device, sector, sectors, back=event.event == "block_bio_backmerge")
-    elif event.event == "block_split":
-        requests.split(device, sector, event.length)
-    elif event.event == "block_rq_insert":
-        requests.insert(when, device, sector, sectors, letters, _process(notes, event, anonymise))
-    elif event.event == "block_rq_issue":
-        requests.issue(when, device, sector, sectors, letters, _process(notes, event, anonymise))
-    elif event.event == "block_rq_requeue":
-        requests.requeue(device, sector)
-    elif event.event == "block_rq_complete":
-        requests.complete(when, device, sector, sectors, letters)
-    elif event.event == "block_bio_complete":
+    if event.event == "block_bio_complete":
         requests.complete_bio(when, device, sector, sectors, letters)
+        return
+    what = LETTERS.get(event.event, "")
+    process = _process(notes, event, anonymise) if what and what in WITH_PROCESS else 0
+    requests.take(what, when, device, sector, sectors, letters, process)
 
 
 def _process(notes: Notes, event: ring.Event, anonymise: bool) -> int:
