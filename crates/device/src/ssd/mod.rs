@@ -139,6 +139,8 @@ pub struct Ssd {
     copies_owed: f64,
     erase_owed: u64,
     read_streams: [Lba; STREAMS],
+    /// When the data of each stream's last two reads have moved, the last one first.
+    moved: [[Nanos; 2]; STREAMS],
     write_streams: [Lba; STREAMS],
     next_stream: usize,
     /// When, in which order and which: in one number, because that is compared the fastest.
@@ -193,6 +195,7 @@ impl Ssd {
             copies_owed: 0.0,
             erase_owed: 0,
             read_streams: [Lba(u64::MAX); STREAMS],
+            moved: [[Nanos::ZERO; 2]; STREAMS],
             write_streams: [Lba(u64::MAX); STREAMS],
             next_stream: 0,
             completions: BinaryHeap::with_capacity(parameters.depth.0 as usize),
@@ -217,21 +220,21 @@ impl Ssd {
         *link
     }
 
-    /// Whether the command goes on where an earlier one ended; notes its own end.
+    /// Whether the command goes on where an earlier one ended, and in which stream; notes its own end.
     fn sequential(
         streams: &mut [Lba; STREAMS],
         next: &mut usize,
         start: Lba,
         sectors: Sectors,
-    ) -> bool {
+    ) -> (bool, usize) {
         let end = start + sectors;
-        if let Some(stream) = streams.iter_mut().find(|stream| **stream == start) {
-            *stream = end;
-            return true;
+        if let Some(stream) = streams.iter().position(|stream| *stream == start) {
+            streams[stream] = end;
+            return (true, stream);
         }
         *next = (*next + 1) % STREAMS;
         streams[*next] = end;
-        false
+        (false, *next)
     }
 
     fn read(&mut self, now: Nanos, start: Lba, sectors: Sectors) -> Nanos {
@@ -241,13 +244,16 @@ impl Ssd {
         let further = bytes.div_ceil(PAGE_BYTES).saturating_sub(1);
         let further = Nanos(self.parameters.read_page_interval.0 * further);
         self.reads_controller = begin + self.parameters.read_interval + further;
-        let ahead = self.parameters.prefetch_bytes > 0
-            && Self::sequential(
+        let (ahead, stream) = if self.parameters.prefetch_bytes > 0 {
+            Self::sequential(
                 &mut self.read_streams,
                 &mut self.next_stream,
                 start,
                 sectors,
-            );
+            )
+        } else {
+            (false, 0)
+        };
         // Data read ahead were asked for as long ago as it takes the link to move them.
         let (firmware, lead) = if ahead {
             (
@@ -269,7 +275,19 @@ impl Ssd {
         let passed = self.book_link(true, ready, bytes);
         let page_bytes = self.parameters.page_bytes;
         let (first, last) = (start.0 * 512, start.0 * 512 + bytes);
-        let mut moved = ready;
+        // Where one command does not fill the link, those of a stream move one after another, from the third under way on at the link's rate.
+        let alone = self.command_ps_per_byte == self.link_ps_per_byte;
+        let [latest, before] = if ahead && !alone {
+            self.moved[stream]
+        } else {
+            [Nanos::ZERO; 2]
+        };
+        let ps_per_byte = if before > now {
+            self.link_ps_per_byte
+        } else {
+            self.command_ps_per_byte
+        };
+        let mut moved = ready.max(latest);
         let dies = self.dies.len() as u64;
         let mut page = first / page_bytes;
         let (mut row, mut die) = (page / dies, (page % dies) as usize);
@@ -283,13 +301,14 @@ impl Ssd {
             }
             let there = self.read_page(die, row, span, ready, large);
             let there = there.saturating_sub(lead);
-            moved = moved.max(there) + Nanos(part * self.command_ps_per_byte / 1000);
+            moved = moved.max(there) + Nanos(part * ps_per_byte / 1000);
             page += 1;
             die += 1;
             if die == self.dies.len() {
                 (row, die) = (row + 1, 0);
             }
         }
+        self.moved[stream] = [moved, latest];
         (moved + self.parameters.link_overhead).max(passed)
     }
 
@@ -374,7 +393,7 @@ impl Ssd {
         let begin = now.max(self.writes_controller);
         self.writes_controller = begin + self.parameters.write_interval;
         let bytes = sectors.bytes().0;
-        let sequential = Self::sequential(
+        let (sequential, _) = Self::sequential(
             &mut self.write_streams,
             &mut self.next_stream,
             start,
