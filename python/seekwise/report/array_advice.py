@@ -56,7 +56,7 @@ def _as_fast(found: ArrayChoice) -> Iterator[str]:
         yield f" {listed(names)} {'is' if len(names) == 1 else 'are'} as fast {WITHIN_MODEL}."
     for name, text in extremes.items():
         if text:
-            yield f" {name} is as fast over all loads {WITHIN_MODEL}: {text}."
+            yield f" {name} is as fast over all loads together, {WITHIN_MODEL}: {text}."
 
 
 def _extremes(row: ArrayRow, chosen: ArrayRow, error: float) -> str:
