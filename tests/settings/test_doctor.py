@@ -12,6 +12,7 @@ import pytest
 from seekwise.linux import diskstats
 from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import open_tree
+from seekwise.settings import special
 from seekwise.settings.controllers import State
 from seekwise.settings.doctor import CHECKS, examine, gather
 from seekwise.settings.doctor.check import Activity, Machine
@@ -473,3 +474,13 @@ def test_the_command_tells_by_its_exit_status_and_fits_80_columns(tmp_path):
 
 def test_the_command_says_how_long_it_watches_this_machine(tmp_path):
     assert "watching the drives' counters for 0.1 s" in seekwise("doctor", "--watch", "100ms", state=tmp_path).stderr
+
+
+def test_what_bounds_a_usb_bridge_and_a_guest_is_said_though_nothing_is_wrong():
+    tree = open_tree(machine_path("usb-zram-null"))
+    drives = list(Machine(read_stack(tree), tree).drives())
+    guest, usb = special.unseen(drives, tree)
+    assert guest.startswith("the drives behind vda: the host") and "schedules these requests once more" in guest
+    assert usb.startswith("whether sda could be faster: USB without UAS: one command at a time")
+    tree = open_tree(machine_path("sata-ncq"))
+    assert special.unseen(list(Machine(read_stack(tree), tree).drives()), tree) == []

@@ -14,6 +14,7 @@ import click
 from seekwise.cli import _options, _output, _shown
 from seekwise.errors import Exit, UsageError
 from seekwise.linux.tree import open_tree
+from seekwise.settings import special
 from seekwise.settings.doctor import CHECKS, DoctorFinding, examine, gather
 from seekwise.workload.study.quantity import time_text
 
@@ -66,7 +67,7 @@ def command(device: str | None, watch: float | None, as_json: bool, root: Path) 
         _output.progress(f"watching the drives' counters for {time_text(watch)}")
     machine = gather.machine(tree, watch)
     found = examine(machine)
-    unseen = _not_examined(machine.tree.live)
+    unseen = [*_not_examined(machine.tree.live), *special.unseen(list(machine.drives()), tree)]
     has_queues = any(device.queue for device in machine.stack.devices.values())
     if not has_queues:
         unseen = [NO_QUEUES, *unseen]
@@ -75,7 +76,7 @@ def command(device: str | None, watch: float | None, as_json: bool, root: Path) 
     else:
         _print(found, has_queues=has_queues)
         for line in unseen:
-            click.echo(f"note: {line}", err=True)
+            _output.to_person(f"note: {line}")
     if any(finding.severity == "wrong" for finding in found):
         raise SystemExit(int(Exit.NOT_MET))
 

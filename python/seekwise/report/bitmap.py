@@ -101,16 +101,17 @@ def advice(records: Sequence[Record], cautions: tuple[str, ...]) -> Advice | Non
         command = COMMANDS[chosen]
     others = [kind for kind in kinds if kind != chosen]
     for kind in others:
-        name = WORDS[kind].partition(" ")[2]
-        name = name[:1].upper() + name[1:]
-        headline += f" {name}: {f'as good {WITHIN_MODEL}' if kind in alike else f'up to {100 * worst[kind]:.0f} %'}."
+        name = WORDS[kind][:1].upper() + WORDS[kind][1:]
+        headline += (
+            f" {name} {f'is as good {WITHIN_MODEL}' if kind in alike else f'costs up to {100 * worst[kind]:.0f} %'}."
+        )
     return Advice(headline, (OF_LOCK,), set_lines=(command,), caution=cautions)
 
 
 def table(found: Sequence[BitmapRow]) -> tuple[list[str], list[list[str]]]:
     """Heads and rows: writes a second."""
     kinds = [kind for kind in KINDS if any(kind in row.writes_s for row in found)]
-    heads = ["Array", "Load", *(f"{kind.capitalize()}" for kind in kinds)]
+    heads = ["Array", "Writes a second", *(f"{kind.capitalize()}" for kind in kinds)]
     body, last = [], ""
     for row in found:
         cells = [

@@ -177,7 +177,7 @@ def table(found: Sequence[RebuildRow]) -> tuple[list[str], list[list[str]]]:
     heads = [
         "Array",
         "KiB/s",
-        *(head for unit in units for head in ("Hours", f"{unit.capitalize()} without", "meanwhile")),
+        *(head for unit in units for head in ("Rebuild", f"{unit.capitalize()} before", "during")),
     ]
     body, last = [], ""
     for row in found:
@@ -185,7 +185,7 @@ def table(found: Sequence[RebuildRow]) -> tuple[list[str], list[list[str]]]:
         for unit in units:
             each = row.units.get(unit)
             cells += ["–"] * 3 if each is None else [
-                f"{each.seconds / 3600:.3g}", seconds_text(each.without_s), seconds_text(each.meanwhile_s)
+                long_text(each.seconds), seconds_text(each.without_s), seconds_text(each.meanwhile_s)
             ]  # fmt: skip
         body.append(["" if row.array == last else _short(row.array), *cells])
         last = row.array

@@ -15,7 +15,7 @@ from seekwise.number_text import plain_settings, three
 from seekwise.report import by_system, tune_answer, whatif_answer
 from seekwise.report.by_system import SystemRow
 from seekwise.report.content import METRIC_TITLES, ReportContent
-from seekwise.report.layout import WIDTH, plain_table, print_columns, print_lines, say, wrapped
+from seekwise.report.layout import WIDTH, joined, plain_table, print_columns, print_lines, say, wrapped
 from seekwise.report.rows import summary_rows, trial_rows, varied_dimensions
 from seekwise.store import operations
 from seekwise.workload.study.quantity import size_word
@@ -150,7 +150,8 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
         shown = shown if everything else []
     if content.table:
         console.print()
-        print_columns(content.table.heads, content.table.rows, console, numbers_from=1)
+        rows = [[joined(cell) for cell in row] for row in content.table.rows]
+        print_columns(content.table.heads, rows, console, numbers_from=1)
         rows = [""]
     elif content.arrays and (everything or len(content.arrays) >= len(content.systems)):
         print_arrays(content, console, everything=everything)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from seekwise.linux.block_device import BlockDevice
 from seekwise.linux.guest import hypervisor
 from seekwise.linux.tree import Tree
+from seekwise.number_text import listed
 
 VIRTUAL_TRANSPORTS = frozenset({"virtio", "virtio-scsi", "hyper-v", "vmware", "xen"})
 
@@ -29,6 +32,24 @@ def usb_depth(device: BlockDevice) -> str:
     if device.driver == "usb-storage":
         return "USB without UAS: one command at a time, whatever the scheduler sends"
     return ""
+
+
+def unseen(devices: Sequence[BlockDevice], tree: Tree) -> list[str]:
+    """What cannot be examined from here, and what bounds the drives whatever is set: disks of a guest, USB bridges that take one command at a time."""
+    said = []
+    guests = [each for each in devices if is_virtual(each)]
+    if guests:
+        said.append(
+            f"the drives behind {listed([each.name for each in guests])}: {twice_scheduled(guests[0], tree)}, under limits and on storage that "
+            "a guest does not see; `seekwise doctor PATH --watch 30s` here and on the host tells whose queue is long"
+        )
+    slow = [each.name for each in devices if each.transport == "usb" and each.driver == "usb-storage"]
+    if slow:
+        said.append(
+            f"whether {listed(slow)} could be faster: {usb_depth(next(each for each in devices if each.name == slow[0]))}; a bridge, cable and "
+            "port with UAS take several (`lsusb -t` names the driver; `dmesg | grep -i uas` says where the kernel turned it off)"
+        )
+    return said
 
 
 def instead_of_evidence(device: BlockDevice) -> str | None:

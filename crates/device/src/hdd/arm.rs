@@ -487,6 +487,7 @@ impl State {
         !self.queue.is_empty()
             && self.follower.is_none()
             && self.kept <= end
+            && (mechanics.stream_hold.is_none() || self.kept == Lba(0))
             && self
                 .queue
                 .all_decoded(self.free_at, mechanics.command_overhead)

@@ -18,7 +18,8 @@ impl Model {
             link_bytes_per_second: self.get("link_mb_s") * 1e6,
             command_bytes_per_second: match self.get("command_mb_s") {
                 0.0 => self.get("link_mb_s") * 1e6,
-                rate => rate * 1e6,
+                // No slower than the slowest link.
+                rate => rate.max(1.0) * 1e6,
             },
             half_duplex: self.attachment != Attachment::Nvme,
             link_overhead: us("link_per_command_us"),
