@@ -44,7 +44,7 @@ ALLOWED = {
     "measure/live/team_load.py: mkdir": PRIVATE,
     "trace/load.py: open": PRIVATE,
     "trace/record/recorder.py: open": PRIVATE,
-    "store/database.py: sqlite3.connect": "`files.claim` makes the file; SQLite follows no link in the names of its logs (unixOpen, O_NOFOLLOW)",
+    "store/database.py: sqlite3.connect": "of a file that no other user can replace (`_check_own`); SQLite follows no link in the names of its logs (unixOpen, O_NOFOLLOW)",
 }
 """{file: call}: why it may. One that is no longer found has to go."""
 

@@ -42,6 +42,13 @@ def signed(ratio: float) -> str:
     return (f"{value:+.2g}" if abs(value) < 9.95 else f"{value:+.0f}").replace("-", MINUS)
 
 
+def span(low: float, high: float) -> str:
+    """A range of ratios in one unit: `−20 to +30 %`, `6.4 to 13.9 times`."""
+    if high >= TIMES_FROM or low <= 1 / TIMES_FROM:
+        return f"{factor_text(low)} to {factor_text(high)} times"
+    return f"{signed(low)} to {signed(high)} %"
+
+
 def change(ratio: float) -> str:
     """`+12 %`, `−63 %`, `2.4 times`."""
     return f"{factor_text(ratio)} times" if ratio >= TIMES_FROM else f"{signed(ratio)} %"

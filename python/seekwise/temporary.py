@@ -10,7 +10,6 @@ import contextlib
 import fcntl
 import os
 import shutil
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,20 +24,11 @@ KINDS = ("record", "whatif", "library", "verify", "lab", "submit", "fio")
 
 
 def is_safe(folder: Path) -> bool:
-    """Whether no other user can put something else in the place of what we make in it.
-
-    Each folder from `/` on belongs to root or to us, and only they can write to it, or its sticky bit keeps others from renaming.
-    """
-    ours = (0, os.geteuid())
-    real = Path(os.path.realpath(folder))
+    """Whether no other user can put something else in the place of what we make in it."""
     try:
-        found = [os.lstat(each) for each in (real, *real.parents)]
+        return not files.others_may_change(folder)
     except OSError:
         return False
-    return all(
-        stat.S_ISDIR(each.st_mode) and each.st_uid in ours and (not each.st_mode & 0o022 or each.st_mode & stat.S_ISVTX)
-        for each in found
-    )
 
 
 def settle() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -110,6 +112,15 @@ def journal(tmp_path) -> Journal:
 def tree(folder: Path) -> dict[str, str]:
     """Every file under a folder."""
     return {str(path.relative_to(folder)): path.read_text() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture
+def memory():
+    """A folder in memory that others may enter: a thousand tries would wait for a disk otherwise."""
+    folder = Path(tempfile.mkdtemp(prefix="seekwise-test-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
+    folder.chmod(0o711)
+    yield folder
+    shutil.rmtree(folder)
 
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: switches settings of real loop devices")

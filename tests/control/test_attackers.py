@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -58,15 +56,6 @@ while True:
                     if source == "taken" or (os.path.isdir(source) and os.stat(source).st_uid == os.getuid()): os.rename(source, to)
                 except OSError: pass
 """
-
-
-@pytest.fixture
-def memory():
-    """A folder in memory that others may enter: a thousand tries would wait for a disk otherwise."""
-    folder = Path(tempfile.mkdtemp(prefix="seekwise-test-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
-    folder.chmod(0o711)
-    yield folder
-    shutil.rmtree(folder)
 
 
 @pytest.fixture

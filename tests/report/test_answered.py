@@ -6,11 +6,12 @@ import math
 import random
 from dataclasses import replace
 
+from seekwise import number_text
 from seekwise.judge.decision.records import made
 from seekwise.judge.decision.table import UseFigure, values_of
 from seekwise.judge.decision.verdicts import judge
 from seekwise.number_text import signed
-from seekwise.report import answered
+from seekwise.report import answered, tune_answer
 from seekwise.report.metric_words import amount, both_texts, value_text
 from seekwise.report.tune_answer import row_lines
 
@@ -138,3 +139,11 @@ def test_what_one_side_did_not_run_has_no_row():
     question = asked(figure("a", {"mq-deadline": 100, "bfq": 100}), figure("b", {"none": 100, "bfq": 100}))
     assert [row.use for row in answered.rows(question)] == ["a"]
     assert not [line for line in row_lines(question, 20, 80) if "–" in line]
+
+
+def test_a_range_has_one_unit_and_what_all_loads_share_stands_once():
+    assert number_text.span(0.8, 1.3) == "\N{MINUS SIGN}20 to +30 %"
+    assert number_text.span(6.36, 13.9) == "6.4 to 13.9 times"
+    uses = ["random read, block 4k, iodepth 1, direct 1", "random write, block 4k, iodepth 8, direct 1"]
+    assert tune_answer._common(uses) == ["block 4k", "direct 1"]
+    assert tune_answer._common(uses[:1]) == tune_answer._common(["database", "desktop"]) == []

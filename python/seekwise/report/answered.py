@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from seekwise.judge.decision import choose as rule
 from seekwise.judge.decision.choose import Choice
 from seekwise.judge.decision.verdicts import CandidateVerdict, Judged
-from seekwise.number_text import percent, signed
+from seekwise.number_text import percent, span
 from seekwise.report.metric_words import both_texts, change_text, effect, subject
 from seekwise.workload.study.uses import LIMITS, Purpose
 
@@ -302,7 +302,7 @@ def _statement(judged: Judged, standing: CandidateVerdict) -> str:
     if judged.is_probable(standing):
         sure = max(standing.p_better or 0.0, standing.p_worse or 0.0)
         return f"probably {change_text(standing, judged)}, {100 * sure:.0f} % sure"
-    return f"not measured long enough: {signed(standing.low)} to {signed(standing.high)} %"
+    return f"not measured long enough: {span(standing.low, standing.high)}"
 
 
 def at_most(asked: Question) -> str:

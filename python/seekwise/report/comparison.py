@@ -12,7 +12,7 @@ from seekwise.judge import compare as comparing
 from seekwise.judge.arrays import load_words
 from seekwise.judge.decision.runs import UseChange
 from seekwise.judge.rule import more_is_better
-from seekwise.number_text import TIMES_FROM, change, factor_text, signed
+from seekwise.number_text import TIMES_FROM, change, factor_text, signed, span
 from seekwise.report.layout import wrapped
 from seekwise.report.losses import shown_setting
 from seekwise.report.metric_words import both_texts, metric_name
@@ -81,13 +81,13 @@ class ChangeRow:
         """`+12 % (+9 to +15 %)`, `2 times (1.07 to 3.8)`; of what does not differ or is little known the interval alone."""
         if not self.is_known:
             return "not measured long enough"
-        alone = self.outcome in ("equal", "undecided")
+        if self.outcome in ("equal", "undecided"):
+            return span(self.low, self.high)
         if self.high >= TIMES_FROM or self.low <= 1 / TIMES_FROM:
             # One unit for all three: a factor beside per cent reads like two statements.
             ends = f"{factor_text(self.low)} to {factor_text(self.high)}"
-            return f"{ends} times" if alone else f"{factor_text(self.ratio)} times ({ends})"
-        ends = f"{signed(self.low)} to {signed(self.high)} %"
-        return ends if alone else f"{signed(self.ratio)} % ({ends})"
+            return f"{factor_text(self.ratio)} times ({ends})"
+        return f"{signed(self.ratio)} % ({span(self.low, self.high)})"
 
 
 @dataclass(frozen=True)

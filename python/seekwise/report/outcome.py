@@ -314,17 +314,19 @@ DIMENSIONS: dict[str, Callable[[Any], str]] = {
 def _by_depth(records: Sequence[Record]) -> str:
     """`random read 100 IOPS at depth 1, 200 at 8`; empty where it is not depths that an import compares (`importing/setups.py`)."""
     found: dict[tuple[str, str], dict[int, list[float]]] = {}
+    many = len({record.factors.get("threads") for record in records}) > 1
     for record in records:
         depth = DEPTH.fullmatch(record.setting)
         if depth is None:
             return ""
         for phase in record.phases:
-            found.setdefault((record.combination, phase.operation), {}).setdefault(int(depth[1]), []).append(phase.iops)
+            words = _load_words(record, phase, ["threads"] if many else [])
+            found.setdefault((record.combination, words), {}).setdefault(int(depth[1]), []).append(phase.iops)
     said = []
-    for (_, operation), by_depth in list(found.items())[:LOADS_MOST]:
+    for (_, load), by_depth in list(found.items())[:LOADS_MOST]:
         (first, value), *more = [(depth, sum(values) / len(values)) for depth, values in sorted(by_depth.items())]
         rest = "".join(f", {each:,.0f} at {depth}" for depth, each in more)
-        said.append(f"{operations.name(operation).lower()} {value:,.0f} IOPS at depth {first}{rest}")
+        said.append(f"{load} {value:,.0f} IOPS at depth {first}{rest}")
     return "; ".join(said)
 
 

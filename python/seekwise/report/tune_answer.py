@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from seekwise.judge.decision.verdicts import Judged
 from seekwise.judge.outcome import LiveOutcome, no_verdict, notes
@@ -133,12 +134,15 @@ def row_lines(asked: Question, room: int, width: int) -> list[str]:
     made = answered.rows(asked)
     if not made:
         return []
-    single = answered.opponent(asked)
-    single = single if all(row.other == single for row in made) else None
+    others = list(dict.fromkeys(row.other for row in made))
+    single = others[0] if len(others) == 1 else None
     heads = ["Use", "Figure", asked.now, single or "other", "Difference"]
+    common = _common([row.use for row in made])
+    below = wrapped(f"Each: {', '.join(common)}.", width) if common else []
+    room -= len(below)
     body = [
         [
-            row.use,
+            ", ".join(part for part in row.use.split(", ") if part not in common),
             row.subject,
             joined(row.now),
             joined(row.other_value) if single else f"{row.other} {joined(row.other_value)}",
@@ -157,4 +161,10 @@ def row_lines(asked: Question, room: int, width: int) -> list[str]:
             shown.append(f"… and {left} more {'row' if left == 1 else 'rows'} in the report")
             break
         shown += block
-    return shown
+    return [*shown, *below]
+
+
+def _common(uses: Sequence[str]) -> list[str]:
+    """What every load has besides its operation: said once below the table."""
+    first, *others = [use.split(", ") for use in dict.fromkeys(uses)]
+    return [part for part in first[1:] if all(part in other for other in others)] if others else []

@@ -168,7 +168,10 @@ class Store:
             if not create and (not _may_write(path) or _is_foreign(path)):
                 return cls(path, _read_only(path))
             files.make_folders(path.parent)
-            _claim(path)
+            if not is_there:
+                _check_own(path.parent)
+                files.claim(path)
+            _check_own(path)
             connection = sqlite3.connect(path, timeout=10.0, isolation_level=None)
         except (OSError, sqlite3.Error) as error:
             raise SeekwiseError(
@@ -379,14 +382,13 @@ def _text(data: bytes) -> str:
     return data.decode(errors="replace")
 
 
-def _claim(path: Path) -> bool:
-    """Makes the file if it is not there; True if so. SQLite follows a link in its name (and none in those of its logs)."""
-    if files.others_may_change(path.parent):
+def _check_own(path: Path) -> None:
+    """SQLite opens by name, and follows a link in that of the file (in those of its logs none)."""
+    if _is_foreign(path):
         raise RefusedError(
-            f"other users can change the folder {path.parent}, and with it where records are written",
+            f"other users can change the folder or file {path}, and with it where records are written",
             hint="name a file in a folder of your own with `--db`",
         )
-    return files.claim(path)
 
 
 def _is_there(path: Path) -> bool:
@@ -399,10 +401,12 @@ def _is_there(path: Path) -> bool:
 
 
 def _is_foreign(path: Path) -> bool:
-    """For root: whether the file is another user's, or in a folder that another user can change."""
+    """For root: whether another user can put something else in this place. Who called `sudo` may become root anyhow."""
     if os.geteuid() != 0:
         return False
-    return files.others_may_change(path.parent) or os.lstat(path).st_uid not in files.trusted_users()
+    caller = os.environ.get("SUDO_UID", "")
+    has_other_name = path.is_file() and path.stat().st_nlink > 1
+    return has_other_name or files.others_may_change(path, int(caller) if caller.isdecimal() else 0)
 
 
 def _may_write(path: Path) -> bool:
