@@ -288,22 +288,47 @@ impl Ssd {
             self.command_ps_per_byte
         };
         let mut moved = ready.max(latest);
-        for page in first / page_bytes..last.div_ceil(page_bytes) {
+        let dies = self.dies.len() as u64;
+        let mut page = first / page_bytes;
+        let (mut row, mut die) = (page / dies, (page % dies) as usize);
+        // Pages but the first and last are whole, so what depends on their size is not divided again.
+        let (mut size, mut span) = (0, Nanos::ZERO);
+        while page * page_bytes < last {
             let part = last.min((page + 1) * page_bytes) - first.max(page * page_bytes);
-            let there = self.read_page(page, part, ready, large);
+            if part != size {
+                let units = part.div_ceil(self.parameters.channel_unit_bytes);
+                (size, span) = (part, Nanos(self.channel_ns_per_page_unit.0 * units));
+            }
+            let there = self.read_page(die, row, span, ready, large);
             let there = there.saturating_sub(lead);
             moved = moved.max(there) + Nanos(part * ps_per_byte / 1000);
+            page += 1;
+            die += 1;
+            if die == self.dies.len() {
+                (row, die) = (row + 1, 0);
+            }
         }
         self.moved[stream] = [moved, latest];
         (moved + self.parameters.link_overhead).max(passed)
     }
 
-    /// Books die and channel for a page from `from` on; when its data are in the controller.
-    fn read_page(&mut self, page: u64, bytes: u64, from: Nanos, large: bool) -> Nanos {
-        let count = self.dies.len() as u64;
-        let index = (page % count) as usize;
-        let read_time = self.page_time(page, large);
-        let plane = 1 << (page / count % u64::from(self.parameters.planes));
+    /// Books die and channel for a page from `from` on; when its data are in the controller. `row`: its place on the die, `span`: what its data take
+    /// on the channel.
+    #[inline]
+    fn read_page(
+        &mut self,
+        index: usize,
+        row: u64,
+        span: Nanos,
+        from: Nanos,
+        large: bool,
+    ) -> Nanos {
+        let read_time = self.page_time(row, large);
+        let plane = if large {
+            1 << (row % u64::from(self.parameters.planes))
+        } else {
+            0
+        };
         let die = &mut self.dies[index];
         if large && die.reads_from > from && die.free_planes & plane != 0 {
             // The read before has not begun: this plane is read with it.
@@ -321,8 +346,6 @@ impl Ssd {
             die.free_planes = if large { !plane } else { 0 };
         }
         let done = die.reads_until;
-        let units = bytes.div_ceil(self.parameters.channel_unit_bytes);
-        let span = Nanos(self.channel_ns_per_page_unit.0 * units);
         let channels = self.channels.len();
         let channel = &mut self.channels[index % channels];
         *channel = (*channel).max(from) + span;
@@ -351,7 +374,7 @@ impl Ssd {
 
     /// How long the die reads a page: by its kind, where that matters.
     #[inline]
-    fn page_time(&self, page: u64, large: bool) -> Nanos {
+    fn page_time(&self, row: u64, large: bool) -> Nanos {
         let parameters = &self.parameters;
         let time = if large {
             parameters.large_read_time
@@ -361,7 +384,7 @@ impl Ssd {
         if parameters.read_time_step == Nanos::ZERO {
             return time;
         }
-        let kind = (page / self.dies.len() as u64) % 3;
+        let kind = row % 3;
         time + Nanos(parameters.read_time_step.0 * kind)
     }
 
