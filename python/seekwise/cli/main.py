@@ -96,13 +96,11 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command of ARGS; its section of the user's configuration becomes its defaults."""
-        if args and not args[0].startswith("-") and args[0] not in own_commands():
-            if self.loaded(args[0]) is None:
-                raise UsageError(
-                    f"no command is called `{args[0]}`",
-                    hint=OF_PROOF.get(args[0])
-                    or self.meant(ctx, args[0], "`seekwise help --all` lists the commands"),
-                )
+        if args and not args[0].startswith("-") and args[0] not in own_commands() and self.loaded(args[0]) is None:
+            raise UsageError(
+                f"no command is called `{args[0]}`",
+                hint=OF_PROOF.get(args[0]) or self.meant(ctx, args[0], "`seekwise help --all` lists the commands"),
+            )
         name, command, rest = super().resolve_command(ctx, args)
         _refuse_empty(name, rest)
         section = (ctx.obj or {}).get(name)
