@@ -269,8 +269,11 @@ def order(standing: CandidateVerdict) -> tuple[int, float]:
 
 
 def _row(judged: Judged, standing: CandidateVerdict, in_force: str) -> UseRow:
+    """The setting in force with its measured value, the other one with what is to be expected of it: both agree with the difference beside them."""
     mine = judged.of(in_force)
-    now, against = both_texts(mine.value if mine else None, standing.value, judged.unit)
+    value = mine.value if mine else None
+    expected = value * standing.ratio if value is not None and standing.ratio is not None else standing.value
+    now, against = both_texts(value, expected, judged.unit)
     return UseRow(judged.use, subject(judged), now, standing.setting, against, statement(judged, standing), judged)
 
 
