@@ -8,7 +8,12 @@ def version() -> str:
 def model_version() -> int:
     """Version of the simulator's physics; raised with every change that can alter a number."""
 
-def simulate_cells(specs_json: str, threads: int = 1, progress: Callable[[int, int], object] | None = None) -> str:
+def simulate_cells(
+    specs_json: str,
+    threads: int = 1,
+    progress: Callable[[int, int], object] | None = None,
+    units: list[list[bytes]] | None = None,
+) -> str:
     """Runs a JSON list of trials on `threads` workers without the interpreter lock; gives a JSON list of results in their order.
 
     A trial is described in `crates/sim/src/spec/mod.rs`. A trial that cannot run becomes `{"error": sentence}`.

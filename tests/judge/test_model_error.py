@@ -10,6 +10,7 @@ import pytest
 from seekwise.judge.decision.observed import judge_observations
 from seekwise.judge.model_error import model_error
 from seekwise.judge.observation import Observation
+from seekwise.simulate.gain_error import KINDS, PATH, gain_error
 
 FIGURES = Path(__file__).parents[2] / "docs" / "figures.json"
 
@@ -26,3 +27,15 @@ def test_simulated_settings_that_differ_by_less_than_the_model_can_tell_are_alik
     (judged,) = judge_observations(rows, base="a", exact=True)
     standing = judged.of("b")
     assert (standing.verdict, standing.is_within_model) == (word, within)
+
+
+def test_every_kind_that_arrays_are_chosen_by_has_an_error_from_published_rows():
+    kept = json.loads(PATH.read_text())["kinds"]
+    assert kept.keys() == set(KINDS.values())
+    assert all(0 < each["error"] < 1 for each in kept.values())
+    # What was never published is not surer than all that was.
+    assert len({each["error"] for each in kept.values() if each["rows"] == 0}) == 1
+
+
+def test_where_two_things_differ_the_larger_error_counts():
+    assert gain_error(("chunk_kib", "queue_depth")) == max(gain_error(("chunk_kib",)), gain_error(("queue_depth",)))

@@ -7,7 +7,7 @@ import pytest
 
 from seekwise.errors import UsageError
 from seekwise.measure.live import simulated
-from seekwise.simulate import use_trials
+from seekwise.simulate import use_programs, use_trials
 from seekwise.workload.study.uses import loads
 
 START = """
@@ -39,11 +39,9 @@ judge = ["done", "tail"]
 
 def units_of(use, name, scheduler, seed=1, target="model:generic_1tb_sata"):
     """Units of a job on a drive, and the phase they come from."""
-    from seekwise import _core
-
     model = use_trials.model_of(target, None)
     spec = use_trials.program_spec(model, use, {"scheduler": scheduler}, model.capacity_bytes, seed, 0.3)
-    (result,) = json.loads(_core.simulate_cells(json.dumps([spec]), 1))
+    (result,) = use_programs.simulated(json.dumps([spec]), 1)
     assert "error" not in result, result
     phase = result["phases"][0]
     return simulated._operations(use, phase)[name], phase

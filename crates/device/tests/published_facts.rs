@@ -272,6 +272,33 @@ fn sustained_random_writes_settle_at_the_destaging_rate() {
     assert!((130.0..=185.0).contains(&rate), "{rate}");
 }
 
+/// One 980 PRO (linux-raid 2024): one, two and four commands of 128 KiB of one stream take 49, 95 and 131 us with the host's part, and the
+/// drive streams 7 GB/s by its data sheet.
+#[test]
+fn two_commands_of_one_stream_gain_little_over_one_and_many_fill_the_link() {
+    let rate = |depth: u32| {
+        let mut drive = Drive::new(&Model::shipped("samsung_980_pro_1tb").unwrap(), 0).unwrap();
+        let load = Load {
+            pattern: Pattern::Sequential,
+            kind: CommandKind::Read,
+            block: Sectors(256),
+            depth,
+            first: Lba(0),
+            span: drive.capacity(),
+            turnaround: Nanos::from_micros(10),
+            core: Nanos::ZERO,
+            warm_up: 100,
+            commands: 5_000,
+            seed: 0,
+        };
+        run(&mut drive, Nanos::ZERO, &load).mb_per_second()
+    };
+    let [one, two, many] = [1, 2, 32].map(rate);
+    assert!((2500.0..3600.0).contains(&one), "{one}");
+    assert!(two < 1.6 * one && two < 4400.0, "{one} then {two}");
+    assert!(many > 6500.0, "{many}");
+}
+
 #[test]
 fn an_ssd_slows_down_when_its_fast_cache_is_full() {
     let rate = |warm_up: u64| {

@@ -11,14 +11,32 @@ use seekwise_host::cpu::CpuCost;
 use seekwise_sched::Direction;
 use seekwise_units::{Nanos, Sectors};
 use serde_json::{json, Value};
+use std::mem::size_of;
 
 /// Runs a trial. The error is one sentence that names the parameter and its unit.
 pub fn run(spec: &TrialSpec) -> Result<Value, String> {
+    run_with(spec, &mut units_json)
+}
+
+/// A trial's result, and apart from it the units of its programs, packed: in the result, `units` of a job is their place.
+pub type Apart = (Value, Vec<Vec<u8>>);
+
+fn run_apart(spec: &TrialSpec) -> Result<Apart, String> {
+    let mut apart = Vec::new();
+    let result = run_with(spec, &mut |job| {
+        apart.push(packed(job));
+        json!(apart.len() - 1)
+    })?;
+    Ok((result, apart))
+}
+
+/// `units`: what stands in the result for the units of a job.
+fn run_with(spec: &TrialSpec, units: &mut dyn FnMut(&JobStats) -> Value) -> Result<Value, String> {
     let mut built = assemble::build(spec)?;
     let mut phases = Vec::new();
     for index in 0..spec.phases.len() {
         let (started, outcome) = built.machine.run_phase(index)?;
-        phases.push(phase_json(spec, &built, index, started, &outcome));
+        phases.push(phase_json(spec, &built, index, started, &outcome, units));
     }
     let mut result = json!({
         "schema": "seekwise.simulated-cell/1",
@@ -48,10 +66,30 @@ pub fn run(spec: &TrialSpec) -> Result<Value, String> {
 pub fn run_all(
     specs: &[TrialSpec],
     threads: usize,
-    mut progress: impl FnMut(usize, usize) -> bool,
+    progress: impl FnMut(usize, usize) -> bool,
 ) -> Vec<Value> {
+    all(specs, threads, progress, run, |value| value)
+}
+
+/// The same with the units apart: a fast drive does millions of them, which as text would take longer than some trials.
+pub fn run_all_apart(
+    specs: &[TrialSpec],
+    threads: usize,
+    progress: impl FnMut(usize, usize) -> bool,
+) -> Vec<Apart> {
+    let without = |value| (value, Vec::new());
+    all(specs, threads, progress, run_apart, without)
+}
+
+fn all<R: Send>(
+    specs: &[TrialSpec],
+    threads: usize,
+    mut progress: impl FnMut(usize, usize) -> bool,
+    run: impl Fn(&TrialSpec) -> Result<R, String> + Sync,
+    refused: impl Fn(Value) -> R + Sync,
+) -> Vec<R> {
     let trial = |spec: &TrialSpec| {
-        run(spec).unwrap_or_else(|error| json!({"name": spec.name, "error": error}))
+        run(spec).unwrap_or_else(|error| refused(json!({"name": spec.name, "error": error})))
     };
     let mut done = 0;
     let results = parallel::each(specs, threads, trial, |_| {
@@ -60,7 +98,7 @@ pub fn run_all(
     });
     results
         .into_iter()
-        .map(|result| result.unwrap_or_else(parallel::stopped))
+        .map(|result| result.unwrap_or_else(|| refused(parallel::stopped())))
         .collect()
 }
 
@@ -92,6 +130,7 @@ fn phase_json(
     index: usize,
     started: Nanos,
     outcome: &PhaseOutcome,
+    units: &mut dyn FnMut(&JobStats) -> Value,
 ) -> Value {
     let phase = &spec.phases[index];
     let mut total = JobStats::default();
@@ -115,7 +154,7 @@ fn phase_json(
         "window_ns": outcome.windows.width().0,
         "windows": outcome.windows.rows(),
         "cpu": cpu_json(phase, built, outcome),
-        "jobs": jobs_json(phase, outcome),
+        "jobs": jobs_json(phase, outcome, units),
         "threads": threads,
     });
     if let (Some(map), Value::Object(more)) = (value.as_object_mut(), extra) {
@@ -185,7 +224,11 @@ fn cpu_json(phase: &PhaseSpec, built: &Built, outcome: &PhaseOutcome) -> Value {
     cpu
 }
 
-fn jobs_json(phase: &PhaseSpec, outcome: &PhaseOutcome) -> Vec<Value> {
+fn jobs_json(
+    phase: &PhaseSpec,
+    outcome: &PhaseOutcome,
+    units: &mut dyn FnMut(&JobStats) -> Value,
+) -> Vec<Value> {
     let job = |(i, job): (usize, &JobStats)| {
         let group = phase.traced.as_ref().and_then(|load| load.groups.get(i));
         let recorded = phase.programs.as_ref().and_then(|all| all.jobs.get(i));
@@ -194,7 +237,7 @@ fn jobs_json(phase: &PhaseSpec, outcome: &PhaseOutcome) -> Vec<Value> {
         let mut value = stats_json(job);
         value["name"] = json!(name);
         if recorded.is_some() {
-            value["units"] = units_json(job);
+            value["units"] = units(job);
         }
         value
     };
@@ -228,19 +271,27 @@ fn array_json(value: &mut Value, outcome: &PhaseOutcome) {
     }
 }
 
-/// Four numbers of 64 bits a unit, as hexadecimal digits, lowest byte first: process, end, length, bytes (-1 where it was not done in time). A fast
-/// drive has hundreds of thousands, of which a list of lists would take a hundred times the room.
-fn units_json(stats: &JobStats) -> Value {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut text = String::with_capacity(stats.units.len() * 64);
+/// Four numbers of 64 bits a unit, lowest byte first: process, end, length, bytes (-1 where it was not done in time).
+fn packed(stats: &JobStats) -> Vec<u8> {
+    let mut packed = Vec::with_capacity(stats.units.len() * 4 * size_of::<u64>());
     for unit in &stats.units {
         let bytes = unit.bytes.unwrap_or(u64::MAX);
         for number in [u64::from(unit.process), unit.ended.0, unit.length.0, bytes] {
-            for byte in number.to_le_bytes() {
-                text.push(char::from(DIGITS[usize::from(byte >> 4)]));
-                text.push(char::from(DIGITS[usize::from(byte & 15)]));
-            }
+            packed.extend_from_slice(&number.to_le_bytes());
         }
+    }
+    packed
+}
+
+/// The same as hexadecimal digits: a list of lists would take a hundred times the room.
+fn units_json(stats: &JobStats) -> Value {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |four: u8| char::from(DIGITS[usize::from(four)]);
+    let packed = packed(stats);
+    let mut text = String::with_capacity(2 * packed.len());
+    for byte in packed {
+        text.push(digit(byte >> 4));
+        text.push(digit(byte & 15));
     }
     Value::String(text)
 }

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from seekwise.judge.arrays import ArrayRow, rows
 from seekwise.number_text import natural
-from seekwise.simulate.arrays import LEVEL
+from seekwise.simulate.arrays import FACTORS
+from seekwise.simulate.gain_error import gain_error
 from seekwise.store.record import Record
 
 SAFETY_FACTORS = ("raid_level", "drives", "layout")
@@ -68,8 +69,10 @@ class ArrayChoice:
     """The one to build."""
     settings: tuple[str, ...]
     """Labels of the settings that are this array."""
+    error: float
+    """Of the model, where these arrays differ: what is closer is as fast."""
     as_fast: tuple[ArrayRow, ...] = ()
-    """Others that survive a failure and are as fast within the model's error."""
+    """Others that survive a failure and are as fast within that."""
 
     @property
     def unsafe(self) -> tuple[ArrayRow, ...]:
@@ -84,19 +87,21 @@ def choose(records: Sequence[Record]) -> ArrayChoice | None:
     found = candidates(rows(records))
     safe = [row for row in found if row.survives_failures > 0] or found
     speed = speeds(found)
+    valid = [record for record in records if record.valid]
+    error = gain_error(name for name in FACTORS if len({record.factors.get(name) for record in valid}) > 1)
     chosen = max(safe, key=lambda row: (speed[row.name], row.capacity_bytes))
     level = [
         row
         for row in safe
         if row is not chosen
-        and speed[row.name] >= (1 - LEVEL) * speed[chosen.name]
+        and speed[row.name] >= (1 - error) * speed[chosen.name]
         and (row.survives_failures, row.capacity_bytes) > (chosen.survives_failures, chosen.capacity_bytes)
     ]
     if level:
         chosen = max(level, key=lambda row: (row.survives_failures, row.capacity_bytes))
     settings = tuple(sorted({r.setting for r in records if r.valid and _is_of(r, chosen)}, key=natural))
-    near = [row for row in safe if row is not chosen and speed[row.name] >= (1 - LEVEL) * speed[chosen.name]]
-    return ArrayChoice(tuple(found), chosen, settings, tuple(near))
+    near = [row for row in safe if row is not chosen and speed[row.name] >= (1 - error) * speed[chosen.name]]
+    return ArrayChoice(tuple(found), chosen, settings, error, tuple(near))
 
 
 def _is_of(record: Record, row: ArrayRow) -> bool:

@@ -1,8 +1,7 @@
 """Which array to build of a sweep.
 
-An array that survives no failure is recommended only where it was asked for. Without a wanted rate the fastest array is named, and among those within
-3 % of it the one that survives more, then the larger; with one, the array of fewest drives that reaches it.
-Every array is simulated with the same seeds, and 3 % stands for what the model leaves out and for the differences between seeds.
+An array that survives no failure is recommended only where it was asked for. Without a wanted rate the fastest array is named, and among those that
+the model cannot tell from it (`gain_error` of levels) the one that survives more, then the larger; with one, the array of fewest drives that reaches it.
 """
 
 from __future__ import annotations
@@ -17,10 +16,11 @@ from numpy.typing import NDArray
 from seekwise.errors import NotMetError
 from seekwise.judge.front import on_front
 from seekwise.number_text import three
-from seekwise.simulate.arrays import LEVEL
 from seekwise.simulate.design.search import CPU, P99, RATE, SEEDS, Sweep, equals
 from seekwise.simulate.design.space import Array, Point
+from seekwise.simulate.gain_error import gain_error
 
+ERROR = gain_error(("raid_level", "drives"))
 NAMES = {"raid0": "RAID 0", "raid1": "RAID 1", "raid10": "RAID 10", "raid5": "RAID 5", "raid6": "RAID 6"}
 
 
@@ -64,7 +64,7 @@ class DesignChoice:
     @property
     def level(self) -> list[ArrayResult]:
         """The fastest, and all that are as fast within what counts as a difference, by the same right to be chosen."""
-        return [row for row in self.rows if row.score >= 1 - LEVEL and row.point.array.survives > 0] or [self.chosen]
+        return [row for row in self.rows if row.score >= 1 - ERROR and row.point.array.survives > 0] or [self.chosen]
 
 
 def choose(sweep: Sweep, best: Mapping[Array, Point], wanted_mb_s: float | None) -> DesignChoice:
@@ -106,7 +106,7 @@ def _throughputs(sweep: Sweep, point: Point) -> tuple[float, ...]:
 
 def _chosen(rows: Sequence[ArrayResult], wanted_mb_s: float | None) -> ArrayResult:
     if wanted_mb_s is None:
-        level = [row for row in rows if row.score >= 1 - LEVEL]
+        level = [row for row in rows if row.score >= 1 - ERROR]
         return max(level, key=lambda row: (row.point.array.survives, row.point.array.capacity_bytes, row.score))
     enough = [row for row in rows if min(row.rates_mb_s) >= wanted_mb_s]
     if not enough:

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from seekwise.errors import UsageError
 from seekwise.judge.candidates import NOT_LONG_ENOUGH
+from seekwise.judge.model_error import model_error
 from seekwise.judge.rule import ROUNDS_MIN, THRESHOLD_SHARE
 from seekwise.judge.workloads import OperationMix, Weighed, find, weigh
 from seekwise.number_text import either
+from seekwise.simulate.gain_error import gain_error
 from seekwise.store.operations import OPERATIONS
 from seekwise.store.record import Record
 from seekwise.workload.study import combination_key
@@ -62,6 +64,8 @@ class SystemChoice:
     is_simulated: bool = False
     is_sure: bool = True
     """Of what is not beaten it is known how far it is from what is named."""
+    error: float = 0.0
+    """Of what is simulated: the model's, as a share of the rate."""
 
     @property
     def is_level(self) -> bool:
@@ -244,7 +248,14 @@ def choose(
         repetitions,
         weighed.is_simulated,
         enough and not _is_open(weighed, first, rest),
+        _error(chosen),
     )
+
+
+def _error(records: Sequence[Record]) -> float:
+    arrays: list[Any] = [record.load["array"] for record in records if "array" in record.load]
+    is_chunk = len({array.get(CHUNK) for array in arrays}) > 1
+    return gain_error((CHUNK,)) if is_chunk else model_error("rate")
 
 
 def _is_open(weighed: Weighed, first: str, others: Sequence[str]) -> bool:

@@ -29,6 +29,7 @@ from seekwise.report.rows import trial_rows
 from seekwise.store import operations
 from seekwise.store.record import Record
 from seekwise.workload.live_plan import Changes
+from seekwise.workload.purpose import PURPOSES
 from seekwise.workload.study.plan import Plan
 
 REGRET_SHOWN = 0.005
@@ -142,7 +143,10 @@ class _TuneAdvice:
         )
 
     def show(self, console: Console) -> None:
-        for line in tune_answer.lines(self.outcome, width=console.width):
+        purposes = self.outcome.found.by_purpose if self.purpose is None else ()
+        told = [f"`seekwise advise {self.outcome.run.run_id} --for {name}`: for {PURPOSES[name]}" for name in purposes]
+        below = [line for each in told for line in wrapped(each, WIDTH)]
+        for line in [*tune_answer.lines(self.outcome, width=console.width, above=len(below)), *below]:
             say(line, console)
         command = tune_answer.next_command(self.outcome, self.outcome.run.run_id, self.purpose)
         if command.startswith("sudo seekwise apply"):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from seekwise.judge.array_choice import choose
+from seekwise.judge.array_choice import ArrayChoice, choose
 from seekwise.judge.arrays import ArrayRow, by_load, long_text, with_states
 from seekwise.number_text import by, listed, three
 from seekwise.report.answered import WITHIN_MODEL
 from seekwise.report.content import Advice
-from seekwise.simulate.arrays import LEVEL
 from seekwise.store import operations
 from seekwise.store.record import Record
-from seekwise.workload.study.quantity import time_text
+from seekwise.workload.study import combination_key
+from seekwise.workload.study.quantity import counted, time_text
 
 
 def advice(records: Sequence[Record], cautions: tuple[str, ...] = ()) -> Advice | None:
@@ -35,20 +35,55 @@ def advice(records: Sequence[Record], cautions: tuple[str, ...] = ()) -> Advice 
     rates = f" ({rates_text(chosen)})" if len(by_load(found.arrays)) < 2 else ""
     headline = f"{chosen.name}: {_safety(chosen)}, {chosen.capacity_text} usable, {why}{rates}."
     if found.as_fast:
-        names = [row.name for row in found.as_fast]
-        headline += f" {listed(names)} {'is' if len(names) == 1 else 'are'} as fast {WITHIN_MODEL}."
+        headline += "".join(_as_fast(found))
     states = with_states(records)
     chosen = next((row for row in states if row.name == chosen.name), chosen)
     reasons = [exposure(chosen)] if chosen.rebuild_s is not None else []
-    reasons += _states(chosen, states)
+    reasons += _states(chosen, states, found.error)
     reasons += [
-        _compared_with(row, chosen) for row in found.arrays if row.name != chosen.name and row.survives_failures > 0
+        _compared_with(row, chosen, found.error)
+        for row in found.arrays
+        if row.name != chosen.name and row.survives_failures > 0
     ]
-    reasons += [_refused(row, chosen) for row in found.unsafe if row.name != chosen.name]
+    reasons += [_refused(row, chosen, found.error) for row in found.unsafe if row.name != chosen.name]
     return Advice(headline, tuple(reasons), caution=cautions, recommended=found.settings)
 
 
-def _states(chosen: ArrayRow, found: Sequence[ArrayRow]) -> list[str]:
+def _as_fast(found: ArrayChoice) -> Iterator[str]:
+    """What is as fast over everything, and where it is not: the load that gains most by it, and the one that loses most."""
+    extremes = {row.name: _extremes(row, found.array, found.error) for row in found.as_fast}
+    if names := [name for name, text in extremes.items() if not text]:
+        yield f" {listed(names)} {'is' if len(names) == 1 else 'are'} as fast {WITHIN_MODEL}."
+    for name, text in extremes.items():
+        if text:
+            yield f" {name} is as fast over all loads together, {WITHIN_MODEL}: {text}."
+
+
+def _extremes(row: ArrayRow, chosen: ArrayRow, error: float) -> str:
+    ratios = {
+        load: rate / chosen.combination_throughputs[load]
+        for load, rate in row.combination_throughputs.items()
+        if chosen.combination_throughputs.get(load) and rate
+    }
+    if not ratios:
+        return ""
+    best, worst = max(ratios, key=ratios.__getitem__), min(ratios, key=ratios.__getitem__)
+    parts = [f"{_load_text(best)} {by(ratios[best], 'faster', of_rate=False)}"] if ratios[best] > 1 + error else []
+    if ratios[worst] < 1 - error:
+        parts.append(f"{_load_text(worst)} {by(1 / ratios[worst], 'slower', of_rate=True)}")
+    return ", ".join(parts)
+
+
+def _load_text(load: str) -> str:
+    """`sequential read with 4 threads` of `seq_read … threads=4 …`."""
+    operation, _, rest = load.partition(" ")
+    _, conditions = combination_key.parse(rest)
+    threads = conditions.get("threads", "")
+    at = f" with {counted(int(threads), 'thread')}" if threads.isdigit() else ""
+    return f"{operations.name(operation).lower()}{at}"
+
+
+def _states(chosen: ArrayRow, found: Sequence[ArrayRow], error: float) -> list[str]:
     """How much slower the chosen array is with a drive failed and while that is rebuilt; how long that takes under load."""
     said = []
     for row in found:
@@ -57,7 +92,7 @@ def _states(chosen: ArrayRow, found: Sequence[ArrayRow]) -> list[str]:
         changes = [
             f"{operations.name(name).lower()} {by(chosen.rates_mb_s[name] / throughput, 'slower', of_rate=True)}"
             for name, throughput in row.rates_mb_s.items()
-            if throughput > 0 and chosen.rates_mb_s.get(name, 0) * (1 - LEVEL) > throughput
+            if throughput > 0 and chosen.rates_mb_s.get(name, 0) * (1 - error) > throughput
         ]
         state = (
             "While it is rebuilt"
@@ -85,7 +120,7 @@ def rates_text(row: ArrayRow) -> str:
     )
 
 
-def _compared_with(row: ArrayRow, chosen: ArrayRow) -> str:
+def _compared_with(row: ArrayRow, chosen: ArrayRow, error: float) -> str:
     """What another array offers, and what it costs."""
     parts = [f"{row.name}: {_safety(row)}, {row.capacity_text}"]
     slower, faster = [], []
@@ -93,9 +128,9 @@ def _compared_with(row: ArrayRow, chosen: ArrayRow) -> str:
         other = chosen.rates_mb_s.get(name)
         if not other or not throughput:
             continue
-        if throughput < (1 - LEVEL) * other:
+        if throughput < (1 - error) * other:
             slower.append(f"{operations.name(name).lower()} {by(other / throughput, 'slower', of_rate=True)}")
-        elif throughput > (1 + LEVEL) * other:
+        elif throughput > (1 + error) * other:
             faster.append(f"{operations.name(name).lower()} {by(throughput / other, 'faster', of_rate=False)}")
     if faster:
         parts.append(", ".join(faster))
@@ -104,8 +139,8 @@ def _compared_with(row: ArrayRow, chosen: ArrayRow) -> str:
     return "; ".join(parts)
 
 
-def _refused(row: ArrayRow, chosen: ArrayRow) -> str:
-    return f"{_compared_with(row, chosen)}. Not recommended: one failed drive loses all data"
+def _refused(row: ArrayRow, chosen: ArrayRow, error: float) -> str:
+    return f"{_compared_with(row, chosen, error)}. Not recommended: one failed drive loses all data"
 
 
 def exposure(row: ArrayRow) -> str:

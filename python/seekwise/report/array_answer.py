@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from seekwise.judge.design_choice import ArrayResult, DesignChoice
+from seekwise.judge.design_choice import ERROR, ArrayResult, DesignChoice
 from seekwise.number_text import listed, three
 from seekwise.report.answered import WITHIN_MODEL
 from seekwise.report.layout import wrapped
-from seekwise.simulate.arrays import LEVEL
 from seekwise.simulate.design.search import Sweep
 from seekwise.simulate.design.space import Point, failures_text
+from seekwise.simulate.gain_error import gain_error
 from seekwise.workload.study.quantity import time_text
 
 WIDTH = 79
@@ -85,7 +85,7 @@ def lines(answer: DesignChoice, sweep: Sweep) -> list[str]:
     if answer.wanted_mb_s is not None:
         why = f"the fewest drives that reach {three(answer.wanted_mb_s)} MB/s"
     else:
-        why = "the fastest" if len(answer.level) == 1 else f"as fast as any {WITHIN_MODEL} ({100 * LEVEL:.0f} %)"
+        why = "the fastest" if len(answer.level) == 1 else f"as fast as any {WITHIN_MODEL} ({100 * ERROR:.0f} %)"
     throughputs = ", ".join(
         f"{use.name} {three(throughput)} MB/s" for use, throughput in zip(sweep.uses, chosen.rates_mb_s, strict=True)
     )
@@ -164,11 +164,12 @@ EQUALS = {
 
 
 def _equals_text(answer: DesignChoice) -> str:
-    """`Equal within 3 %, one at a time: chunk 64, 128 or 512 KiB; …`; empty where every setting matters."""
+    """`Within what the model can tell, one at a time: chunk 64, 128 or 512 KiB (7 %); …`; empty where every setting matters."""
     parts = [
-        EQUALS[name].format(listed(map(str, values)).replace(" and ", " or ")) for name, values in answer.equals.items()
+        f"{EQUALS[name].format(listed(map(str, values)).replace(' and ', ' or '))} ({100 * gain_error((name,)):.0f} %)"
+        for name, values in answer.equals.items()
     ]
-    return f"Equal within {100 * LEVEL:.0f} %, one at a time: {'; '.join(parts)}." if parts else ""
+    return f"{WITHIN_MODEL[0].upper()}{WITHIN_MODEL[1:]}, one at a time: {'; '.join(parts)}." if parts else ""
 
 
 def _wrapped(text: str) -> list[str]:

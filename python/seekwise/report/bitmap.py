@@ -14,7 +14,7 @@ from seekwise.judge.model_error import OF_THROUGHPUT
 from seekwise.number_text import natural, three
 from seekwise.report.answered import WITHIN_MODEL
 from seekwise.report.content import Advice
-from seekwise.simulate.arrays import LEVEL
+from seekwise.simulate.gain_error import gain_error
 from seekwise.store.record import Record
 
 FACTOR = "bitmap"
@@ -84,7 +84,7 @@ def advice(records: Sequence[Record], cautions: tuple[str, ...]) -> Advice | Non
         return None
     worst = {kind: max(row.cost(kind) for row in found) for kind in kinds}
     best = min(kinds, key=lambda kind: (worst[kind], kinds.index(kind)))
-    alike = [kind for kind in kinds if worst[kind] - worst[best] <= LEVEL]
+    alike = [kind for kind in kinds if worst[kind] - worst[best] <= gain_error((FACTOR,))]
     chosen = min(alike, key=KINDS.index)
     resync = max((row.resync_s for row in found if row.resync_s), default=None)
     hours = f"the {long_text(resync)} of a resync after a crash" if resync else "a full resync after a crash"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from seekwise.judge.candidates import NOT_LONG_ENOUGH
-from seekwise.judge.model_error import model_error
 from seekwise.judge.rule import THRESHOLD_SHARE
 from seekwise.judge.system_choices import LITTLE_KNOWN, OVERALL, SystemChoice, choices, is_single_drive
 from seekwise.number_text import change, either, listed
@@ -102,7 +101,7 @@ def _why(choice: SystemChoice) -> str:
 
 def _loss(choice: SystemChoice, name: str) -> str:
     ratio = choice.rates[name]
-    if choice.is_simulated and ratio != 1 and abs(ratio - 1) <= model_error("rate"):
+    if choice.is_simulated and ratio != 1 and abs(ratio - 1) <= choice.error:
         return WITHIN_MODEL
     return "level" if round(100 * (ratio - 1)) == 0 else change(ratio)
 

@@ -15,9 +15,6 @@ from seekwise.workload.study.study import ARRAY_OPTIONS, Study, System
 
 MIN_KIB_S = 1000
 """What md gives a rebuild beside any load, as far as the drives can (Linux drivers/md/md.c: sysctl_speed_limit_min)."""
-LEVEL = 0.10
-"""Arrays closer than this share of the rate are called as fast: six of ten gains that others published of arrays and depths lie within it of the model's
-(docs/concepts/validation.md, `gains`), so less is no advice."""
 FACTORS = ("raid_level", "drives", "chunk_kib", "layout", *ARRAY_OPTIONS)
 """What describes an array, by the names of a study."""
 ACTIONS = ("recover", "resync", "check")

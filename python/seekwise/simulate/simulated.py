@@ -261,7 +261,7 @@ class SimulatedSession:
         seeds = [each.seed_of(attempts.get(each.index, 0) + 1) for each in batch]
         specs = [self._spec(trial, seed) for trial, seed in zip(batch, seeds, strict=True)]
         started = now()
-        results = json.loads(_core.simulate_cells(json.dumps(specs), self.processors))
+        results = use_programs.simulated(json.dumps(specs), self.processors)
         for at, (trial, seed, spec, result) in enumerate(zip(batch, seeds, specs, results, strict=True), start=1):
             self.ended_ahead = len(batch) - at
             if "error" in result:

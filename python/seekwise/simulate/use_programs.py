@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from seekwise import _core
 from seekwise.errors import UsageError
 from seekwise.simulate.recordings import placed, recording
 from seekwise.simulate.recordings.recording import Recording
@@ -78,6 +80,16 @@ def _recording(job: Job) -> Recording | None:
     return recording.find(job.program, given)
 
 
-def units_of(packed: str) -> NDArray[np.int64]:
+def simulated(specs_text: str, threads: int) -> list[dict[str, Any]]:
+    """Results of trials, a JSON list; `units` of a program's job are bytes, as a fast drive does more of them than text has room for."""
+    units: list[list[bytes]] = []
+    results: list[dict[str, Any]] = json.loads(_core.simulate_cells(specs_text, threads, None, units))
+    for result, packed in zip(results, units, strict=True):
+        for job in (job for each in result.get("phases", ()) for job in each["jobs"] if "units" in job):
+            job["units"] = packed[job["units"]]
+    return results
+
+
+def units_of(packed: bytes) -> NDArray[np.int64]:
     """[unit, (process, end in ns, length in ns, bytes)] of one job, as the simulator packs them; bytes below zero: not done in time."""
-    return np.frombuffer(bytes.fromhex(packed), dtype="<i8").reshape(-1, 4)
+    return np.frombuffer(packed, dtype="<i8").reshape(-1, 4)

@@ -84,7 +84,9 @@ impl State {
                 && start <= position
                 && end > position
                 && position < stream.limit
-                && (start < self.visit.bound || self.queue.only_follows(start))
+                && (start < self.visit.bound
+                    || self.queue.only_follows(start)
+                    || self.holds_to(mechanics, start))
             {
                 let waiting = QueuedCommand {
                     tag,

@@ -18,7 +18,8 @@ impl Model {
             link_bytes_per_second: self.get("link_mb_s") * 1e6,
             command_bytes_per_second: match self.get("command_mb_s") {
                 0.0 => self.get("link_mb_s") * 1e6,
-                rate => rate * 1e6,
+                // No slower than the slowest link.
+                rate => rate.max(1.0) * 1e6,
             },
             half_duplex: self.attachment != Attachment::Nvme,
             link_overhead: us("link_per_command_us"),
@@ -114,6 +115,7 @@ impl Model {
             read_ahead: kib("read_ahead_kib"),
             read_ahead_min: kib("read_ahead_min_kib"),
             stay: Some(kib("stay_kib")).filter(|stay| stay.0 > 0),
+            stream_hold: Some(ms("stream_hold_ms")).filter(|hold| *hold > Nanos::ZERO),
             dirty_extents: if write_cache {
                 self.get("write_cache_commands") as usize
             } else {

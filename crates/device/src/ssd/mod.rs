@@ -139,6 +139,8 @@ pub struct Ssd {
     copies_owed: f64,
     erase_owed: u64,
     read_streams: [Lba; STREAMS],
+    /// When the data of each stream's last two reads have moved, the last one first.
+    moved: [[Nanos; 2]; STREAMS],
     write_streams: [Lba; STREAMS],
     next_stream: usize,
     /// When, in which order and which: in one number, because that is compared the fastest.
@@ -193,6 +195,7 @@ impl Ssd {
             copies_owed: 0.0,
             erase_owed: 0,
             read_streams: [Lba(u64::MAX); STREAMS],
+            moved: [[Nanos::ZERO; 2]; STREAMS],
             write_streams: [Lba(u64::MAX); STREAMS],
             next_stream: 0,
             completions: BinaryHeap::with_capacity(parameters.depth.0 as usize),
@@ -217,21 +220,21 @@ impl Ssd {
         *link
     }
 
-    /// Whether the command goes on where an earlier one ended; notes its own end.
+    /// Whether the command goes on where an earlier one ended, and in which stream; notes its own end.
     fn sequential(
         streams: &mut [Lba; STREAMS],
         next: &mut usize,
         start: Lba,
         sectors: Sectors,
-    ) -> bool {
+    ) -> (bool, usize) {
         let end = start + sectors;
-        if let Some(stream) = streams.iter_mut().find(|stream| **stream == start) {
-            *stream = end;
-            return true;
+        if let Some(stream) = streams.iter().position(|stream| *stream == start) {
+            streams[stream] = end;
+            return (true, stream);
         }
         *next = (*next + 1) % STREAMS;
         streams[*next] = end;
-        false
+        (false, *next)
     }
 
     fn read(&mut self, now: Nanos, start: Lba, sectors: Sectors) -> Nanos {
@@ -241,13 +244,16 @@ impl Ssd {
         let further = bytes.div_ceil(PAGE_BYTES).saturating_sub(1);
         let further = Nanos(self.parameters.read_page_interval.0 * further);
         self.reads_controller = begin + self.parameters.read_interval + further;
-        let ahead = self.parameters.prefetch_bytes > 0
-            && Self::sequential(
+        let (ahead, stream) = if self.parameters.prefetch_bytes > 0 {
+            Self::sequential(
                 &mut self.read_streams,
                 &mut self.next_stream,
                 start,
                 sectors,
-            );
+            )
+        } else {
+            (false, 0)
+        };
         // Data read ahead were asked for as long ago as it takes the link to move them.
         let (firmware, lead) = if ahead {
             (
@@ -269,22 +275,60 @@ impl Ssd {
         let passed = self.book_link(true, ready, bytes);
         let page_bytes = self.parameters.page_bytes;
         let (first, last) = (start.0 * 512, start.0 * 512 + bytes);
-        let mut moved = ready;
-        for page in first / page_bytes..last.div_ceil(page_bytes) {
+        // Where one command does not fill the link, those of a stream move one after another, from the third under way on at the link's rate.
+        let alone = self.command_ps_per_byte == self.link_ps_per_byte;
+        let [latest, before] = if ahead && !alone {
+            self.moved[stream]
+        } else {
+            [Nanos::ZERO; 2]
+        };
+        let ps_per_byte = if before > now {
+            self.link_ps_per_byte
+        } else {
+            self.command_ps_per_byte
+        };
+        let mut moved = ready.max(latest);
+        let dies = self.dies.len() as u64;
+        let mut page = first / page_bytes;
+        let (mut row, mut die) = (page / dies, (page % dies) as usize);
+        // Pages but the first and last are whole, so what depends on their size is not divided again.
+        let (mut size, mut span) = (0, Nanos::ZERO);
+        while page * page_bytes < last {
             let part = last.min((page + 1) * page_bytes) - first.max(page * page_bytes);
-            let there = self.read_page(page, part, ready, large);
+            if part != size {
+                let units = part.div_ceil(self.parameters.channel_unit_bytes);
+                (size, span) = (part, Nanos(self.channel_ns_per_page_unit.0 * units));
+            }
+            let there = self.read_page(die, row, span, ready, large);
             let there = there.saturating_sub(lead);
-            moved = moved.max(there) + Nanos(part * self.command_ps_per_byte / 1000);
+            moved = moved.max(there) + Nanos(part * ps_per_byte / 1000);
+            page += 1;
+            die += 1;
+            if die == self.dies.len() {
+                (row, die) = (row + 1, 0);
+            }
         }
+        self.moved[stream] = [moved, latest];
         (moved + self.parameters.link_overhead).max(passed)
     }
 
-    /// Books die and channel for a page from `from` on; when its data are in the controller.
-    fn read_page(&mut self, page: u64, bytes: u64, from: Nanos, large: bool) -> Nanos {
-        let count = self.dies.len() as u64;
-        let index = (page % count) as usize;
-        let read_time = self.page_time(page, large);
-        let plane = 1 << (page / count % u64::from(self.parameters.planes));
+    /// Books die and channel for a page from `from` on; when its data are in the controller. `row`: its place on the die, `span`: what its data take
+    /// on the channel.
+    #[inline]
+    fn read_page(
+        &mut self,
+        index: usize,
+        row: u64,
+        span: Nanos,
+        from: Nanos,
+        large: bool,
+    ) -> Nanos {
+        let read_time = self.page_time(row, large);
+        let plane = if large {
+            1 << (row % u64::from(self.parameters.planes))
+        } else {
+            0
+        };
         let die = &mut self.dies[index];
         if large && die.reads_from > from && die.free_planes & plane != 0 {
             // The read before has not begun: this plane is read with it.
@@ -302,8 +346,6 @@ impl Ssd {
             die.free_planes = if large { !plane } else { 0 };
         }
         let done = die.reads_until;
-        let units = bytes.div_ceil(self.parameters.channel_unit_bytes);
-        let span = Nanos(self.channel_ns_per_page_unit.0 * units);
         let channels = self.channels.len();
         let channel = &mut self.channels[index % channels];
         *channel = (*channel).max(from) + span;
@@ -332,7 +374,7 @@ impl Ssd {
 
     /// How long the die reads a page: by its kind, where that matters.
     #[inline]
-    fn page_time(&self, page: u64, large: bool) -> Nanos {
+    fn page_time(&self, row: u64, large: bool) -> Nanos {
         let parameters = &self.parameters;
         let time = if large {
             parameters.large_read_time
@@ -342,7 +384,7 @@ impl Ssd {
         if parameters.read_time_step == Nanos::ZERO {
             return time;
         }
-        let kind = (page / self.dies.len() as u64) % 3;
+        let kind = row % 3;
         time + Nanos(parameters.read_time_step.0 * kind)
     }
 
@@ -351,7 +393,7 @@ impl Ssd {
         let begin = now.max(self.writes_controller);
         self.writes_controller = begin + self.parameters.write_interval;
         let bytes = sectors.bytes().0;
-        let sequential = Self::sequential(
+        let (sequential, _) = Self::sequential(
             &mut self.write_streams,
             &mut self.next_stream,
             start,

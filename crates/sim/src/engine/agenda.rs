@@ -1,7 +1,7 @@
 //! Which thread acts next: (time, thread) pairs in order of time, equal times in order of insertion.
 //!
 //! Few threads are due at once (the usual case, however many wait for their operations): they stand in one sorted ring, into which a new
-//! entry is sorted from the far end: nearly always where it belongs. More than [`RING`] spill into a binary heap with an insertion counter,
+//! entry is sorted from the far end, nearly always where it belongs, unless it is the earliest of all: that one goes to the front. More than [`RING`] spill into a binary heap with an insertion counter,
 //! logarithmic in their number, until they are few again.
 
 use seekwise_units::Nanos;
@@ -57,6 +57,13 @@ impl Agenda {
     pub fn push(&mut self, at: Nanos, thread: u32) {
         if self.heaped || self.tail.wrapping_sub(self.head) as usize >= RING {
             self.push_heap(at, thread);
+            return;
+        }
+        if at < self.times[place(self.head)] {
+            // An empty ring, or one whose programs all compute for longer: twice as many places as entries leave the one in front free.
+            self.head = self.head.wrapping_sub(1);
+            self.times[place(self.head)] = at;
+            self.threads[place(self.head)] = thread;
             return;
         }
         let mut hole = self.tail;

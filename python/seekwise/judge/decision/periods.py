@@ -33,8 +33,9 @@ def histogram(latencies_ns: Array) -> dict[int, int]:
     if len(latencies_ns) == 0:
         return {}
     bins = np.floor(np.log2(np.maximum(latencies_ns, 1.0)) * BINS_PER_OCTAVE).astype(int)
-    numbers, counts = np.unique(np.clip(bins, 0, BINS - 1), return_counts=True)
-    return dict(zip(numbers.tolist(), counts.tolist(), strict=True))
+    counts = np.bincount(np.clip(bins, 0, BINS - 1))
+    numbers = np.flatnonzero(counts)
+    return dict(zip(numbers.tolist(), counts[numbers].tolist(), strict=True))
 
 
 @lru_cache(BINS)

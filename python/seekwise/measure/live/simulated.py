@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from seekwise import _core, schedulers, suggestion
+from seekwise import schedulers, suggestion
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.judge.decision import choose
 from seekwise.judge.decision.records import decided, is_enough
@@ -116,7 +116,7 @@ def _rounds(
             specs.append(spec_of_use(model, use, candidate.values, seed, phases))
             rest = json.dumps({name: part for name, part in specs[-1].items() if name != "phases"})
             texts.append(f'{rest[:-1]}, "phases": {phases_text}}}')
-        results = json.loads(_core.simulate_cells(f"[{','.join(texts)}]", processors))
+        results = use_programs.simulated(f"[{','.join(texts)}]", processors)
         for (use, number, candidate), spec, result in zip(batch, specs, results, strict=True):
             if "error" in result:
                 raise SeekwiseError(f"{use.name} cannot be simulated under {candidate.label}: {result['error']}")
@@ -200,7 +200,7 @@ def _operations(use: Use, result: dict[str, Any]) -> dict[str, logs.Operations]:
     return {job.name: _units(done["units"], end_s) for job, done in zip(use.job, result["jobs"], strict=True)}
 
 
-def _units(packed: str, end_s: float) -> logs.Operations:
+def _units(packed: bytes, end_s: float) -> logs.Operations:
     if not packed:
         return logs.EMPTY
     process, ended_ns, length_ns, moved = use_programs.units_of(packed).T
@@ -209,5 +209,7 @@ def _units(packed: str, end_s: float) -> logs.Operations:
     ends = np.where(late, end_s + use_programs.OPEN_S, ended_ns / 1e9)
     lengths, moved = length_ns.astype(float), np.where(late, 0.0, moved)
     process = process - process.min()
-    order = np.argsort(ends, kind="stable")
-    return logs.Operations(ends[order], lengths[order], moved[order], process[order])
+    if np.any(ends[1:] < ends[:-1]):
+        order = np.argsort(ends, kind="stable")
+        ends, lengths, moved, process = ends[order], lengths[order], moved[order], process[order]
+    return logs.Operations(ends, lengths, moved, process)

@@ -1,7 +1,8 @@
 """Every combination of the space, simulated; then the best of each array again with other seeds.
 
-A point's score is its rate under each load relative to the best, as a geometric mean over the loads. Points of an array within `LEVEL` of its
-best are equals: of them the one that changes least (scheduler, queue depth, chunk) stands for the array, whatever seed was drawn.
+A point's score is its rate under each load relative to the best, as a geometric mean over the loads. Points of an array
+that the model cannot tell from its best (`gain_error` of what differs) are equals: of them the one that changes least (scheduler, queue depth, chunk) stands
+for the array, whatever seed was drawn.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seekwise.simulate.arrays import LEVEL
 from seekwise.simulate.design import trial
 from seekwise.simulate.design.space import Array, Point, Space
 from seekwise.simulate.design.trial import LoadFigures, Simulate
+from seekwise.simulate.gain_error import gain_error
 from seekwise.simulate.use_trials import Model
 from seekwise.workload.study.plan import trial_seed
 from seekwise.workload.study.uses import Use
@@ -93,25 +94,34 @@ def carry_out(sweep: Sweep) -> dict[Array, Point]:
     points = {array: [point for point in every if point.array == array] for array in sweep.space.arrays}
     finalists = {array: _finalists(sweep, own) for array, own in points.items()}
     sweep.run([(point, number) for own in finalists.values() for point in own for number in range(SEEDS)])
-    return {array: min(near(sweep, own, LEVEL), key=sweep.changes) for array, own in finalists.items()}
+    return {array: min(near(sweep, own), key=sweep.changes) for array, own in finalists.items()}
 
 
-def near(sweep: Sweep, points: Sequence[Point], share: float) -> list[Point]:
-    """The points whose rate is at most that share below the best of them."""
+SETTINGS = ("chunk_kib", "scheduler", "depth", "read_ahead_kib")
+"""Of a point, beside its array."""
+
+
+def near(sweep: Sweep, points: Sequence[Point], errors: int = 1) -> list[Point]:
+    """The points that are slower than the best of them by at most the model's error for what differs, or so many times that."""
     rates = {point: float(sweep.logs(point)[RATE]) for point in points}
-    least = max(rates.values()) + math.log(1 - share)
-    return [point for point in points if rates[point] >= least]
+    best = max(points, key=rates.__getitem__)
+
+    def is_near(point: Point) -> bool:
+        differing = [name for name in SETTINGS if getattr(point, name) != getattr(best, name)]
+        return not differing or rates[best] - rates[point] <= errors * math.log1p(gain_error(differing))
+
+    return [point for point in points if is_near(point)]
 
 
 def _finalists(sweep: Sweep, points: Sequence[Point]) -> list[Point]:
     """The fastest by one seed, and of those that may be as fast the ones that change least."""
     fastest = sorted(points, key=lambda point: -float(sweep.logs(point)[RATE]))[: FINALISTS // 4]
-    least = sorted(near(sweep, points, 2 * LEVEL), key=sweep.changes)
+    least = sorted(near(sweep, points, errors=2), key=sweep.changes)
     return list(dict.fromkeys([*fastest, *least]))[:FINALISTS]
 
 
 def equals(sweep: Sweep, point: Point) -> dict[str, list[str | int]]:
-    """{setting: values that would do as well}: each in place of the point's own value alone, within `LEVEL` of its rate."""
+    """{setting: values that would do as well}: each in place of the point's own value alone, within the model's error for it."""
     found: dict[str, list[str | int]] = {}
     own = float(sweep.logs(point)[RATE])
     values: dict[str, Sequence[Any]] = {
@@ -124,7 +134,7 @@ def equals(sweep: Sweep, point: Point) -> dict[str, list[str | int]]:
         alike = [
             value
             for value in tried
-            if abs(float(sweep.logs(replace(point, **{name: value}))[RATE]) - own) <= -math.log(1 - LEVEL)
+            if abs(float(sweep.logs(replace(point, **{name: value}))[RATE]) - own) <= math.log1p(gain_error((name,)))
         ]
         if len(alike) > 1:
             found[name] = alike

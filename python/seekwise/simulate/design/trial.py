@@ -8,9 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from seekwise import _core
 from seekwise.errors import SeekwiseError
-from seekwise.simulate import trial_spec
+from seekwise.simulate import trial_spec, use_programs
 from seekwise.simulate import use_trials as played
 from seekwise.simulate.design.space import Point
 from seekwise.simulate.use_trials import Model, jobs_of, phase_of
@@ -64,8 +63,7 @@ def _read_ahead(made: dict[str, Any], point: Point) -> dict[str, Any]:
 
 def simulate(specs: Sequence[Document]) -> list[Document]:
     """Results of trials in their order, on all processors of this machine."""
-    found: list[Document] = json.loads(_core.simulate_cells(json.dumps(list(specs)), os.cpu_count() or 1))
-    return found
+    return use_programs.simulated(json.dumps(list(specs)), os.cpu_count() or 1)
 
 
 def figures(use: Use, result: dict[str, Any]) -> LoadFigures:

@@ -1,6 +1,6 @@
 //! Calls one after the other; those that read.
 
-use super::{Io, Program, ProgramEngine, ProgramState, Programs, Queued, State};
+use super::{Io, ProgramEngine, ProgramState, Programs, Queued, State};
 use crate::spec::programs::{CallKind, PROGRAMS_MAX};
 use crate::storage::Stack;
 use crate::task::program::UnderWay;
@@ -39,6 +39,7 @@ impl Programs {
         let call = self.recordings[program.recording][program.at];
         let file = program.files.get(call.1 as usize).copied();
         if let Some(file) = file {
+            program.file = (call.1 as usize, file);
             program.page = file.0 + call.2;
             program.end = program.page + call.3;
         }
@@ -103,6 +104,7 @@ impl Programs {
         let now = engine.now;
         let program = &mut self.programs[index];
         if program.process != program.own {
+            self.undisturbed = false;
             let process = program.process;
             engine
                 .storage
@@ -141,9 +143,7 @@ impl Programs {
 
     /// Place within the call's file of a page of the device.
     fn file_of(&self, index: usize) -> (usize, u64, u64) {
-        let program: &Program = &self.programs[index];
-        let number = self.recordings[program.recording][program.at].1 as usize;
-        let file = program.files[number];
+        let (number, file) = self.programs[index].file;
         (number, file.0, file.1)
     }
 
@@ -231,7 +231,7 @@ impl Programs {
                 program.misses[file] = program.misses[file].saturating_sub(1);
                 program.page += 1;
                 self.used(page, 1);
-                self.resume(engine, index, Nanos::ZERO);
+                self.go_on(engine, index);
             }
             CachedPage::Coming => self.wait(engine, index, State::WaitsForPage(page)),
         }

@@ -111,6 +111,8 @@ struct Program {
     job: u32,
     recording: usize,
     files: Vec<Extent>,
+    /// The file of the call that is made, and its number among them.
+    file: (usize, Extent),
     foreground: bool,
     /// Its own number, and that of the process that makes its calls now.
     own: ProcessId,
@@ -171,6 +173,10 @@ pub struct Programs {
     deadline: Nanos,
     stop: Nanos,
     foreground: usize,
+    /// A program's step is under way that has asked nothing of the storage: nothing of that or its timers is due at this time.
+    undisturbed: bool,
+    /// The program whose step ended goes on at the same time, with nothing between.
+    goes_on: bool,
 }
 
 impl Program {
@@ -184,6 +190,7 @@ impl Program {
             job: given.job,
             recording: given.recording as usize,
             files: given.files.clone(),
+            file: (0, Extent(0, 0)),
             foreground: given.foreground,
             own: ProcessId(index as u32 + 1),
             process: ProcessId(index as u32 + 1),
@@ -262,6 +269,8 @@ impl Programs {
             group: GroupCounter::of(plan.kernel.version),
             deadline,
             stop,
+            undisturbed: false,
+            goes_on: false,
         }
     }
 
@@ -282,6 +291,7 @@ impl Programs {
 
     fn wait<S: Stack>(&mut self, engine: &mut ProgramEngine<S>, index: usize, state: State) {
         self.programs[index].state = state;
+        self.undisturbed = false;
         let now = engine.now;
         engine.storage.process_waits(now, &mut engine.observer);
     }
@@ -290,8 +300,25 @@ impl Programs {
     fn done<S: Stack>(&mut self, engine: &mut ProgramEngine<S>, index: usize) {
         let program = &mut self.programs[index];
         program.doing = ProgramState::Next;
-        program.at = (program.at + 1) % self.recordings[program.recording].len();
-        self.resume(engine, index, Nanos::ZERO);
+        program.at += 1;
+        if program.at == self.recordings[program.recording].len() {
+            program.at = 0;
+        }
+        self.go_on(engine, index);
+    }
+
+    /// Resumes the program without further work.
+    #[inline(always)]
+    fn go_on<S: Stack>(&mut self, engine: &mut ProgramEngine<S>, index: usize) {
+        let program = &mut self.programs[index];
+        program.state = State::Ready;
+        let work = core::mem::replace(&mut program.owed, Nanos::ZERO);
+        let at = engine.processors.book(program.processor, engine.now, work);
+        // It would be taken off the agenda again at once.
+        self.goes_on = self.undisturbed && at == engine.now && at < engine.agenda.next_at();
+        if !self.goes_on {
+            engine.agenda.push(at, (index as u32) << 2 | STEP);
+        }
     }
 
     /// The program has the processor, and what it owed of it is done.
@@ -300,8 +327,11 @@ impl Programs {
         if program.state == State::Ended {
             return;
         }
-        if !program.queue.is_empty() && !self.submit_queued(engine, index) {
-            return;
+        if !program.queue.is_empty() {
+            self.undisturbed = false;
+            if !self.submit_queued(engine, index) {
+                return;
+            }
         }
         match self.programs[index].doing {
             ProgramState::Next => self.next(engine, index),
@@ -522,11 +552,21 @@ impl<S: Stack> Tasks<S, Option<Recorder>> for Programs {
     }
 
     fn act(&mut self, engine: &mut ProgramEngine<S>) {
+        // What was put off comes later than it stands there, and the storage's own events may be due by then.
+        let is_due_now = engine.agenda.next_at() == engine.now && engine.now < self.stop;
         let Some(entry) = engine.agenda.pop() else {
             return;
         };
         match entry & 3 {
-            STEP => self.step(engine, (entry >> 2) as usize),
+            STEP => {
+                self.undisturbed = is_due_now;
+                self.step(engine, (entry >> 2) as usize);
+                while core::mem::take(&mut self.goes_on) {
+                    engine.events += 1;
+                    self.step(engine, (entry >> 2) as usize);
+                }
+                self.undisturbed = false;
+            }
             PAGES_READ => self.pages_read(engine, entry >> 2),
             FLUSH => self.flush(engine),
             _ => self.look_for_old(engine),
