@@ -80,11 +80,11 @@ def command(
                 f"run {found.run.run_id} of `tune` has its figures in its table", "`--all` shows every row"
             )
         head = wrapped(found.title, min(_shown.out().width, WIDTH))
-        click.echo("\n".join([*head, ""]))
-        found.show(_shown.out(), everything=everything, figures=figures, above=len(head))
+        # An answer of `tune` fills the screen.
+        click.echo("\n".join([*head, *([""] if len(head) == 1 or not of_tune else [])]))
+        found.show(_shown.out(), everything=everything, figures=figures)
         is_last = found.run.run_id == store.run("last").run_id
         sets = found.sets("last" if is_last else found.run.run_id) if len(chosen) == 1 else None
-    # An answer of `tune` fills the screen.
     space = "" if of_tune else "\n"
     click.echo(f"{space}next: {sets or 'seekwise report ' + ' '.join(run.run_id for run in chosen)}")
 

@@ -29,7 +29,6 @@ from seekwise.report.rows import trial_rows
 from seekwise.store import operations
 from seekwise.store.record import Record
 from seekwise.workload.live_plan import Changes
-from seekwise.workload.purpose import PURPOSES
 from seekwise.workload.study.plan import Plan
 
 REGRET_SHOWN = 0.005
@@ -143,14 +142,14 @@ class _TuneAdvice:
         )
 
     def show(self, console: Console) -> None:
-        purposes = self.outcome.found.by_purpose if self.purpose is None else ()
-        told = [f"`seekwise advise {self.outcome.run.run_id} --for {name}`: for {PURPOSES[name]}" for name in purposes]
-        below = [line for each in told for line in wrapped(each, WIDTH)]
-        for line in [*tune_answer.lines(self.outcome, width=console.width, above=len(below)), *below]:
+        for line in tune_answer.lines(self.outcome, width=console.width):
             say(line, console)
+        if self.purpose is None and (purposes := self.outcome.found.by_purpose):
+            one = f"`seekwise advise {self.outcome.run.run_id} --for {'` or `'.join(purposes)}`"
+            print_lines([f"One purpose: {one}"], console)
         command = tune_answer.next_command(self.outcome, self.outcome.run.run_id, self.purpose)
         if command.startswith("sudo seekwise apply"):
-            say(f"\nnext: {command}", console)
+            say(f"next: {command}", console)
 
 
 @dataclass(frozen=True)

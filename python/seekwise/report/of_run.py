@@ -214,8 +214,8 @@ class TuneReport(_OfRun):
         told: Sequence[str] = (),
         above: int = 0,
     ) -> None:
-        """Lines made for the console's width; `above`: how many stand before them. `figures` and `told` have no effect here."""
-        for line in tune_answer.lines(self.outcome, width=console.width, everything=everything, above=above):
+        """Lines made for the console's width; `figures` and `told` have no effect here."""
+        for line in tune_answer.lines(self.outcome, width=console.width, everything=everything):
             console.print(Text(line), soft_wrap=True)
 
     def pictures(self) -> list[tuple[str, str]]:

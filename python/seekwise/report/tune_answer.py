@@ -13,7 +13,8 @@ from seekwise.report.answered import Question, UseRow
 from seekwise.report.layout import columns, joined, wrapped
 from seekwise.report.metric_words import subject
 
-LINES_MOST = 22
+LINES_MOST = 21
+"""With what `results` prints around it, and the prompt, a screen of 24."""
 NOTES_MOST = 2
 OTHERWISE = {
     "simulated": "Simulated, not measured",
@@ -129,10 +130,8 @@ def next_command(found: LiveOutcome, run: str = "last", purpose: str | None = No
     return f"seekwise results {run} --all"
 
 
-def lines(
-    found: LiveOutcome, report: str | None = None, width: int = 80, *, everything: bool = False, above: int = 0
-) -> list[str]:
-    """Everything for the terminal, answer first. `everything`: all rows and notes, however many lines; `above`: lines that stand before it."""
+def lines(found: LiveOutcome, report: str | None = None, width: int = 80, *, everything: bool = False) -> list[str]:
+    """Everything for the terminal, answer first. `everything`: all rows and notes, however many lines."""
     width = min(width, 80)
     head = [*wrapped(mark(found), width), *wrapped(headline(found), width), ""]
     said = [*stages.sentences(found), *notes(found)]
@@ -141,7 +140,7 @@ def lines(
     for label, each in (("set: ", found.lines.set), ("undo:", found.lines.undo)):
         tail += [f"{label} {line}" for line in each[:2]]
     # A line is kept for the report's path, so that the table is the same wherever it is shown.
-    room = 10**6 if everything else LINES_MOST - above - len(head) - len(tail) - 2
+    room = 10**6 if everything else LINES_MOST - len(head) - len(tail) - 2
     shown = row_lines(question(found), room, width)
     return [*head, *shown, *([""] if shown else []), *tail, *([report] if report is not None else [])]
 
