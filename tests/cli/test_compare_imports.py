@@ -43,5 +43,7 @@ def test_imports_of_one_job_at_two_depths_are_told_to_be_imported_together(said,
     together = said("import", str(depths / "depth1.json"), str(depths / "depth8.json"))
     assert together.startswith("2 records in") and "One repeat of each gives no answer: 3 of" in together
     notes = json.loads(said("results", "last", "--json"))["notes"]
-    few, last = (next(n for n, each in enumerate(notes) if part in each) for part in ("fewer than 3", "order of trials"))
+    few, last = (
+        next(n for n, each in enumerate(notes) if part in each) for part in ("fewer than 3", "order of trials")
+    )
     assert few < last
