@@ -362,7 +362,7 @@ def buffered(stored: dict[str, Figure]) -> str:
     return "\n".join([*lines, "", stamp(stored, "ladder", "ladder-open")])
 
 
-MEASURED = ROOT / "benches/results/tune2-7-1.json"
+MEASURED = ROOT / "benches/results/tune2-7-4.json"
 PICTURE = ROOT / "docs/assets/answer.svg"
 PAIRS = (
     ("desktop-copy", "time", "Program start during a copy"),
@@ -397,12 +397,14 @@ def picture() -> str:
         (
             f'<rect width="100%" height="100%" fill="#fff"/><rect x="{ROOM}" y="8" width="11" height="11" fill="{colours[0]}"/>'
             f'<text x="{ROOM + 16}" y="18">{names[0]} (in force)</text>'
-            f'<rect x="{ROOM + 170}" y="8" width="11" height="11" fill="{colours[1]}"/><text x="{ROOM + 186}" y="18">{names[1]}</text>'
+            f'<rect x="{ROOM + 170}" y="8" width="11" height="11" fill="{colours[1]}"/><text x="{ROOM + 186}" y="18">{names[1]} (expected)</text>'
         ),
     ]
     for row, (use, metric, title) in enumerate(PAIRS):
         entry = next(each for each in found["uses"] if (each["use"], each["metric"]) == (use, metric))
-        values = {each["setting"]: each["value"] for each in entry["candidates"]}
+        known = {each["setting"]: each for each in entry["candidates"]}
+        # Of the other setting what is to be expected, as the headline says it.
+        values = {name: known[names[0]]["value"] * known[name]["ratio"] for name in names}
         most, unit = max(values[name] for name in names), entry["value_unit"].removeprefix("/s") or "per second"
         better = "less is better" if unit == "ms" else "more is better"
         top = 30 + STEP * row

@@ -5,7 +5,7 @@ from __future__ import annotations
 from seekwise.errors import Exit
 
 VARIABLES = {
-    "SEEKWISE_STATE": "Folder of the journal of changed settings and of what is applied; default: /var/lib/seekwise as root, "
+    "SEEKWISE_STATE": "Folder of the journal of changed settings and of what is applied, not of results (SEEKWISE_DB); default: /var/lib/seekwise as root, "
     "else $XDG_STATE_HOME/seekwise or ~/.local/state/seekwise.",
     "SEEKWISE_DB": "Results database to use where --db is not given; default: $XDG_DATA_HOME/seekwise/records.db.",
     "XDG_DATA_HOME": "Base of the results database; default: ~/.local/share.",

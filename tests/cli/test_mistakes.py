@@ -60,6 +60,14 @@ MISTAKES: list[tuple[str, int, str, str]] = [
     ("tune model:exos_x18 --vary schedulr=bfq", USAGE, "no setting is called `schedulr`", "did you mean `scheduler`?"),
     ("tune model:exos_x18 --vary scheduler=bqf", USAGE, 'there is no scheduler `bqf`', "did you mean `bfq`?"),
     ("tune model:exos_x18 --vary scheduler", USAGE, "--vary takes NAME=VALUE", "for example"),
+    ("tune model:exos_x18 --vary read_ahead_kb=5MB", USAGE, "whole number of KiB from 0; 5MB is 5120", ""),
+    ("run rebuild --resume last", USAGE, "so it takes no study", "`seekwise run --resume last`"),
+    ("design model:exos_x18", USAGE, "what is the array for", "seekwise design model:exos_x18 --for database"),
+    ("tune model:exos_x18 --for responsive", USAGE, "`responsive` is a purpose", "advise last --for responsive"),
+    ("advise LIVE --for respnsive", USAGE, "no use is called `respnsive`", "did you mean `responsive`?"),
+    ("advise LIVE --for gamin", USAGE, "no use is called `gamin`", "responsive or throughput"),
+    ("advise RUN --for throughput", USAGE, "`throughput` is a purpose", "tune PATH"),
+    ("apply --for responsive", USAGE, "name a run", "`seekwise apply last --for responsive`"),
     ("tune model:exos_x18 --vary queue_depth=many", USAGE, "queue_depth=many", ""),
     ("tune model:exos_x18 --for databse", USAGE, "no use is called `databse`", "did you mean `database`?"),
     ("tune model:exos_x18 --for file_server", USAGE, "no use is called `file_server`", "did you mean `file-server`?"),
@@ -88,8 +96,9 @@ MISTAKES: list[tuple[str, int, str, str]] = [
     ("explain schedulr", USAGE, "no entry for `schedulr`", "did you mean `scheduler`?"),
     ("explain qwertyuiop", USAGE, "no entry for `qwertyuiop`", "seekwise explain"),
     ("schema resluts", USAGE, "no schema `resluts`", "did you mean `results`?"),
-    ("import nosuch.json", USAGE, "cannot read nosuch.json", ""),
-    ("import BINARY", FAILED, "has no format that is known; it is no text", "--format NAME"),
+    ("import nosuch.json", USAGE, "cannot read nosuch.json", "name files that fio"),
+    ("import BINARY", FAILED, "has no format that is known: it is not text in UTF-8 (byte 0 is 0x80)", "--format NAME"),
+    ("import ESCAPES", FAILED, r"it begins: '\x1b[1mread", "--format NAME"),
     ("import EMPTY", FAILED, "is empty", "died"),
     ("whatif nosuch.swt --vary model=wd2500ys", USAGE, "nosuch.swt", ""),
     ("trace show EMPTY", USAGE, "is empty", "seekwise record DEVICE"),
@@ -114,6 +123,7 @@ def place(tmp_path_factory):
     """A folder with a run, an empty file and the name of a device; no test changes it."""
     folder = tmp_path_factory.mktemp("mistakes")
     (folder / "EMPTY").write_text("")
+    (folder / "ESCAPES").write_text("\x1b[1mread: 5 MB/s\x1b[0m\n")
     (folder / "BINARY").write_bytes(bytes(range(128, 256)) * 4)
     return folder
 

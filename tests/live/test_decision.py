@@ -11,7 +11,7 @@ from seekwise.document import printed
 from seekwise.judge.decision import choose, document, posterior, priors, verdicts
 from seekwise.judge.decision.effects import Observed, estimate, with_trades
 from seekwise.judge.decision.periods import JobPeriod, Merged, dense, histogram, jain, quantile_ns, upper_bound_ns
-from seekwise.judge.decision.priors import FLAT, USUAL, usual_of
+from seekwise.judge.decision.priors import FLAT, PROGRAMS, SET_UPS, usual_of
 from seekwise.judge.decision.records import _number
 from seekwise.judge.decision.table import UseFigure, rounds_of, values_of
 from seekwise.workload.live_plan import CONTROL_SUFFIX
@@ -84,24 +84,24 @@ def test_the_same_records_are_judged_the_same_in_any_order():
 
 def test_two_rounds_and_one_of_a_true_difference_of_a_fifth_outweigh_the_prior():
     ratios = []
-    for prior in (USUAL, FLAT):
+    for prior in (SET_UPS, PROGRAMS, FLAT):
         (judged,) = verdicts.judge([entry({"a": 100, "b": 80, "c": 100}, rounds=3)], "a", prior)
         ratios.append(judged.of("b").ratio)
         assert words(judged)["b"] == "worse"
-    assert ratios == pytest.approx([0.8, 0.8], abs=0.03)
+    assert ratios == pytest.approx([0.8, 0.8, 0.8], abs=0.03)
 
 
 def test_the_usual_sizes_of_effects_are_those_of_programs_that_were_measured():
     """Maximum likelihood of a mixture of scales with known errors; the table of NVMe drives counts as eight values."""
     seen = [one for program in priors._programs() for one in priors._against_middle(program)]
     y, error = np.array([one.log for one in seen]), np.array([one.variance for one in seen])
-    many_cores = np.array([0.15, 0.15, 0.25, 0.25, 0.12, 0.08])
+    many_cores = np.array(SET_UPS.shares)
     shares, variance = many_cores, posterior.SCALES_LOG**2 + error[:, None]
     for _ in range(500):
         of_scale = shares * np.exp(-0.5 * y[:, None] ** 2 / variance) / np.sqrt(variance)
         found = (of_scale / of_scale.sum(axis=1, keepdims=True)).sum(axis=0)
         shares = (found + 8 * many_cores) / (len(y) + 8)
-    assert USUAL.shares == pytest.approx(shares, abs=0.02)
+    assert PROGRAMS.shares == pytest.approx(shares, abs=0.02)
 
 
 def test_what_a_setting_does_in_other_uses_tells_of_a_use_that_was_measured_badly():
@@ -121,7 +121,7 @@ def waiting(values, **kwargs):
 def test_programs_elsewhere_tell_of_a_program_that_was_measured_badly():
     figures = waiting({"mq-deadline": 100, "none": 100, "kyber": 100, "bfq": 100}, rounds=4, noise=0.2, seed=5)
     without, told = (
-        verdicts.judge([figures], "mq-deadline", prior)[0].of("bfq") for prior in (USUAL, usual_of("virtio"))
+        verdicts.judge([figures], "mq-deadline", prior)[0].of("bfq") for prior in (PROGRAMS, usual_of("virtio"))
     )
     assert told.p_better > without.p_better
 
@@ -137,7 +137,7 @@ def test_programs_of_the_same_kind_of_drive_are_asked_first_and_all_where_they_a
     drives = {drive: {one.program for one in usual_of(drive).elsewhere} for drive in ("virtio", "nvme", "rotational")}
     assert not any("gnome-terminal" in name for name in drives["virtio"])
     assert drives["nvme"] == drives["rotational"] > drives["virtio"]
-    assert usual_of(None) is USUAL
+    assert usual_of(None) is PROGRAMS
 
 
 def test_a_large_effect_in_one_use_stays_large_among_many_equal_ones():

@@ -484,3 +484,19 @@ def test_what_bounds_a_usb_bridge_and_a_guest_is_said_though_nothing_is_wrong():
     assert usb.startswith("whether sda could be faster: USB without UAS: one command at a time")
     tree = open_tree(machine_path("sata-ncq"))
     assert special.unseen(list(Machine(read_stack(tree), tree).drives()), tree) == []
+
+
+def test_checks_that_could_not_look_are_not_counted_as_having_found_nothing(monkeypatch, capsys):
+    from seekwise.cli import doctor
+
+    monkeypatch.setattr(doctor.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
+    for live, could_not, why in ((True, 1, "smartmontools"), (False, 2, "capture")):
+        doctor._print((), doctor._not_examined(live), has_queues=True)
+        said = " ".join(capsys.readouterr().out.split())
+        assert said.startswith(
+            f"Nothing wrong: {len(CHECKS) - could_not} checks found nothing, {could_not} could not look: "
+        )
+        assert why in said
+    doctor._print((), {}, has_queues=True)
+    assert capsys.readouterr().out == f"Nothing wrong: {len(CHECKS)} checks found nothing.\n"

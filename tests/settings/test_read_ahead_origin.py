@@ -133,12 +133,12 @@ def test_captures_of_two_machines_are_not_said_to_be_equal(tmp_path):
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
-        ({"mq/0/nr_tags": "32\n", "queue/nr_requests": "64\n"}, "at most 32 in flight, bound by queue_depth 32"),
-        ({"mq/0/nr_tags": "32\n", "../../queue_depth": "1\n"}, "at most 1 in flight, bound by queue_depth 1"),
-        ({"mq/0/nr_tags": "16\n"}, "at most 16 in flight, bound by the driver's tags 16"),
+        ({"mq/0/nr_tags": "32\n", "queue/nr_requests": "64\n"}, "at most 32 in flight, bound by queue_depth"),
+        ({"mq/0/nr_tags": "32\n", "../../queue_depth": "1\n"}, "at most 1 in flight, bound by queue_depth"),
+        ({"mq/0/nr_tags": "16\n"}, "at most 16 in flight, bound by the driver's tags"),
         (
             {"queue/scheduler": "[none] mq-deadline\n", "queue/nr_requests": "8\n", "mq/0/nr_tags": "32\n"},
-            "at most 8 in flight, bound by nr_requests 8",
+            "at most 8 in flight, bound by nr_requests",
         ),
     ],
 )

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seekwise.judge.decision import choose
+from seekwise.judge.decision.priors import PROGRAMS
 from seekwise.judge.decision.records import Decided, made
 from seekwise.judge.decision.table import Conditions, UseFigure, values_of
 from seekwise.judge.decision.verdicts import control, judge
@@ -190,8 +191,8 @@ def run(scenario: Scenario, rng: np.random.Generator, unsteady_log: float = 0.0)
                 conditions=Conditions(f"{each.kind} {each.role}", added_log=0.02),
             )  # fmt: skip
         )
-    judged = judge(entries, IN_FORCE, with_pairs=False)
-    return made(judged, IN_FORCE, SETTINGS, control(entries, IN_FORCE))
+    judged = judge(entries, IN_FORCE, PROGRAMS, with_pairs=False)
+    return made(judged, IN_FORCE, SETTINGS, control(entries, IN_FORCE, PROGRAMS))
 
 
 def _scatter(kind: Scatter, noise: float, count: int, rng: np.random.Generator) -> Array:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from seekwise.judge.decision.priors import PROGRAMS
 from seekwise.judge.decision.table import Conditions, UseFigure, values_of
 from seekwise.judge.decision.verdicts import Judged, judge, log_of_share
 from seekwise.workload.study.rounds import Order
@@ -92,7 +93,7 @@ def score(design: PeriodDesign, tables: int, rng: np.random.Generator) -> Score:
     effect = np.array([*design.effects, *([0.0] * design.settings)])[: design.settings]
     total = Score()
     for _ in range(tables):
-        found = judge(entries(design, rng))
+        found = judge(entries(design, rng), None, PROGRAMS)
         total += _scored(found, [effect] * len(found))
     return total
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from seekwise.judge.decision.periods import JobPeriod, Merged, histogram
+from seekwise.judge.decision.priors import PROGRAMS
 from seekwise.judge.decision.table import UseFigure
 from seekwise.judge.decision.verdicts import judge
 from seekwise.workload.study.rounds import Order
@@ -91,7 +92,7 @@ def score(design: UnitDesign, runs: int, rng: np.random.Generator) -> UnitScore:
     """Judges `runs` runs of one design."""
     total = UnitScore()
     for _ in range(runs):
-        for entry in judge(entries(design, rng), with_pairs=False):
+        for entry in judge(entries(design, rng), None, PROGRAMS, with_pairs=False):
             for each in entry.standings[1:]:
                 gain = design.effects[0] - design.effects[design.settings.index(each.setting)]
                 named = each.verdict in ("better", "worse")

@@ -40,7 +40,11 @@ def as_json(schema: str = "") -> Decorator:
     return click.option("--json", "as_json", is_flag=True, help=f"Print one JSON document{text}.")
 
 
-database = click.option("--db", type=click.Path(path_type=Path, dir_okay=False), help="Results database to use.")
+database = click.option(
+    "--db",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Results database to use instead of $SEEKWISE_DB or ~/.local/share/seekwise/records.db.",
+)
 budget = click.option("--budget", type=Duration(), help="Fit the plan to this time, e.g. 10m.")
 name = click.option("--name", metavar="NAME", help="Name of the run, for `seekwise compare NAME NAME`.")
 

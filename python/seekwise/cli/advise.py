@@ -16,6 +16,7 @@ from seekwise.report import of_run
 from seekwise.report.layout import print_columns, print_lines, say
 from seekwise.settings import classes, drive_class
 from seekwise.store.database import Store
+from seekwise.workload.purpose import OPTION
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class ClassChoices:
     "--for",
     "purpose",
     metavar="USE",
-    help="Use or group to advise for, as in `tune --for`, or a TOML file.",
+    help=f"Use, group or TOML file to advise for, as in `tune --for`, or a purpose: {OPTION}.",
 )
 @click.option("--system", metavar="NAME", help="Advise for this system of a study with several.")
 @click.option(

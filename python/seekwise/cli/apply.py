@@ -22,6 +22,7 @@ from seekwise.settings import asked, conflicts, controllers, forms, history, ncq
 from seekwise.settings import persist as persisting
 from seekwise.settings.asked import Asked
 from seekwise.settings.conflicts import Conflict
+from seekwise.workload.purpose import OPTION
 
 Values = dict[str, dict[str, str]]
 """{device: {attribute: value}}."""
@@ -57,7 +58,7 @@ class Apply:
     metavar="NAME=VALUE",
     help="A setting, e.g. scheduler=bfq or ncq=off. Repeatable.",
 )
-@click.option("--for", "purpose", metavar="USE", help="What RUN recommends for this use, as in `seekwise advise`.")
+@click.option("--for", "purpose", metavar="USE", help=f"What RUN recommends for this use, or purpose: {OPTION}.")
 @click.option("--system", metavar="NAME", help="Only this system of a RUN with several.")
 @click.option(
     "--persist",
@@ -131,7 +132,10 @@ def command(
         _confirm.keep(as_json)
         return
     if bool(targets) != bool(settings) or (run is None) == (not targets) or (targets and (purpose or system)):
-        hint = "`seekwise apply last` or `seekwise apply --device sda --set scheduler=bfq`"
+        options = [("for", purpose), ("system", system)]
+        kept = "".join(f" --{name} {shlex.quote(value)}" for name, value in options if value and not targets)
+        by_hand = "" if kept else " or `seekwise apply --device sda --set scheduler=bfq`"
+        hint = f"`seekwise apply last{kept}`{by_hand}"
         raise UsageError("name a run, or a device and what to set", hint)
     if capture is not None and form is None:
         raise UsageError("--for-capture is about another machine, so it only prints", "add `--print udev`, for example")

@@ -36,7 +36,7 @@ class Size(click.ParamType):
 @click.command("design")
 @click.argument("drive", metavar="DRIVE")
 @click.option("--drives", default="4..12", show_default=True, metavar="N..M", help="How many drives there may be.")
-@click.option("--for", "uses", required=True, metavar="USE,…", help="What the array is for: uses as in `tune --for`.")
+@click.option("--for", "uses", metavar="USE,…", help="What the array is for: uses as in `tune --for`; must be given.")
 @click.option(
     "--level", "levels", multiple=True, metavar="LEVEL", help="Only these: raid0, raid1, raid10, raid5, raid6."
 )
@@ -56,7 +56,7 @@ class Size(click.ParamType):
 def command(
     drive: str,
     drives: str,
-    uses: str,
+    uses: str | None,
     levels: tuple[str, ...],
     survives: int | None,
     capacity: int | None,
@@ -81,6 +81,10 @@ def command(
 
     if rate is not None and not math.isfinite(rate):
         raise UsageError(f"`--rate {rate}` is no rate", hint="MB/s, for example: --rate 400")
+    if uses is None:
+        raise UsageError(
+            "what is the array for? --for names uses", f"for example `seekwise design {drive} --for database`"
+        )
     named, counts = _levels(levels), spaces.parse_drives(drives)
     chosen = tuple(use_trials.check_uses(use_files.chosen(uses))[0])
     model = use_trials.model_of(drive, kernel)

@@ -15,8 +15,8 @@ from seekwise.cli import _options, _output, _shown
 from seekwise.errors import Exit, UsageError
 from seekwise.linux.tree import open_tree
 from seekwise.settings import special
-from seekwise.settings.doctor import CHECKS, DoctorFinding, examine, gather
-from seekwise.workload.study.quantity import time_text
+from seekwise.settings.doctor import CHECKS, DoctorFinding, discards, examine, gather, smart
+from seekwise.workload.study.quantity import counted, time_text
 
 WATCH_S = 5.0
 
@@ -67,16 +67,19 @@ def command(device: str | None, watch: float | None, as_json: bool, root: Path) 
         _output.progress(f"watching the drives' counters for {time_text(watch)}")
     machine = gather.machine(tree, watch)
     found = examine(machine)
-    unseen = [*_not_examined(machine.tree.live), *special.unseen(list(machine.drives()), tree)]
+    blind, beyond = _not_examined(machine.tree.live), special.unseen(list(machine.drives()), tree)
+    unseen = [*blind.values(), *beyond]
     has_queues = any(device.queue for device in machine.stack.devices.values())
     if not has_queues:
-        unseen = [NO_QUEUES, *unseen]
+        unseen, beyond = [NO_QUEUES, *unseen], [NO_QUEUES, *beyond]
     if as_json:
         _shown.echo_json(Doctor([each.NAME for each in CHECKS], found, unseen))
     else:
-        _print(found, has_queues=has_queues)
-        for line in unseen:
+        _print(found, blind, has_queues=has_queues)
+        for line in beyond:
             _output.to_person(f"note: {line}")
+        if tree.live and not found and has_queues:
+            _output.to_person("next: `sudo seekwise tune PATH` measures whether other settings suit it")
     if any(finding.severity == "wrong" for finding in found):
         raise SystemExit(int(Exit.NOT_MET))
 
@@ -84,17 +87,22 @@ def command(device: str | None, watch: float | None, as_json: bool, root: Path) 
 NO_QUEUES = "settings: no device has a folder queue/, so schedulers, read-ahead and caches are not known"
 
 
-def _not_examined(live: bool) -> list[str]:
+def _not_examined(live: bool) -> dict[tuple[str, ...], str]:
+    """{checks: why they could not look}."""
     if not live:
-        return ["drive health, discards: a capture does not hold them"]
+        return {(smart.NAME, discards.NAME): "drive health, discards: a capture does not hold them"}
     if os.geteuid() != 0:
-        return ["drive health: smartctl needs root"]
+        return {(smart.NAME,): "drive health: smartctl needs root (`sudo seekwise doctor`)"}
     if shutil.which("smartctl") is None:
-        return ["drive health: smartctl is not installed (package smartmontools)"]
-    return []
+        return {
+            (
+                smart.NAME,
+            ): "drive health: smartctl is not installed (package smartmontools); install it, then `sudo seekwise doctor`"
+        }
+    return {}
 
 
-def _print(found: tuple[DoctorFinding, ...], *, has_queues: bool) -> None:
+def _print(found: tuple[DoctorFinding, ...], blind: dict[tuple[str, ...], str], *, has_queues: bool) -> None:
     width = min(_shown.out().width, 80)
     for finding in found:
         _paragraph(f"{finding.severity.upper()}  {finding.text}", width, "", "       "[: len(finding.severity) + 2])
@@ -110,10 +118,12 @@ def _print(found: tuple[DoctorFinding, ...], *, has_queues: bool) -> None:
     look = len(found) - wrong
     if not found and not has_queues:
         click.echo("Nothing can be said of the settings: no device here shows its queue.")
-    elif not found:
-        click.echo(f"Nothing wrong: {len(CHECKS)} checks found nothing.")
-    else:
-        click.echo(f"{wrong} wrong, {look} worth a look ({len(CHECKS)} checks).")
+        return
+    could_not = sum(map(len, blind))
+    looked = counted(len(CHECKS) - could_not, "check")
+    start = f"{wrong} wrong, {look} worth a look: {looked}" if found else f"Nothing wrong: {looked} found nothing"
+    rest = f", {could_not} could not look: {'; '.join(blind.values())}" if blind else ""
+    _paragraph(f"{start}{rest}.", width, "", "  ")
 
 
 def _paragraph(text: str, width: int, first: str, rest: str) -> None:

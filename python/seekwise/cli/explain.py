@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Sequence
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 
 import click
 from rich.console import Console
@@ -13,9 +14,13 @@ from seekwise.cli import _options
 from seekwise.cli._shown import echo_json, out
 from seekwise.report.explain import explain, with_own_figures, words
 from seekwise.report.explain.explanation import Explanation, Fact, ModelParameter, Tunable
-from seekwise.report.layout import plain_table
+from seekwise.report.layout import plain_table, wrapped
 
-WIDTH = 100
+WIDTH_MOST = 100
+"""Columns of prose that are still read with ease."""
+WIDTH_OF_NO_TERMINAL = 80
+COMMENT = re.compile(r"^( *)(\S.*?) {2,}(# .*)$")
+"""A line of an example with a remark behind it."""
 
 
 @click.command(context_settings={"ignore_unknown_options": True})  # `explain --seed` asks for a word
@@ -30,37 +35,70 @@ def command(word: tuple[str, ...], as_json: bool) -> None:
         if as_json:
             echo_json(Explanation(words=words()))
         else:
-            click.echo(textwrap.fill(", ".join(words()), WIDTH, break_long_words=False, break_on_hyphens=False))
+            click.echo("\n".join(wrapped(", ".join(words()), _console().width)))
         return
     explanation = with_own_figures(explain(" ".join(word)))
     if as_json:
         echo_json(explanation)
         return
-    show(out(), explanation)
+    show(_console(), explanation)
+
+
+def _console() -> Console:
+    console = out(WIDTH_MOST)
+    if not sys.stdout.isatty():
+        console.width = WIDTH_OF_NO_TERMINAL
+    return console
 
 
 def show(console: Console, explanation: Explanation) -> None:
-    """Prints an explanation: prose filled to the width, tables line by line."""
-    click.echo(explanation.title)
+    """Prints an explanation: prose filled to the width of the console; a table or an example keeps its lines, of which those that are too long are broken."""
+    _say(wrapped(explanation.title, console.width))
     for paragraph in explanation.text.split("\n\n"):
-        # A table keeps its lines; prose is filled.
         lines = paragraph.splitlines()
         is_table = explanation.word == "models" or any(
             "   " in line.strip() or line.startswith("    ") for line in lines
         )
         click.echo()
-        click.echo(paragraph if is_table else textwrap.fill(" ".join(lines), WIDTH, break_on_hyphens=False))
+        if is_table:
+            _say(part for line in lines for part in broken(line, console.width))
+        else:
+            _say(wrapped(" ".join(lines), console.width))
     if explanation.facts:
         click.echo()
         console.print(_facts(explanation.facts))
     if explanation.parameters:
         click.echo()
-        console.print(_parameters(explanation.parameters), soft_wrap=False)
+        _say(_parameters(explanation.parameters, console.width))
     if explanation.tunables:
         click.echo()
         console.print(_tunables(explanation.tunables))
     if explanation.see:
-        click.echo(f"\nsee also: {', '.join(explanation.see)}")
+        click.echo()
+        _say(wrapped(f"see also: {', '.join(explanation.see)}", console.width, then="  "))
+
+
+def _say(lines: Iterable[str]) -> None:
+    for line in lines:
+        click.echo(line)
+
+
+def broken(line: str, width: int) -> list[str]:
+    """A line of a table or an example in at most `width` columns: a remark goes before it, a last cell goes on below its beginning."""
+    if len(line) <= width:
+        return [line]
+    indent = line[: len(line) - len(line.lstrip())]
+    if found := COMMENT.match(line):
+        remark = wrapped(found[3], width, indent, f"{indent}# ")
+        return [*remark, *broken(f"{found[1]}{found[2]}", width)]
+    if line.lstrip().startswith("# "):
+        return wrapped(line.strip(), width, indent, f"{indent}# ")
+    cells = [cell.end() for cell in re.finditer(r"\S {2,}", line) if cell.end() <= width * 2 // 3]
+    start = cells[-1] if cells else 0
+    if not start:
+        return wrapped(line.strip(), width, indent, f"{indent}    ")
+    first, *rest = wrapped(line[start:], width - start)
+    return [line[:start] + first, *(" " * start + each for each in rest)]
 
 
 def _facts(rows: Sequence[Fact]) -> Table:
@@ -72,15 +110,14 @@ def _facts(rows: Sequence[Fact]) -> Table:
     return table
 
 
-def _parameters(rows: Sequence[ModelParameter]) -> Table:
-    table = plain_table()
-    for name in ("parameter", "value", "unit", "range", "confidence"):
-        table.add_column(name, justify="right" if name == "value" else "left", no_wrap=name != "unit")
-    table.add_column("source", overflow="fold")
+def _parameters(rows: Sequence[ModelParameter], width: int) -> Iterator[str]:
+    """Two lines for each: its value, and where that is from."""
+    left = max(len(row.name) for row in rows)
     for row in rows:
-        span = "" if row.low is None else f"{row.low:g} to {row.high:g}"
-        table.add_row(row.name, _number(row.value), row.unit, span, row.confidence, row.source)
-    return table
+        unit = "" if row.unit == "1" else f" {row.unit}"
+        span = "" if row.low is None else f", {row.low:g} to {row.high:g}"
+        yield from wrapped(f"{row.name:{left}}  {_number(row.value)}{unit}{span}", width, then=" " * (left + 2))
+        yield from wrapped(f"{row.confidence}: {row.source}", width, "    ")
 
 
 def _tunables(rows: Sequence[Tunable]) -> Table:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from seekwise import suggestion
 from seekwise.cli import main
 from seekwise.errors import UsageError
 
@@ -23,11 +22,11 @@ def command(ctx: click.Context, name: str | None, everything: bool) -> None:
         return
     if everything:
         raise UsageError("`--all` lists commands, so it takes no COMMAND", hint="leave one of them out")
-    found = tree.get_command(parent, name)
+    found = tree.loaded(name)
     if found is None:
         raise UsageError(
             f"no command is called `{name}`",
-            hint=suggestion.hint(name, tree.list_commands(parent), "`seekwise help --all` lists them"),
+            hint=tree.meant(parent, name, "`seekwise help --all` lists them"),
         )
     with click.Context(found, info_name=name, parent=parent) as inner:
         click.echo(found.get_help(inner))

@@ -68,28 +68,39 @@ class Commands(click.Group):
     """Loads `seekwise.cli.NAME` when NAME is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Own commands and those of other distributions, sorted."""
-        return sorted({*own_commands(), *extensions.entries(extensions.COMMANDS)})
+        """Own commands and those of other distributions whose module is there, sorted."""
+        return sorted({*own_commands(), *extensions.present(extensions.COMMANDS)})
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Imports the module of this command alone; None for an unknown name."""
+        """Imports the module of this command alone; None for an unknown name, and for a plug-in that cannot be imported."""
+        try:
+            return self.loaded(name)
+        except MissingError:
+            return None
+
+    def loaded(self, name: str) -> click.Command | None:
+        """As `get_command`, but MissingError for a plug-in that cannot be imported."""
         if name in own_commands():
             return importlib.import_module(module_of(name)).command
         entry = extensions.entries(extensions.COMMANDS).get(name)
-        return entry.load() if entry is not None else None
+        return extensions.load(entry) if entry is not None else None
+
+    def meant(self, ctx: click.Context, name: str, otherwise: str) -> str:
+        """The hint for a name that no command has: what was probably meant is suggested only if it can be loaded."""
+        known = self.list_commands(ctx)
+        while (near := suggestion.nearest(name, known)) and self.get_command(ctx, near) is None:
+            known.remove(near)
+        return suggestion.hint(name, known, otherwise)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command of ARGS; its section of the user's configuration becomes its defaults."""
-        if args and not args[0].startswith("-") and args[0] not in own_commands():
-            known = self.list_commands(ctx)
-            if args[0] not in known:
-                raise UsageError(
-                    f"no command is called `{args[0]}`",
-                    hint=OF_PROOF.get(args[0])
-                    or suggestion.hint(args[0], known, "`seekwise help --all` lists the commands"),
-                )
+        if args and not args[0].startswith("-") and args[0] not in own_commands() and self.loaded(args[0]) is None:
+            raise UsageError(
+                f"no command is called `{args[0]}`",
+                hint=OF_PROOF.get(args[0]) or self.meant(ctx, args[0], "`seekwise help --all` lists the commands"),
+            )
         name, command, rest = super().resolve_command(ctx, args)
         _refuse_empty(name, rest)
         section = (ctx.obj or {}).get(name)
@@ -102,7 +113,9 @@ class Commands(click.Group):
         more = [name for name in self.list_commands(ctx) if name not in SHOWN]
         self._write_list(formatter, "Commands", SHOWN)
         if ctx.meta.get(ALL):
-            self._write_list(formatter, "Further commands", more)
+            own = own_commands()
+            usable = [name for name in more if name in own or self.get_command(ctx, name) is not None]
+            self._write_list(formatter, "Further commands", usable)
         else:
             formatter.write_paragraph()
             formatter.write_text(f"`seekwise help --all` lists {len(more)} more.")

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 import click
 
-from seekwise.cli import _options, _shown
-from seekwise.store.database import Store
+from seekwise.cli import _options, _output, _shown
+from seekwise.control.settings import NOT_RESTORED
+from seekwise.store.database import Run, Store
+from seekwise.workload.study.quantity import counted
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,12 @@ class RunList:
 @click.command("results")
 @click.argument("names", nargs=-1, metavar="[RUN]…")
 @click.option("--figures", is_flag=True, help="Show every rate, access time and CPU efficiency.")
-@click.option("--all", "everything", is_flag=True, help="Show every table, insight, outlier and the self-check.")
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Show every table, insight, outlier and the self-check; without RUN, every run.",
+)
 @_options.common
 def command(
     names: tuple[str, ...],
@@ -47,13 +57,13 @@ def command(
     db: Path | None,
     as_json: bool,
 ) -> None:
-    """List the runs, or show the verdicts and advice of RUN.
+    """List the newest runs, or show the verdicts and advice of RUN.
 
     `last` names the newest run. Several runs of one study are merged: after rebuilding an array, changing a card or switching NCQ.
     """
     with Store.open(db, create=False) as store:
         if not names:
-            _list(store, as_json)
+            _list(store, everything, as_json)
             return
         from seekwise.report import of_run
 
@@ -68,30 +78,83 @@ def command(
     click.echo(f"\nnext: seekwise report {' '.join(run.run_id for run in chosen)}")
 
 
-def _list(store: Store, as_json: bool) -> None:
+def _list(store: Store, everything: bool, as_json: bool) -> None:
     runs = store.runs()
     for sentence in store.damage:
         click.echo(f"warning: {sentence}", err=True)
-    rows = [(each, *store.count(each.run_id)) for each in runs]
     if as_json:
+        rows = [(each, *store.count(each.run_id)) for each in runs]
         listed = [
             ListedRun(each.run_id, each.created_at, each.name, each.backend, each.target, count, valid, each.outcome)
             for each, count, valid in rows
         ]
         _shown.echo_json(RunList(listed))
         return
-    from seekwise.report.layout import plain_table
+    from seekwise.report.layout import WIDTH, print_lines
 
-    shown = (
-        [
-            each.run_id,
-            each.name,
-            each.backend,
-            each.target or "",
-            f"{count}" if count == valid else f"{count} ({count - valid} invalid)",
-            each.outcome or "unfinished",
-        ]
-        for each, count, valid in rows
+    out = _shown.out()
+    not_restored = [each for each in reversed(runs) if _is_not_restored(each)]
+    others = [each for each in reversed(runs) if not _is_not_restored(each)]
+    newest = others if everything else others[:NEWEST]
+    shown = [*not_restored, *newest]
+    if not_restored:
+        from seekwise.cli import main
+
+        what = (
+            "`sudo seekwise revert` tries again."
+            if main.something_left()
+            else "The journal of this machine is empty now, so they were restored since, or given up."
+        )
+        print_lines([f"Not everything was restored after {counted(len(not_restored), 'run')}. {what}", ""], out)
+    rows = [
+        ("Run", "Study", "Where", "Trials", "Outcome"),
+        *((each.run_id, each.name, each.target or each.backend, _trials(store, each), outcome(each)) for each in shown),
+    ]
+    safe = [[_output.safe_line(cell) for cell in row] for row in rows]
+    for line in one_line_each(safe, max(out.width if sys.stdout.isatty() else WIDTH, WIDTH)):
+        click.echo(line)
+    if left := len(others) - len(newest):
+        click.echo(f"\n--all for {left} more")
+    click.echo(f"\nnext: seekwise results {'last' if runs else '--help'}")
+
+
+NEWEST = 12
+GAP = 2
+LEAST = {1: 10, 2: 12, 4: 20}
+"""Columns that give way, to this width; a run's id is never cut."""
+EXCEPTION = re.compile(r"failed: ([A-Z]\w+)\(")
+"""A fault of the program's own, as `store.ending` writes it down."""
+
+
+def _is_not_restored(run: Run) -> bool:
+    return run.outcome is not None and run.outcome.startswith(f"failed: {NOT_RESTORED}")
+
+
+def _trials(store: Store, run: Run) -> str:
+    count, valid = store.count(run.run_id)
+    return f"{count}" if count == valid else f"{valid} of {count}"
+
+
+def outcome(run: Run) -> str:
+    """How the run ended, in a few words: the whole sentence is shown by `results RUN`."""
+    if _is_not_restored(run):
+        return "NOT RESTORED"
+    text = run.outcome or "unfinished"
+    if found := EXCEPTION.match(text):
+        return f"fault ({found[1]})"
+    return " ".join(text.split())
+
+
+def one_line_each(rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    """The rows in columns of at most `width` together: what is too long ends with an ellipsis, the widest column first."""
+    sizes = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    while sum(sizes) + GAP * (len(sizes) - 1) > width:
+        widest = max((i for i in LEAST if sizes[i] > LEAST[i]), key=lambda i: sizes[i] - LEAST[i], default=None)
+        if widest is None:
+            break
+        sizes[widest] -= 1
+    cells = (
+        [text if len(text) <= size else f"{text[: size - 1]}…" for text, size in zip(row, sizes, strict=True)]
+        for row in rows
     )
-    _shown.out().print(plain_table(("Run", "Study", "Backend", "Target", "Records", "Outcome"), shown))
-    click.echo("\nnext: seekwise results last")
+    return [(" " * GAP).join(text.ljust(size) for text, size in zip(row, sizes, strict=True)).rstrip() for row in cells]

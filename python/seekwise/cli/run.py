@@ -73,7 +73,8 @@ def command(
         named = any(each is not None for each in (study, budget, seed, target, system, backend, name)) or bool(vary)
         if named or dry_run or setup:
             raise UsageError(
-                "`--resume` goes on as the run was planned, so it takes no study, target, seed, budget, name or `--dry-run`"
+                "`--resume` goes on as the run was planned, so it takes no study, target, seed, budget, name or `--dry-run`",
+                f"`seekwise run --resume {resume}`",
             )
         _go_on(resume, destroy, place, db, as_json)
         return

@@ -368,9 +368,13 @@ def _is_back(name: str, old: str, folder: Path) -> bool:
     return attributes.current(name, folder) == old
 
 
+NOT_RESTORED = "not everything could be restored"
+"""How that error begins; the list of runs shows such runs first."""
+
+
 def could_not_restore(failures: list[str]) -> SeekwiseError:
     """The error for values that are not as before."""
     return SeekwiseError(
-        f"not everything could be restored: {'; '.join(failures)}",
+        f"{NOT_RESTORED}: {'; '.join(failures)}",
         "the journal keeps the old values: `seekwise revert` tries again",
     )

@@ -91,7 +91,9 @@ def _source(path: Path) -> Source:
             )
         data = read_regular(path, most)
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+        raise UsageError(
+            f"cannot read {path}: {error.strerror}", hint="name files that fio or another benchmark has written"
+        ) from error
     except ValueError as error:
         raise UsageError(f"cannot read {path}: {error}") from error
     if not data.strip() and not fio_logs.is_unused(path):
@@ -114,13 +116,13 @@ def _format(source: Source) -> Format:
         if form.recognises(source):
             return form
     first = next((line.strip() for line in source.lines if line.strip()), "")
-    begins = (
-        f"begins: {first[:60]!r}"
-        if first[:60].isprintable() and "\N{REPLACEMENT CHARACTER}" not in first
-        else "is no text"
-    )
+    try:
+        source.data.decode()
+        begins = f"it begins: {first[:60]!r}"
+    except UnicodeDecodeError as error:
+        begins = f"it is not text in UTF-8 (byte {error.start:,} is 0x{source.data[error.start]:02x})"
     raise ForeignError(
-        f"{source.path} has no format that is known; it {begins}",
+        f"{source.path} has no format that is known: {begins}",
         hint=f"known: {', '.join(each.title for each in registry.FORMATS)}; `--format NAME` if one of them is meant",
     )
 

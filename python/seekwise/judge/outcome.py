@@ -19,11 +19,10 @@ from seekwise.store import damage
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
 from seekwise.workload.live_plan import LivePlan, stored
+from seekwise.workload.purpose import PURPOSES
 from seekwise.workload.study import uses
 from seekwise.workload.study.study import Study
-from seekwise.workload.study.uses import Purpose
 
-PURPOSES: dict[str, Purpose] = {"responsive": "responsive", "throughput": "throughput"}
 DISTURBED_SHARE = 0.25
 
 
@@ -131,18 +130,20 @@ def for_purpose(found: LiveOutcome, purpose: str) -> LiveOutcome:
 
     UsageError when nothing was.
     """
-    if purpose in PURPOSES:
-        choice = found.found.by_purpose.get(PURPOSES[purpose])
+    choices: dict[str, Choice] = {**found.found.by_purpose}
+    if purpose in choices:
         kept = [each for each in found.found.judged if each.purpose == purpose]
-        if choice is not None:
-            return replace(found, asked=choice, found=replace(found.found, judged=tuple(kept), by_purpose={}))
+        return replace(found, asked=choices[purpose], found=replace(found.found, judged=tuple(kept), by_purpose={}))
     choice = found.found.by_group.get(purpose)
     if choice is None:
-        uses.chosen(purpose)  # what no use is called is not to be measured either
-        measured = ", ".join([*found.found.by_group, *found.found.by_purpose]) or "nothing"
+        is_purpose = purpose in PURPOSES
+        if not is_purpose:
+            uses.chosen(purpose)  # what no use is called is not to be measured either
+        measured = ", ".join([*found.found.by_group, *choices]) or "nothing"
+        option = "" if is_purpose else f" --for {purpose}"
         raise UsageError(
             f"run {found.run.run_id} did not measure {purpose!r}",
-            hint=f"it measured {measured}; `sudo seekwise tune PATH --for {purpose}` measures it",
+            hint=f"it measured {measured}; `sudo seekwise tune PATH{option}` measures it",
         )
     own = [each for each in found.found.judged if each.group == purpose]
     plan = replace(

@@ -79,6 +79,7 @@ def read(tree: Tree, node: Node) -> dict[str, object] | None:
     details["wwid"] = tree.word(f"{here}/wwid")
     details["device_state"] = tree.word(f"{here}/state")
     details["queue_type"] = tree.word(f"{here}/queue_type")
+    details["cache_type"] = _cache_type(tree, here)
 
     depth = tree.number(f"{here}/queue_depth")
     fields = {
@@ -89,7 +90,7 @@ def read(tree: Tree, node: Node) -> dict[str, object] | None:
         "model": model,
         "firmware": firmware,
         "serial": serial,
-        "write_cache": _cache_type(tree, here),
+        "write_cache": details["cache_type"],
         "details": details,
     }
     unit = raid_controllers.unit_of(tree, here, address, driver or host_name, vendor, model)
@@ -181,7 +182,7 @@ def vpd_serial(page: bytes | None) -> str | None:
 
 
 def _cache_type(tree: Tree, here: str) -> str | None:
-    """`cache_type` of the sd driver, for kernels before `queue/write_cache` (4.7)."""
+    """`cache_type` of the sd driver, as the drive reports it; kernels before 4.7 have no `queue/write_cache`."""
     for entry in tree.names(f"{here}/scsi_disk"):
         if text := tree.word(f"{here}/scsi_disk/{entry}/cache_type"):
             return text

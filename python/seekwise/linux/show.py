@@ -21,11 +21,11 @@ from seekwise.linux.resolve import ResolvedPath, devices_of_mount
 def show_stack(console: Console, stack: Stack, resolved: ResolvedPath | None = None) -> None:
     """Prints the stack as trees, the settings of what is worth showing, and warnings. With `resolved`, only what is below that path."""
     if resolved:
-        console.print(_resolved_tree(stack, resolved))
+        console.print(_resolved_tree(stack, resolved, console.width))
         below = {drive.name: drive for name in resolved.devices for drive in stack.drives(name)}
         shown = list({**{device.name: device for device in resolved.chain()}, **below}.values())
     else:
-        for tree in _trees(stack):
+        for tree in _trees(stack, console.width):
             console.print(tree)
         shown = [device for device in stack.devices.values() if _worth_showing(stack, device)]
     console.print()
@@ -56,7 +56,7 @@ def _worth_showing(stack: Stack, device: BlockDevice) -> bool:
     return bool(device.size_bytes or stack.above(device.name) or device.below or device.details.get("bound"))
 
 
-def _trees(stack: Stack) -> Iterator[Tree]:
+def _trees(stack: Stack, width: int) -> Iterator[Tree]:
     """One tree per set of devices that is mounted, then those that nothing uses."""
     places: dict[tuple[str, ...], list[Mount]] = {}
     for mount in stack.mounts:
@@ -65,11 +65,11 @@ def _trees(stack: Stack) -> Iterator[Tree]:
     # By mount point, so that `/` comes first; the place shown is where the filesystem's own top is mounted.
     for names, mounts in sorted(places.items(), key=lambda item: str(_main(item[1]).mount_point)):
         mounts = [_main(mounts), *(mount for mount in mounts if mount is not _main(mounts))]
-        tree = Tree(_mount_line(mounts[0]), highlight=False)
+        tree = Tree(_mount_line(mounts[0], width), highlight=False)
         for other in mounts[1:]:
             tree.label.append(f"\nalso {other.mount_point}", style="dim")  # type: ignore[union-attr]
         for name in names:
-            _grow(tree, stack, stack.devices[name], None)
+            _grow(tree, stack, stack.devices[name], None, width)
         yield tree
     reached = {below.name for names in places for name in names for below in _everything_below(stack, name)}
     others: dict[str, Tree] = {}
@@ -78,7 +78,7 @@ def _trees(stack: Stack) -> Iterator[Tree]:
         if device.name not in reached and top and _worth_showing(stack, device):
             use = _use(stack, device)
             others.setdefault(use, Tree(Text(use, style="bold"), highlight=False))
-            _grow(others[use], stack, device, None)
+            _grow(others[use], stack, device, None, width)
     yield from others.values()
 
 
@@ -102,34 +102,58 @@ def _everything_below(stack: Stack, name: str) -> Iterator[BlockDevice]:
             todo.extend(stack.devices[current].below)
 
 
-def _mount_line(mount: Mount) -> Text:
-    text = Text(str(mount.mount_point), style="bold", overflow="fold")
+def _mount_line(mount: Mount, width: int, before: str = "") -> Text:
+    """`before`: the path that was asked for, which is mounted there."""
     inside = f" (folder {mount.root_within})" if mount.root_within != "/" else ""
-    return text.append(f"  {mount.filesystem}{inside}, {','.join(mount.options)}", style="not bold")
+    name, separator = str(mount.mount_point), ","
+    begin = f"{before}  on " if before else ""
+    if len(f"{begin}{name}  {mount.filesystem}{inside}, {separator.join(mount.options)}") > width:
+        separator = ", "
+    about = f"{mount.filesystem}{inside}, {separator.join(mount.options)}"
+    return _line(before, f"on {name}  {about}", width) if before else _line(name, about, width)
 
 
-def _resolved_tree(stack: Stack, resolved: ResolvedPath) -> Tree:
-    label = Text(resolved.path, style="bold", overflow="fold")
-    if resolved.mount:
-        label.append("  on ", style="not bold").append(_mount_line(resolved.mount))
+def _line(name: str, about: str, room: int) -> Text:
+    """The name and what is said of it in lines of `room` columns, broken between words; a path that is longer goes on in the next line."""
+    words = about.split(" ")
+    rows = [name]
+    for word in words:
+        # Two blanks after a name stay: an empty word.
+        gap = "  " if rows == [name] else " "
+        if len(rows[-1]) + len(gap) + len(word) <= room or not rows[-1].strip():
+            rows[-1] += gap + word
+        else:
+            rows.append(f"    {word}")
+    text = Text(name, style="bold", overflow="fold")
+    return text.append("\n".join(rows)[len(name) :], style="not bold")
+
+
+def _resolved_tree(stack: Stack, resolved: ResolvedPath, width: int) -> Tree:
+    bare = Text(resolved.path, style="bold", overflow="fold")
+    label = _mount_line(resolved.mount, width, resolved.path) if resolved.mount else bare
     tree = Tree(label, highlight=False)
     for name in resolved.devices:
-        _grow(tree, stack, stack.devices[name], None)
+        _grow(tree, stack, stack.devices[name], None, width)
     return tree
 
 
-def _grow(tree: Tree, stack: Stack, device: BlockDevice, above: BlockDevice | None) -> None:
-    line = Text(device.name, style="bold", overflow="fold")
-    line.append(f"  {identity(device, full=False)}, {size_text(device.size_bytes)}", style="not bold")
+def _grow(tree: Tree, stack: Stack, device: BlockDevice, above: BlockDevice | None, width: int) -> None:
+    """`width`: of the tree that this device is a branch of."""
+    room = width - BRANCH
+    line = _line(device.name, f"{identity(device, full=False)}, {size_text(device.size_bytes)}", room)
     if above is not None and (state := member_state(above, device.name)):
         line.append(f", {state.upper() if 'faulty' in state else state}", style="bold")
     if device.read_only:
         line.append(", read-only", style="not bold")
     branch = tree.add(line)
     for name in device.below:
-        _grow(branch, stack, stack.devices[name], device)
+        _grow(branch, stack, stack.devices[name], device, room)
     for name in device.details.get("missing", ()):  # type: ignore[attr-defined]
         branch.add(Text(f"{name}  not shown by the kernel"))
+
+
+BRANCH = 4
+"""Columns that a branch of a tree is set in by."""
 
 
 def _settings(devices: list[BlockDevice], width: int) -> Iterator[RenderableType]:

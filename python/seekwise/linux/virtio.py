@@ -16,11 +16,12 @@ def read(tree: Tree, node: Node) -> dict[str, object] | None:
     driver = tree.link(f"{hardware}/driver") if hardware else None
     if node.disk or not (driver == "virtio_blk" or re.fullmatch(r"vd[a-z]+", node.name)):
         return None
+    cache_type = tree.word(node.path("cache_type"))
     return {
         "kind": "virtio",
         "driver": driver or "virtio_blk",
         "transport": "virtio",
         "serial": tree.word(node.path("serial")),
-        "write_cache": tree.word(node.path("cache_type")),
-        "details": {"virtual": True, **pci_facts(tree, hardware)},
+        "write_cache": cache_type,
+        "details": {"virtual": True, "cache_type": cache_type, **pci_facts(tree, hardware)},
     }

@@ -29,6 +29,7 @@ from seekwise.report.rows import trial_rows
 from seekwise.store import operations
 from seekwise.store.record import Record
 from seekwise.workload.live_plan import Changes
+from seekwise.workload.purpose import PURPOSES
 from seekwise.workload.study.plan import Plan
 
 REGRET_SHOWN = 0.005
@@ -138,6 +139,10 @@ class _TuneAdvice:
         if self.outcome.choice.changes and self.outcome.plan.provenance == "measured":
             words = f" --for {self.purpose}" if self.purpose else ""
             say(f"\nnext: sudo seekwise apply {self.outcome.run.run_id}{words}", console)
+        if self.purpose is None:
+            for name in self.outcome.found.by_purpose:
+                line = f"`seekwise advise {self.outcome.run.run_id} --for {name}`: for {PURPOSES[name]}"
+                print_lines([line], console)
 
 
 @dataclass(frozen=True)

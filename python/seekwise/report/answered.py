@@ -14,13 +14,9 @@ from seekwise.judge.decision.choose import Choice
 from seekwise.judge.decision.verdicts import CandidateVerdict, Judged
 from seekwise.number_text import percent, span
 from seekwise.report.metric_words import both_texts, change_text, effect, subject
-from seekwise.workload.study.uses import LIMITS, Purpose
+from seekwise.workload.purpose import PURPOSES, Purpose
+from seekwise.workload.study.uses import LIMITS
 
-PURPOSES: dict[Purpose, str] = {"responsive": "responsive while busy", "throughput": "most work done"}
-FOR_PURPOSE: dict[Purpose, str] = {
-    "responsive": "For programs that someone waits for while the disk is busy",
-    "throughput": "For most work done",
-}
 EFFECTS_MOST = 2
 """Gains, and prices, that a sentence names."""
 STRIKING_LOG = math.log(1.2)
@@ -101,7 +97,7 @@ def headline(asked: Question) -> str:
     if len(purposes) > 1 and len(wanted) > 1:
         # What changes first.
         ordered = sorted(purposes.items(), key=lambda pair: not pair[1].changes)
-        said = [_for(asked, each, FOR_PURPOSE[name], name) for name, each in ordered]
+        said = [_for(asked, each, f"For {PURPOSES[name]}", name) for name, each in ordered]
     else:
         whole = next(iter(purposes.values())) if len(wanted) == 1 and next(iter(wanted)) != asked.in_force else choice
         said = [_for(asked, whole, f"For {' and '.join(asked.asked)}" if asked.asked else "", None)]
@@ -273,8 +269,11 @@ def order(standing: CandidateVerdict) -> tuple[int, float]:
 
 
 def _row(judged: Judged, standing: CandidateVerdict, in_force: str) -> UseRow:
+    """The setting in force with its measured value, the other one with what is to be expected of it: both agree with the difference beside them."""
     mine = judged.of(in_force)
-    now, against = both_texts(mine.value if mine else None, standing.value, judged.unit)
+    value = mine.value if mine else None
+    expected = value * standing.ratio if value is not None and standing.ratio is not None else standing.value
+    now, against = both_texts(value, expected, judged.unit)
     return UseRow(judged.use, subject(judged), now, standing.setting, against, statement(judged, standing), judged)
 
 

@@ -12,7 +12,7 @@ from seekwise.report.content import ReportContent
 from seekwise.store import operations
 from seekwise.store.record import Record, environment_of
 from seekwise.workload.study.plan import Load
-from seekwise.workload.study.quantity import bytes_text, counted, time_text
+from seekwise.workload.study.quantity import bytes_text, capacity_text, counted, time_text
 from seekwise.workload.study.study import System
 
 PROVENANCE = {
@@ -156,13 +156,13 @@ def line_of_tune(found: LiveOutcome) -> str:
 
 
 def devices_of_tune(found: LiveOutcome) -> str:
-    """`vda (virtio, 256 GiB), Linux 6.18, fio-3.33`."""
+    """`vda (virtio, 275 GB), Linux 6.18, fio-3.33`."""
     environment_seen = environment_of(found.records)
     parts = []
     devices = environment_seen.get("devices")
     for each in devices if isinstance(devices, list) else ():
         model = " ".join(str(each[key]) for key in ("model", "kind") if each.get(key))
-        size = f", {bytes_text(int(each['size_bytes']))}" if each.get("size_bytes") else ""
+        size = f", {capacity_text(int(each['size_bytes']))}" if each.get("size_bytes") else ""
         parts.append(f"{each.get('name')} ({model}{size})")
     if environment_seen.get("kernel"):
         parts.append(f"Linux {one_line(environment_seen['kernel'])}")

@@ -136,7 +136,8 @@ def row_lines(asked: Question, room: int, width: int) -> list[str]:
         return []
     others = list(dict.fromkeys(row.other for row in made))
     single = others[0] if len(others) == 1 else None
-    heads = ["Use", "Figure", asked.now, single or "other", "Difference"]
+    other = single or "other"
+    heads = ["Use", "Figure", asked.now, f"{other} (expected)" if asked.is_set else other, "Difference"]
     common = _common([row.use for row in made])
     below = wrapped(f"Each: {', '.join(common)}.", width) if common else []
     room -= len(below)

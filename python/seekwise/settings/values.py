@@ -33,6 +33,8 @@ QUEUE = (
     "write_cache",
 )
 
+BLKDEV_DEFAULT_RQ = 128
+"""Linux include/linux/blkdev.h, before 5.14 BLKDEV_MAX_RQ."""
 READ_AHEAD_KIB = 128
 """Linux v6.1 include/linux/pagemap.h: VM_READAHEAD_PAGES."""
 NO_SCHEDULER_BY_DEFAULT = frozenset({"loop", "zram", "nbd", "null"})
@@ -79,6 +81,12 @@ def kernel_default(device: BlockDevice, attribute: str, stack: Stack) -> str | N
             if device.rotational is None or device.below or device.scheduler == "bfq" or not known:
                 return None
             return _throttling(device)
+        case "queue/nr_requests":
+            return _nr_requests(device)
+        case "queue/write_cache":
+            # drivers/block/virtio_blk.c and drivers/scsi/sd.c: as the drive reports its cache.
+            reported = device.details.get("cache_type")
+            return reported if reported in ("write back", "write through") else None
         case "md/stripe_cache_size" if device.kind == "md":
             return STRIPE_CACHE
     return None
@@ -95,6 +103,14 @@ def _scheduler(device: BlockDevice, version: tuple[int, ...]) -> str | None:
     if count is None or (device.kind not in ("disk", "nvme", "virtio")):
         return None
     return "mq-deadline" if count == 1 and "mq-deadline" in device.schedulers_offered else "none"
+
+
+def _nr_requests(device: BlockDevice) -> str | None:
+    """Linux block/blk-mq-sched.c blk_mq_init_sched: twice the driver's tags, of which at most BLKDEV_DEFAULT_RQ count; without a scheduler the tags."""
+    tags = device.details.get("hardware_tags")
+    if device.below or not isinstance(tags, int) or device.scheduler is None:
+        return None
+    return str(tags if device.scheduler == "none" else 2 * min(tags, BLKDEV_DEFAULT_RQ))
 
 
 def read_ahead_kib(device: BlockDevice, version: tuple[int, ...]) -> int:
@@ -135,9 +151,9 @@ def in_flight(device: BlockDevice) -> tuple[int, str] | None:
     if isinstance(tags, int):
         count = queues if isinstance(queues, int) else 1
         name = "nr_requests" if device.scheduler == "none" and own == tags else "the driver's tags"
-        bounds.append((tags * count, f"{name} {tags}" + (f" in each of {count} hardware queues" if count > 1 else "")))
+        bounds.append((tags * count, f"{name}, {tags} in each of {count} hardware queues" if count > 1 else name))
     if device.queue_depth is not None:
-        bounds.append((device.queue_depth, f"queue_depth {device.queue_depth}"))
+        bounds.append((device.queue_depth, "queue_depth"))
     # Of equal bounds the drive's own is named.
     return min(reversed(bounds), key=lambda each: each[0], default=None)
 

@@ -27,7 +27,7 @@ def get(name: str, options: Options | None = None) -> Backend:
 
     entry = extensions.entries(extensions.BACKENDS).get(name)
     if entry is not None:
-        return entry.load()(options or Options())
+        return extensions.load(entry)(options or Options())
     if name == OF_PROOF:
         raise MissingError(
             "the VM testbed is not installed", hint="it comes with `seekwise-proof`: `pip install seekwise-proof`"

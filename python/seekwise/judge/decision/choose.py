@@ -25,7 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seekwise.judge.decision.verdicts import Judged
-from seekwise.workload.study.uses import LIMITS, Purpose
+from seekwise.workload.purpose import Purpose
+from seekwise.workload.study.uses import LIMITS
 
 Array = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from seekwise.judge.decision.choose import Choice
 from seekwise.judge.decision.verdicts import CandidateVerdict, Judged
-from seekwise.workload.study.uses import Purpose
+from seekwise.workload.purpose import Purpose
 
 REQUEST = "request"
 """The unit of work of fio."""

@@ -19,7 +19,7 @@ from seekwise.judge.model_error import model_error
 from seekwise.judge.observation import Observation, Verdict
 from seekwise.judge.rule import more_is_better, threshold_loss
 from seekwise.workload.live_plan import CONTROL_SUFFIX
-from seekwise.workload.study.uses import Purpose
+from seekwise.workload.purpose import Purpose
 
 METRICS: dict[str, tuple[Purpose, str, float]] = {
     "rate": ("throughput", "MB/s", 1e-6),

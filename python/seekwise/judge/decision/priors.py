@@ -15,14 +15,18 @@ from importlib import resources
 
 from seekwise.judge.decision.posterior import Elsewhere, Prior
 
-USUAL = Prior(
+MANY_CORES = (
+    "schedulers on NVMe drives with many cores (Ren and others, ICPE 2024, table of ratios to none): 19 % of kyber's ratios, 40 % of "
+    "mq-deadline's and 66 % of bfq's lie beyond 30 %"
+)
+SET_UPS = Prior((0.15, 0.15, 0.25, 0.25, 0.12, 0.08), 8.0, MANY_CORES)
+"""Of whole set-ups in a study, which differ in more than a scheduler. Worth eight entries: two rounds of a true difference of 20 % outweigh it."""
+PROGRAMS = Prior(
     (0.34, 0.27, 0.20, 0.09, 0.06, 0.04),
     8.0,
-    "the sizes of what schedulers did to 24 programs that were measured under several of them, and, for eight more, schedulers on NVMe drives with many "
-    "cores (Ren and others, ICPE 2024, table of ratios to none: 19 % of kyber's, 40 % of mq-deadline's and 66 % of bfq's lie beyond 30 %)",
+    f"the sizes of what schedulers did to 24 programs that were measured under several of them, and, for eight values more, {MANY_CORES}",
 )
-"""Worth eight entries: two rounds of a true difference of 20 % outweigh it. Fitted to `elsewhere.toml` with the errors that stand there
-(`tests/live/test_decision.py` does it again)."""
+"""Of `tune`. Fitted to `elsewhere.toml` with the errors that stand there (`tests/live/test_decision.py` does it again)."""
 
 FLAT = Prior((0.0, 0.0, 0.0, 0.0, 0.0, 1.0), 0.0, "none: every difference is taken as it was measured")
 """For `--no-prior`: one scale so wide that it says nothing."""
@@ -31,9 +35,9 @@ PROGRAMS_LEAST = 3
 
 
 def usual_of(drive: str | None) -> Prior:
-    """The usual prior with what schedulers did to programs on drives of this kind (virtio, nvme, …); without a kind, the usual one alone."""
+    """What `tune` expects, with what schedulers did to programs on drives of this kind (virtio, nvme, …); without a kind, the sizes alone."""
     if drive is None:
-        return USUAL
+        return PROGRAMS
     known = _programs()
     found: list[dict] = []
     for kind in dict.fromkeys(each["kind"] for each in known):
@@ -41,8 +45,8 @@ def usual_of(drive: str | None) -> Prior:
         own = [each for each in mine if each["drive"] == drive]
         found += own if len(own) >= PROGRAMS_LEAST else mine
     on = ", ".join(dict.fromkeys(each["drive"] for each in found))
-    source = f"{USUAL.source}; {len(found)} programs measured under several schedulers on {on} (listed with their sources in elsewhere.toml)"
-    return replace(USUAL, source=source, elsewhere=tuple(one for each in found for one in _against_middle(each)))
+    source = f"{PROGRAMS.source}; {len(found)} programs measured under several schedulers on {on} (listed with their sources in elsewhere.toml)"
+    return replace(PROGRAMS, source=source, elsewhere=tuple(one for each in found for one in _against_middle(each)))
 
 
 def _against_middle(program: dict) -> list[Elsewhere]:

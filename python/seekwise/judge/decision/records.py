@@ -17,7 +17,8 @@ from seekwise.judge.decision.verdicts import Difference, Judged, control, judge
 from seekwise.judge.model_error import model_error
 from seekwise.store.record import Phase, Record
 from seekwise.workload.live_plan import CONTROL_SUFFIX, LivePlan
-from seekwise.workload.study.uses import Purpose, Use, UseMetric
+from seekwise.workload.purpose import Purpose
+from seekwise.workload.study.uses import Use, UseMetric
 
 ADDED_LOG = 0.02
 """What a setting's place differs by from run to run on the same disk, whatever the rounds of one run show; of slow tails twice that. Seen between

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from seekwise.judge.decision.effects import Observed
 from seekwise.workload.live_plan import CONTROL_SUFFIX
-from seekwise.workload.study.uses import Purpose
+from seekwise.workload.purpose import Purpose
 
 Array = NDArray[np.float64]
 

@@ -25,7 +25,7 @@ from seekwise.judge.decision import posterior
 from seekwise.judge.decision.effects import Effects, Observed, estimate, shared, with_trades
 from seekwise.judge.decision.periods import AGAIN, Merged
 from seekwise.judge.decision.posterior import Prior
-from seekwise.judge.decision.priors import USUAL
+from seekwise.judge.decision.priors import SET_UPS
 from seekwise.judge.decision.table import Conditions, UseFigure, Values
 from seekwise.judge.observation import Verdict
 from seekwise.judge.rule import (
@@ -193,7 +193,7 @@ class Judged(UseFigure):
 
 
 def judge(
-    entries: Sequence[UseFigure], base: str | None = None, prior: Prior = USUAL, *, with_pairs: bool = True
+    entries: Sequence[UseFigure], base: str | None = None, prior: Prior = SET_UPS, *, with_pairs: bool = True
 ) -> list[Judged]:
     """Every candidate of every entry. The entries are one table: they are estimated together.
 
@@ -257,7 +257,7 @@ def _with_pairs(judged: Sequence[Judged]) -> list[Judged]:
     ]
 
 
-def control(entries: Sequence[UseFigure], base: str, prior: Prior = USUAL) -> list[tuple[UseFigure, Difference]]:
+def control(entries: Sequence[UseFigure], base: str, prior: Prior = SET_UPS) -> list[tuple[UseFigure, Difference]]:
     """What is in force against itself under a second name, where it ran twice in each round: entries in which the two differ by what counts.
 
     Nothing but time lies between the two, so a difference says that this storage is not steady enough to compare anything.

@@ -152,7 +152,7 @@ def _unit(name: str) -> Explanation:
     title, _, see, text = _parsed(name)
     if "{access_table}" in text:
         text = text.replace("{access_table}", _access_table())
-    for table in (program.exit_table, program.environment_table):
+    for table in (program.exit_table, program.environment_table, program.purpose_table):
         if f"{{{table.__name__}}}" in text:
             text = text.replace(f"{{{table.__name__}}}", table())
     tunables = _tunables(name)
@@ -243,7 +243,7 @@ HOST_MS = 0.02
 def _access_table() -> str:
     """The parts of a random read of 4 KiB at depth 1, from the models and measured on them: over the whole disk and over a small part."""
     lines = [
-        f"{'[ms]':14}  {'processing':>10}  {'seek':>6}  {'settling':>8}  {'rotation':>8}  {'together':>8}  {'over 4 % of the disk':>20}"
+        f"{'[ms]':12}  {'processing':>10}  {'seek':>5}  {'settling':>8}  {'rotation':>8}  {'together':>8}  {'over 4 %':>8}"
     ]
     base = {"measure": "loop", "write": False, "turnaround_ns": round(HOST_MS * 1e6), "depth": 1, "sequential": False}
     base |= {"block_bytes": 4096, "warm_up": 20, "commands": 2000}
@@ -255,6 +255,6 @@ def _access_table() -> str:
         settling, rotation = values["seek_track_to_track_ms"], 60_000 / values["rpm"] / 2
         seek = whole - processing - settling - rotation
         lines.append(
-            f"{name:14}  {processing:10.2f}  {seek:6.2f}  {settling:8.2f}  {rotation:8.2f}  {whole:8.2f}  {part:20.2f}"
+            f"{name:12}  {processing:10.2f}  {seek:5.2f}  {settling:8.2f}  {rotation:8.2f}  {whole:8.2f}  {part:8.2f}"
         )
     return "\n".join(lines)

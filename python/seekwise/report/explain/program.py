@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from seekwise import command_tree, environment
+from seekwise.workload.purpose import PURPOSES
 from seekwise.workload.study import factors
 from seekwise.workload.study.quantity import counted
 
@@ -130,6 +131,11 @@ def exit_table() -> str:
 def environment_table() -> str:
     """Every environment variable and its meaning, a paragraph each."""
     return "\n\n".join(f"{name}: {meaning}" for name, meaning in environment.VARIABLES.items())
+
+
+def purpose_table() -> str:
+    """The purposes, a paragraph each."""
+    return "\n\n".join(f"{name}: {meaning}." for name, meaning in PURPOSES.items())
 
 
 @cache

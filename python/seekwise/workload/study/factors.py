@@ -15,8 +15,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from seekwise.workload.study.quantity import NotAllowed
+from seekwise.workload.study.quantity import NotAllowed, parse_bytes
 
+UNIT_BYTES = {"KiB": 1024, "bytes": 1}
 Where = Literal["leaf", "top", "md", "system", "build"]
 Value = str | int | float | bool
 
@@ -33,6 +34,8 @@ class Factor:
     words: tuple[str, ...] = ()
     meaning: str = ""
     expensive: bool = False
+    unit: str = ""
+    """What a number counts; empty of a plain count."""
 
     @property
     def allowed(self) -> str:
@@ -41,7 +44,8 @@ class Factor:
             return "one of " + ", ".join(f'"{word}"' for word in self.words)
         if self.kind == "word":
             return "a name"
-        return f"a whole number from {self.least}" + (f" to {self.most}" if self.most is not None else "")
+        counted = f" of {self.unit}" if self.unit else ""
+        return f"a whole number{counted} from {self.least}" + (f" to {self.most}" if self.most is not None else "")
 
     def check(self, value: object) -> None:
         """ValueError with what is allowed, if the value cannot be right on any machine."""
@@ -51,7 +55,18 @@ class Factor:
             good = isinstance(value, int) and not isinstance(value, bool) and value >= self.least
             good = good and (self.most is None or value <= self.most)
         if not good:
-            raise NotAllowed(f"must be {self.allowed}")
+            raise NotAllowed(f"must be {self.allowed}{self._as_number(value)}")
+
+    def _as_number(self, value: object) -> str:
+        """What a size with a unit is as the number that is asked for."""
+        size = UNIT_BYTES.get(self.unit.removesuffix("/s"))
+        if size is None or not isinstance(value, str):
+            return ""
+        try:
+            number, rest = divmod(parse_bytes(value.removesuffix("/s")), size)
+        except ValueError:
+            return ""
+        return "" if rest else f"; {value} is {number}"
 
 
 # Bounds are those that no kernel accepts beyond; a device's own limit is found when the value is read back.
@@ -61,12 +76,20 @@ FACTORS = {
     for factor in (
         Factor("scheduler", "leaf", "queue/scheduler", "word", meaning="which scheduler orders the requests"),
         Factor("nr_requests", "leaf", "queue/nr_requests", "number", 1, meaning="requests that the queue holds"),
-        Factor("read_ahead_kb", "top", "queue/read_ahead_kb", "number", 0, meaning="read-ahead of buffered reads"),
+        Factor(
+            "read_ahead_kb",
+            "top",
+            "queue/read_ahead_kb",
+            "number",
+            0,
+            meaning="read-ahead of buffered reads",
+            unit="KiB",
+        ),
         Factor("queue_depth", "leaf", "device/queue_depth", "number", 1, 65536, meaning="NCQ: commands in the drive"),
         Factor("wbt_lat_usec", "leaf", "queue/wbt_lat_usec", "number", 0, meaning="write-back throttling target"),
         Factor("nomerges", "leaf", "queue/nomerges", "number", 0, 2, meaning="0 merge, 1 simple only, 2 never"),
         Factor("rq_affinity", "leaf", "queue/rq_affinity", "number", 0, 2, meaning="which CPU completes"),
-        Factor("max_sectors_kb", "leaf", "queue/max_sectors_kb", "number", 1, meaning="largest request"),
+        Factor("max_sectors_kb", "leaf", "queue/max_sectors_kb", "number", 1, meaning="largest request", unit="KiB"),
         Factor("add_random", "leaf", "queue/add_random", "number", 0, 1, meaning="feeds the entropy pool"),
         Factor(
             "write_cache",
@@ -78,7 +101,15 @@ FACTORS = {
         ),
         Factor("stripe_cache_size", "md", "md/stripe_cache_size", "number", 17, 32768, meaning="RAID 5/6 stripes"),
         # Linux v6.12 Documentation/admin-guide/sysctl/vm.rst; 0 bytes is refused (mm/page-writeback.c).
-        Factor("dirty_bytes", "system", "dirty_bytes", "number", 8192, meaning="unwritten data at which writers wait"),
+        Factor(
+            "dirty_bytes",
+            "system",
+            "dirty_bytes",
+            "number",
+            8192,
+            meaning="unwritten data at which writers wait",
+            unit="bytes",
+        ),
         Factor(
             "dirty_background_bytes",
             "system",
@@ -86,6 +117,7 @@ FACTORS = {
             "number",
             1,
             meaning="unwritten data at which the kernel begins to write",
+            unit="bytes",
         ),
         Factor(
             "dirty_expire_centisecs",
@@ -95,12 +127,14 @@ FACTORS = {
             0,
             meaning="age in 1/100 s at which unwritten data is written",
         ),
-        Factor("chunk_kib", "build", "", "number", 4, meaning="chunk of the array", expensive=True),
+        Factor("chunk_kib", "build", "", "number", 4, meaning="chunk of the array", unit="KiB", expensive=True),
         Factor("raid_level", "build", "", "word", meaning="level of the array", expensive=True),
         Factor("drives", "build", "", "number", 1, 384, meaning="drives of the array", expensive=True),
         Factor("layout", "build", "", "word", meaning="layout of RAID 5, 6 or 10", expensive=True),
         Factor("missing", "build", "", "number", 0, 384, meaning="drives that have failed", expensive=True),
-        Factor("resync_kib_s", "build", "", "number", 0, meaning="least speed of a running resync; 0: none"),
+        Factor(
+            "resync_kib_s", "build", "", "number", 0, meaning="least speed of a running resync; 0: none", unit="KiB/s"
+        ),
         Factor(
             "sync_speed_max",
             "md",
@@ -108,6 +142,7 @@ FACTORS = {
             "number",
             0,
             meaning="most KiB/s of a drive that a rebuild or check may take",
+            unit="KiB/s",
         ),
         Factor(
             "sync_speed_min",
@@ -116,6 +151,7 @@ FACTORS = {
             "number",
             1,
             meaning="KiB/s of a drive that a rebuild or check takes under any load",
+            unit="KiB/s",
         ),
         Factor(
             "sync_action",

@@ -66,7 +66,7 @@ def _names_in(folder: Traversable | None) -> list[str]:
 
 def _folders() -> dict[str, Traversable]:
     """{group: folder}; own studies have no group."""
-    others = extensions.entries(extensions.STUDIES)
+    others = extensions.present(extensions.STUDIES)
     return {"": files("seekwise") / "studies"} | {
         name: files(entry.module) / "studies" for name, entry in others.items()
     }

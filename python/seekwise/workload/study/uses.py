@@ -57,11 +57,11 @@ from seekwise.files import read_text
 from seekwise.store.operations import Operation
 from seekwise.workload import programs
 from seekwise.workload.program import Program
+from seekwise.workload.purpose import HOW, OPTION, PURPOSES, Purpose
 from seekwise.workload.study.quantity import parse_bytes, parse_seconds
 
 Judged = Literal["time", "tail", "done", "rate", "p50", "p99", "p999", "mean", "cpu", "fairness", "number", "cost"]
 """`number` and `cost`: what a command of the user's prints, of which more, or less, is better."""
-Purpose = Literal["responsive", "throughput"]
 LIMITS = "limits"
 """Group of synthetic uses that show the extremes of device and scheduler. They decide nothing."""
 NOT_OURS = "live"
@@ -350,10 +350,12 @@ def one(word: str) -> Use:
 def named(word: str) -> list[Use]:
     """The shipped uses of that name or group, in the order of their priority."""
     found = [use for use in shipped() if word in (use.name, use.group)]
+    if word in PURPOSES:
+        raise UsageError(f"`{word}` is a purpose, which runs of `tune` answer for, and no use", hint=HOW)
     if not found:
         known = list(dict.fromkeys([*groups(), *(use.name for use in shipped())]))
-        listed = f"uses: {', '.join(known)}; or a TOML file of your own"
-        raise UsageError(f"no use is called `{word}`", hint=suggestion.hint(word, known, listed))
+        listed = f"uses: {', '.join(known)}; or a TOML file of your own; purposes, of a run of `tune`: {OPTION}"
+        raise UsageError(f"no use is called `{word}`", hint=suggestion.hint(word, [*PURPOSES, *known], listed))
     return found
 
 
