@@ -97,11 +97,20 @@ STUCK = [(257.0, 2.03), (263.0, 2.08), (267.0, 2.11)]
         ({"transaction": [(30.0, 1.5), (12.0, 3.5), (2.7, 20.0)]}, 1, "tolerated", 20000),
         ({"transaction": [(90.0, 1.5), (60.0, 3.5), (40.0, 20.0)]}, 0, "soonest", 200000),
         ({"start": STUCK}, 0, "none", 200000),
+        # No unit came to its end at the highest limit, or at any.
+        ({"start": [(13.5, 2.0), (5.4, 2.5), (2.7, float("inf"))]}, 0, "tolerated", 50000),
+        ({"start": [(99.0, float("inf"))] * 3}, 0, "none", 200000),
     ],
 )
 def test_a_limit_is_chosen_by_a_rule(units: dict, survives: int, kind: str, limit: int) -> None:
     chosen = rebuild.choose(limited(survives, **units))
     assert (chosen.kind, chosen.row.limit_kib_s) == (kind, limit)
+
+
+def test_a_unit_that_never_ended_is_said_to_be_that() -> None:
+    found = limited(0, start=[(13.5, 2.0), (5.4, 2.5), (2.7, float("inf"))])
+    assert rebuild.table(found).rows[-1][-1] == "none done"
+    assert "inf" not in str(rebuild.table(found).rows)
 
 
 def test_where_no_limit_makes_a_difference_none_is_advised(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,6 +196,11 @@ def test_a_bitmap_is_advised_with_lines_that_mdadm_takes(
         assert grown[0].endswith("--bitmap=none") and grown[-1].endswith(option) and said.undo_lines
         assert "lockless" in said.headline and "6.18" in said.headline
     assert all(len(f"undo: {line}") <= 80 for line in (*said.set_lines, *said.undo_lines))
+
+
+def test_many_writes_a_second_fit_their_column() -> None:
+    table = bitmap.table(compared(none=593_405.0, internal=415_652.0))
+    assert table.rows[0][2:] == ["593k", "416k (−30 %)"] and "k: thousands" in table.caption
 
 
 def test_a_table_compares_one_load() -> None:

@@ -93,7 +93,8 @@ def advice(records: Sequence[Record], cautions: tuple[str, ...]) -> Advice | Non
     # What is experimental, only where everything else costs too much.
     able = [kind for kind in kinds if kind not in NEEDS and worst[kind] <= PRICE] or kinds
     best = min(able, key=lambda kind: (worst[kind], kinds.index(kind)))
-    alike = [kind for kind in kinds if worst[kind] - worst[best] <= gain_error((FACTOR,))]
+    error = gain_error((FACTOR,))
+    alike = [kind for kind in kinds if abs(worst[kind] - worst[best]) <= error]
     chosen = min((kind for kind in able if kind in alike), key=KINDS.index)
     resync = max((row.resync_s for row in found if row.resync_s), default=None)
     hours = f"the {long_text(resync)} of a resync after a crash" if resync else "a full resync after a crash"
@@ -110,7 +111,7 @@ def advice(records: Sequence[Record], cautions: tuple[str, ...]) -> Advice | Non
             but = f", but {NEEDS[kind]}" if kind in NEEDS else ""
             price = (
                 f"is as good {WITHIN_MODEL}"
-                if worst[kind] >= worst[chosen] and kind in alike
+                if abs(worst[kind] - worst[chosen]) <= error
                 else f"costs {_price(worst[kind])}"
             )
             headline += f" {name} {price}{but}."
@@ -135,6 +136,11 @@ def _commands(kind: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     )
 
 
+def _writes_text(writes_s: float | None) -> str:
+    """`397`, `594k`: a column holds no more beside what is lost."""
+    return f"{three(writes_s / 1000)}k" if writes_s is not None and writes_s >= 10_000 else three(writes_s)
+
+
 SHOWN = {"none": "None", "internal": "Internal", "internal-1g": "1 GiB chunks", "lockless": "Lockless"}
 """Heads of the table."""
 
@@ -146,10 +152,11 @@ def table(found: Sequence[BitmapRow]) -> QuestionTable:
     body = []
     for row in found:
         cells = [
-            f"{three(row.writes_s.get(kind))}"
+            _writes_text(row.writes_s.get(kind))
             + (f" (−{100 * row.cost(kind):.0f} %)" if row.cost(kind) > OF_THROUGHPUT else "")
             for kind in kinds
         ]
         body.append([row.array.partition(",")[0], row.load, *cells])
+    thousands = " (k: thousands)" if any("k" in cell for row in body for cell in row[2:]) else ""
     sizes = listed(sorted({bytes_text(row.block_bytes) for row in found}, key=natural))
-    return QuestionTable(heads, body, f"Random writes of {sizes} a second; in brackets: against none.")
+    return QuestionTable(heads, body, f"Random writes of {sizes} a second{thousands}; in brackets: against none.")

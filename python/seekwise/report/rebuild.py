@@ -7,6 +7,7 @@ only limits count that end within `UNPROTECTED_MOST_S`. Uses that no limit chang
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -36,6 +37,7 @@ class Beside:
     without_s: float | None
     """Mean time of a unit of work when nothing else runs."""
     meanwhile_s: float
+    """Infinite where none came to its end."""
 
     @property
     def ratio(self) -> float | None:
@@ -73,7 +75,9 @@ def rows(records: Sequence[Record]) -> list[RebuildRow]:
             key = (_array(record), WORDS[state], int(record.factors[LIMIT]))
             busy.setdefault(key, {}).setdefault(_unit(record), []).append(record)
         else:
-            quiet[_array(record), _unit(record)] = _mean_s([record])
+            alone_s = _mean_s([record])
+            if math.isfinite(alone_s):
+                quiet[_array(record), _unit(record)] = alone_s
     found = [
         RebuildRow(
             name,
@@ -102,7 +106,8 @@ def _unit(record: Record) -> str:
 
 def _mean_s(records: Sequence[Record]) -> float:
     done = [phase for record in records for phase in record.phases if phase.ios]
-    return sum(p.latency_mean_ns * p.ios for p in done) / max(sum(p.ios for p in done), 1) / 1e9
+    count = sum(p.ios for p in done)
+    return sum(p.latency_mean_ns * p.ios for p in done) / count / 1e9 if count else math.inf
 
 
 def _seconds(record: Record, limit_kib_s: int) -> float:
@@ -151,9 +156,10 @@ def choose(found: Sequence[RebuildRow]) -> Limit:
         return Limit("none", found[-1], (), stuck)
 
     def slowed(row: RebuildRow) -> float:
-        return max(
-            row.units[unit].ratio or row.units[unit].meanwhile_s / found[0].units[unit].meanwhile_s for unit in units
-        )
+        # Without a trial of nothing else: against the lowest limit.
+        lowest = found[0].units
+        alone = {unit: lowest[unit].without_s or lowest[unit].meanwhile_s for unit in units}
+        return max(row.units[unit].meanwhile_s / alone[unit] if math.isfinite(alone[unit]) else 1.0 for unit in units)
 
     able = [row for row in found if not row.is_unprotected or _longest(row, units) <= UNPROTECTED_MOST_S]
     if not able:
@@ -224,7 +230,7 @@ def _why(kind: str, limits: Sequence[Limit]) -> str:
 def _limit_text(limit: Limit) -> str:
     """`20,000 KiB/s on RAID 5 of 4 (13 h 33 min without redundancy, transaction 2.1×)`."""
     unit, ratio = limit.worst
-    slowed = f", {unit} {ratio:.2g}×" if ratio else ""
+    slowed = f", {unit} {ratio:.2g}×" if math.isfinite(ratio) and ratio else f", no {unit} done" if ratio else ""
     bare = " without redundancy" if limit.row.is_unprotected else ""
     return f"{limit.row.limit_kib_s:,} KiB/s on {_short(limit.row.array)} ({long_text(limit.seconds)}{bare}{slowed})"
 
@@ -249,6 +255,8 @@ def seconds_text(seconds: float | None) -> str:
     """`21 ms`, `3.1 s`."""
     if seconds is None:
         return "–"
+    if math.isinf(seconds):
+        return "none done"
     return f"{1000 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s" if seconds < 600 else time_text(seconds)
 
 
@@ -267,7 +275,7 @@ def table(found: Sequence[RebuildRow]) -> QuestionTable:
             if each is None:
                 cells += ["–", "–"]
             else:
-                slowed = f" ({each.ratio:.2g}×)" if each.ratio else ""
+                slowed = f" ({each.ratio:.2g}×)" if each.ratio and math.isfinite(each.ratio) else ""
                 cells += [long_text(each.seconds), f"{seconds_text(each.meanwhile_s)}{slowed}"]
         body.append(cells)
     ends = [each.row for each in _limits(found)]
