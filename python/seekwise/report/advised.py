@@ -139,10 +139,9 @@ class _TuneAdvice:
         if self.outcome.choice.changes and self.outcome.plan.provenance == "measured":
             words = f" --for {self.purpose}" if self.purpose else ""
             say(f"\nnext: sudo seekwise apply {self.outcome.run.run_id}{words}", console)
-        if self.purpose is None:
-            for name in self.outcome.found.by_purpose:
-                line = f"`seekwise advise {self.outcome.run.run_id} --for {name}`: for {PURPOSES[name]}"
-                print_lines([line], console)
+        if self.purpose is None and (known := self.outcome.found.by_purpose):
+            options = " or ".join(f"`--for {name}` ({PURPOSES[name]})" for name in known)
+            print_lines([f"For one purpose: {options}."], console)
 
 
 @dataclass(frozen=True)
