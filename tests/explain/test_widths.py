@@ -6,8 +6,10 @@ import tomllib
 
 import pytest
 
+from report.sample_live import live_outcome
 from seekwise.cli import _output
 from seekwise.cli import explain as command
+from seekwise.report import advised
 from seekwise.report.explain import explain, words
 from seekwise.workload import purpose
 
@@ -47,3 +49,14 @@ def test_a_models_values_are_whole_at_any_width(capsys):
 def test_a_purpose_is_explained(name):
     found = explain(name)
     assert all(f"{each}: {meaning}" in found.text for each, meaning in purpose.PURPOSES.items())
+
+
+def test_advise_names_the_purposes_that_were_measured(capsys):
+    found = live_outcome(3)
+    assert found.found.by_purpose
+    advised.of_tune(found, None, None).show(_output.console(width=80))
+    said = " ".join(capsys.readouterr().out.split())
+    for name in purpose.PURPOSES:
+        assert (f"`--for {name}` ({purpose.PURPOSES[name]})" in said) == (name in found.found.by_purpose)
+    advised.of_tune(found, next(iter(found.found.by_purpose)), None).show(_output.console(width=80))
+    assert "For one purpose" not in capsys.readouterr().out

@@ -79,11 +79,50 @@ def test_of_arrays_as_fast_the_safer_one_is_named():
     assert advice.headline.startswith("RAID 6")
 
 
+def with_loads(rates: dict[str, dict[int, tuple[float, ...]]]):
+    """Records of levels with MB/s of each repetition by threads, sequential reads of 128 KiB."""
+    found = []
+    for level, by_threads in rates.items():
+        for threads, repeated in by_threads.items():
+            for record, rate in zip(records_of(level) * 2, repeated, strict=False):
+                phase = replace(
+                    record.phases[0], operation="seq_read", bytes=int(rate * 1e6 * record.phases[0].elapsed_s)
+                )
+                combination = f"system=array load=files threads={threads} block=128k"
+                factors = {**record.factors, "threads": threads}
+                found.append(replace(record, phases=(phase,), combination=combination, factors=factors))
+    return found
+
+
+def test_the_sentence_says_by_which_load_an_array_is_fastest():
+    advice = array_advice.advice(
+        with_loads({"raid10": {1: (225.0, 225.0), 4: (900.0, 900.0)}, "raid5": {1: (396.0, 396.0), 4: (175.0, 175.0)}})
+    )
+    assert "over all loads" in advice.headline
+    assert "Against RAID 5 of 4 sequential read with 4 threads 5.1 times faster" in advice.headline
+    assert "sequential read with 1 thread 43 % slower" in advice.headline
+    (other,) = [reason for reason in advice.reasons if reason.startswith("RAID 5 of 4, chunk 64 KiB: survives")]
+    assert "sequential read with 1 thread 76 % faster" in other and "with 4 threads 5.1 times slower" in other
+
+
+def test_what_repetitions_leave_open_is_called_equal():
+    steady = with_loads({"raid10": {1: (300.0, 300.0)}, "raid5": {1: (225.0, 225.0)}})
+    assert array_choice.choose(steady).as_fast == ()
+    # The same means, but one of the two repetitions of each is far off.
+    unsteady = with_loads({"raid10": {1: (200.0, 400.0)}, "raid5": {1: (150.0, 300.0)}})
+    found = array_choice.choose(unsteady)
+    assert found.array.name.startswith("RAID 5") and [row.name[:7] for row in found.as_fast] == ["RAID 10"]
+    assert max(found.array.spreads.values()) == pytest.approx(1 / 3)
+    assert (
+        "RAID 10 of 4, chunk 64 KiB is as fast within what the model can tell" in array_advice.advice(unsteady).headline
+    )
+
+
 def test_rebuild_time_and_what_is_survived_meanwhile_are_told():
     reasons = " ".join(array_advice.advice(records_of("raid10", "raid5")).reasons)
-    assert "2 h 40 min" in reasons and "survives no further failure" in reasons
+    assert "RAID 10 of 4: rebuilding one drive takes 2 h 40 min" in reasons and "survives no further failure" in reasons
     reasons = " ".join(array_advice.advice(records_of("raid6", "raid5", throughputs={"raid6": 3.0})).reasons)
-    assert "still survives 1 more" in reasons
+    assert "RAID 6 of 4: rebuilding" in reasons and "still survives 1 more" in reasons
 
 
 def test_a_degraded_array_is_a_state_and_no_candidate():

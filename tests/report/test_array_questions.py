@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import io
+from dataclasses import replace
+
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
+from report.sample import sample_content
 from seekwise.cli.doctor import command as doctor
 from seekwise.cli.export import command as export
 from seekwise.cli.report import command as report
 from seekwise.cli.run import command as run
 from seekwise.judge import arrays as array_rows
 from seekwise.linux.diskstats import DiskCounters
-from seekwise.report import bitmap, rebuild
+from seekwise.report import bitmap, rebuild, terminal
 from seekwise.settings import array_speed
 from seekwise.simulate.simulated import SimulatedBackend
 from seekwise.workload.study import plan as plans
@@ -55,8 +60,89 @@ def test_a_rebuild_takes_what_its_limit_takes(rebuilds: list[rebuild.RebuildRow]
 def test_the_answer_names_the_limit_and_how_to_set_it(rebuilds: list[rebuild.RebuildRow]) -> None:
     said = rebuild.advice(records(shipped("rebuild", raid_level=["raid10"], sync_speed_max=[0, 50000])), ())
     assert said is not None
-    assert said.headline.startswith("Limit a rebuild to 50,000 KiB/s. RAID 10 of 4 then takes ")
-    assert said.set_lines[0] == "sudo sysctl dev.raid.speed_limit_max=50000"
+    assert said.headline.startswith("Limit a rebuild to 50,000 KiB/s on RAID 10 of 4 (5 h 25 min without redundancy")
+    assert "no other limit was compared" in said.headline
+    assert said.set_lines[1] == "echo 50000 | sudo tee /sys/block/md0/md/sync_speed_max"
+    assert "sysctl.d" in " ".join(said.caution)
+
+
+HOUR = 3600.0
+
+
+def limited(
+    survives: int, *, array: str = "RAID 5 of 4", **units: list[tuple[float, float]]
+) -> list[rebuild.RebuildRow]:
+    """Rows at 20,000, 50,000 and 200,000 KiB/s: of each unit (hours of the rebuild, times as long as the unit alone)."""
+    found = []
+    for place, limit in enumerate((20000, 50000, 200000)):
+        beside = {
+            unit: rebuild.Beside(HOUR * each[place][0], 0.04, 0.04 * each[place][1]) for unit, each in units.items()
+        }
+        found.append(rebuild.RebuildRow(array, "rebuild", limit, beside, survives))
+    return found
+
+
+STUCK = [(257.0, 2.03), (263.0, 2.08), (267.0, 2.11)]
+
+
+@pytest.mark.parametrize(
+    ("units", "survives", "kind", "limit"),
+    [
+        ({"transaction": [(13.5, 1.2), (5.4, 2.9), (2.7, 20.0)]}, 0, "tolerated", 50000),
+        # What no limit changes does not decide for what they do change.
+        ({"transaction": [(13.5, 2.1), (5.4, 3.5), (2.7, 20.0)], "start": STUCK}, 0, "tolerated", 20000),
+        ({"start": [(13.5, 7.5), (5.4, 9.6), (2.7, 18.0)]}, 0, "gentlest", 20000),
+        # A gentle limit of more than a day is none for an array that survives nothing meanwhile.
+        ({"transaction": [(30.0, 1.5), (12.0, 3.5), (2.7, 20.0)]}, 0, "gentlest", 50000),
+        ({"transaction": [(30.0, 1.5), (12.0, 3.5), (2.7, 20.0)]}, 1, "tolerated", 20000),
+        ({"transaction": [(90.0, 1.5), (60.0, 3.5), (40.0, 20.0)]}, 0, "soonest", 200000),
+        ({"start": STUCK}, 0, "none", 200000),
+        # No unit came to its end at the highest limit, or at any.
+        ({"start": [(13.5, 2.0), (5.4, 2.5), (2.7, float("inf"))]}, 0, "tolerated", 50000),
+        ({"start": [(99.0, float("inf"))] * 3}, 0, "none", 200000),
+    ],
+)
+def test_a_limit_is_chosen_by_a_rule(units: dict, survives: int, kind: str, limit: int) -> None:
+    chosen = rebuild.choose(limited(survives, **units))
+    assert (chosen.kind, chosen.row.limit_kib_s) == (kind, limit)
+
+
+def test_a_unit_that_never_ended_is_said_to_be_that() -> None:
+    found = limited(0, start=[(13.5, 2.0), (5.4, 2.5), (2.7, float("inf"))])
+    assert rebuild.table(found).rows[-1][-1] == "none done"
+    assert "inf" not in str(rebuild.table(found).rows)
+
+
+def test_where_no_limit_makes_a_difference_none_is_advised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rebuild, "rows", lambda _: limited(0, start=STUCK))
+    said = rebuild.advice([], ())
+    assert said is not None and not said.set_lines and not said.undo_lines
+    assert said.headline.startswith(
+        "Set no limit: with starts on RAID 5 of 4 (without redundancy) no limit matters: 11 days"
+    )
+
+
+def test_the_answer_of_three_arrays_and_its_table_stand_on_one_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    arrays = [
+        *limited(0, transaction=[(13.5, 2.1), (5.4, 3.5), (2.7, 20.0)], start=STUCK),
+        *limited(1, array="RAID 6 of 4", transaction=[(13.5, 1.6), (5.4, 2.6), (2.7, 11.0)], start=STUCK),
+        *limited(0, array="RAID 10 of 4", transaction=[(13.5, 1.0), (5.4, 1.2), (2.7, 3.1)], start=[(13.6, 7.5), (5.4, 9.6), (2.7, 18.0)]),
+    ]  # fmt: skip
+    monkeypatch.setattr(rebuild, "rows", lambda _: arrays)
+    advice = rebuild.advice([], ("simulated: measure before you change a machine",))
+    assert advice is not None
+    content = replace(sample_content(), advice=advice, table=rebuild.table(arrays), question=None, notes=[])
+
+    def lines(*, everything: bool) -> list[str]:
+        console = Console(width=80, file=io.StringIO())
+        terminal.print_answer(content, console, everything=everything)
+        return console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+
+    shown = lines(everything=False)
+    # Below them stand a blank line, the next command and the shell's prompt.
+    assert len(shown) <= 24 - 3 and max(map(len, shown)) <= 80
+    assert sum("200,000" in line for line in shown) == 3
+    assert len(lines(everything=True)) == len(shown) + 3
 
 
 def test_a_check_writes_nothing_and_loses_no_member() -> None:
@@ -76,6 +162,45 @@ def test_bitmaps_are_compared_by_what_they_cost() -> None:
     assert max(row.cost("internal") for row in rows) > 0.05
     said = bitmap.advice(found, ())
     assert said is not None and "--bitmap=" in said.set_lines[0]
+    assert "8 KiB" in bitmap.table(rows).caption
+
+
+def compared(**writes_s: float) -> list[bitmap.BitmapRow]:
+    named = {name.replace("_", "-"): value for name, value in writes_s.items()}
+    return [bitmap.BitmapRow("RAID 5 of 4", "steady, 16 threads", named, 9600.0, 8192)]
+
+
+@pytest.mark.parametrize(
+    ("writes_s", "option"),
+    [
+        # What is experimental is no advice while another kind costs little.
+        ({"none": 400.0, "internal": 150.0, "internal_1g": 350.0, "lockless": 399.0}, "--bitmap=internal --bitmap-chunk=1G"),
+        ({"none": 400.0, "internal": 390.0, "internal_1g": 391.0, "lockless": 399.0}, "--bitmap=internal"),
+        ({"none": 400.0, "internal": 100.0, "internal_1g": 110.0, "lockless": 399.0}, "--bitmap=lockless"),
+        ({"none": 400.0, "internal": 100.0, "internal_1g": 110.0, "lockless": 120.0}, "--bitmap=none"),
+    ],
+)  # fmt: skip
+def test_a_bitmap_is_advised_with_lines_that_mdadm_takes(
+    writes_s: dict[str, float], option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bitmap, "rows", lambda _: compared(**writes_s))
+    said = bitmap.advice([], ())
+    assert said is not None
+    commands = [line.partition("   #")[0] for line in said.set_lines]
+    assert commands[0] == f"mdadm --create … {option}"
+    grown = [line for line in commands if "--grow" in line]
+    if option == "--bitmap=lockless":
+        assert not grown and "needs Linux 6.18, mdadm 4.6" in said.headline
+    else:
+        # mdadm adds none beside another: the old one goes first.
+        assert grown[0].endswith("--bitmap=none") and grown[-1].endswith(option) and said.undo_lines
+        assert "lockless" in said.headline and "6.18" in said.headline
+    assert all(len(f"undo: {line}") <= 80 for line in (*said.set_lines, *said.undo_lines))
+
+
+def test_many_writes_a_second_fit_their_column() -> None:
+    table = bitmap.table(compared(none=593_405.0, internal=415_652.0))
+    assert table.rows[0][2:] == ["593k", "416k (−30 %)"] and "k: thousands" in table.caption
 
 
 def test_a_table_compares_one_load() -> None:
@@ -84,8 +209,9 @@ def test_a_table_compares_one_load() -> None:
     made = records(study.model_copy(update={"workload": [one]}))
     rows = [row for row in array_rows.rows(made) if not row.is_degraded]
     assert len({row.settings["rand_read"] for row in rows}) == 1
-    (few, first), (many, last) = array_rows.by_load(rows)
-    assert (few, many) == ("1 thread", "16 threads")
+    first, last = array_rows.by_load(rows)
+    assert [array_rows.threads_text(each["rand_read"]) for each in (first, last)] == ["1", "16"]
+    assert array_rows.sizes_text(rows) == "8 KiB requests"
     for row in rows:
         assert row.combination_throughputs[first["rand_read"]] < row.combination_throughputs[last["rand_read"]]
         assert row.rates_mb_s["rand_read"] == row.combination_throughputs[last["rand_read"]]
@@ -142,7 +268,7 @@ def test_values_of_the_command_line_stand_in_the_study_of_the_run(tmp_path) -> N
     assert max(map(len, done.stdout.splitlines())) <= 80
     page = tmp_path / "page.html"
     assert CliRunner().invoke(report, ["last", *db, "--output", str(page)]).exit_code == 0
-    assert "RAID 10 of 6" in page.read_text() and "meanwhile" in page.read_text()
+    assert "RAID 10 of 6" in page.read_text() and "Rebuild with transactions" in page.read_text()
     written = CliRunner().invoke(export, ["last", "--format", "study", *db]).stdout
     (tmp_path / "s.toml").write_text(written)
     assert starters.open_study(str(tmp_path / "s.toml"))[0].settings == {

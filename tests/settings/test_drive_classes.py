@@ -127,7 +127,11 @@ def test_udev_itself_finds_the_rules_valid(tmp_path):
 def test_the_answer_fits_the_first_screen_and_ends_with_the_next_command():
     shown = CliRunner().invoke(cli, ["advise", "--classes"], catch_exceptions=False).stdout.splitlines()
     assert len(shown) <= 24 and max(map(len, shown)) <= 80
-    assert shown[0].startswith("Ship ") and "advise --classes --print udev" in shown[-1]
+    assert (
+        shown[0] == classes.FOR_WHOM
+        and any(line.startswith("dm map, md array") for line in shown)
+        and "advise --classes --print udev" in shown[-1]
+    )
     told = json.loads(CliRunner().invoke(cli, ["advise", "--classes", "--json"]).stdout)
     assert {each["drive_class"]: each["scheduler"] for each in told["classes"]} == {
         each: classes.choice(each).scheduler for each in NAMES
@@ -178,3 +182,24 @@ def test_the_command_says_it_for_the_drives_below_a_path(tmp_path, monkeypatch):
     assert "sda (hard disk)" in " ".join(shown.split()) and max(map(len, shown.splitlines())) <= 80
     (told,) = json.loads(CliRunner().invoke(cli, ["advise", "--device", "nvme0n1", "--json"]).stdout)["drives"]
     assert told["class"] == "NVMe SSD" and told["choice"]["scheduler"] == classes.choice("NVMe SSD").scheduler
+
+
+def test_gain_and_price_are_of_one_use_or_the_other_use_is_named():
+    for name in NAMES:
+        found = classes.choice(name)
+        if not found.responsive:
+            continue
+        first, _, worst = found.responsive_price.partition("; at worst, in another use: ")
+        assert first.count("“") == 1 and "quicker" in first, first
+        assert not worst or (worst.count("“") == 1 and "slower" in worst)
+        title = first.partition("“")[2].partition("”")[0]
+        assert title not in worst
+        base = found.kernel_default[0]
+        gains = [
+            (float(each.gain(found.responsive, base).mean()), each)
+            for each in found.judged
+            if each.counts and each.group != classes.LIMITS and each.gain(found.responsive, base) is not None
+        ]
+        assert max(gains, key=lambda pair: pair[0])[1].title == title
+        if any(each.title == title and gain < 0 for gain, each in gains):
+            assert "slower" in first

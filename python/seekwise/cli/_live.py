@@ -46,16 +46,20 @@ class Watcher:
             doing = f"repetition {last.repetition} of {self.repetitions}" if last is not None else "first trial"
             if told.workers is not None:
                 doing = f"{told.workers} at once"
-            left = f"{time_text(told.left_s)} left" if told.done < told.total else "done"
+            left = _left_text(told) if told.done < told.total else "done"
             self.bar.update(self.task, description=doing, completed=told.done, total=told.total, left=left)
         elif told.workers is not None:
             if (tenth := 10 * told.done // max(told.total, 1)) > self.tenths:
                 self.tenths = tenth
-                left = f"about {time_text(told.left_s)} left" if told.done < told.total else "done"
+                left = _left_text(told, "about ") if told.done < told.total else "done"
                 self.say(f"{told.done} of {told.total} trials, {left}")
         elif last is not None and last.repetition != self.repetition:
             self.repetition = last.repetition
-            self.say(f"repetition {last.repetition} of {self.repetitions}, about {time_text(told.left_s)} left")
+            self.say(f"repetition {last.repetition} of {self.repetitions}, {_left_text(told, 'about ')}")
+
+
+def _left_text(told: Told, about: str = "") -> str:
+    return "time left not known yet" if told.left_s is None else f"{about}{time_text(told.left_s)} left"
 
 
 @contextmanager

@@ -43,7 +43,10 @@ class ClassChoices:
     "--device", metavar="PATH|DEVICE", help="Say what suits the class of the drives below, without measuring."
 )
 @click.option(
-    "--classes", "every_class", is_flag=True, help="Say what to ship for each class of drive, on any machine."
+    "--classes",
+    "every_class",
+    is_flag=True,
+    help="Say what a distribution or fleet should make the default for each class of drive.",
 )
 @click.option("--print", "form", type=click.Choice(["udev"]), help="With --classes: print the rules only.")
 @click.option("--all", "everything", is_flag=True, help="With --classes: show reasons and sources.")
@@ -62,7 +65,7 @@ def command(
     """Say what to set according to RUN (default: the last).
 
     With --device, what suits the class of drive, and with --classes, what to
-    ship for all machines: both without measuring.
+    make the default on all machines: both without measuring.
     """
     if every_class:
         if device is not None or system is not None:
@@ -94,10 +97,11 @@ def _classes(group: str | None, *, as_rules: bool, everything: bool, as_json: bo
         _shown.echo_json(ClassChoices(classes.headline(found, group), found, classes.rules(found)))
         return
     out = _shown.out()
-    print_lines([classes.headline(found, group)], out)
+    print_lines([classes.FOR_WHOM, classes.headline(found, group)], out)
     say("", out)
-    rows = [(each.drive_class, each.scheduler, each.sure, classes.bases(each.evidence) or "–") for each in found]
-    print_columns(("Class of drive", "Ship", "How sure", "Evidence: sources"), rows, out)
+    rows = [classes.row(each) for each in found]
+    print_columns(("Class of drive", "Default", "Sure", "Evidence: number of sources"), rows, out)
+    print_lines([classes.SURE_TEXT], out)
     if everything:
         for each in found:
             say("", out)

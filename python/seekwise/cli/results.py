@@ -117,11 +117,11 @@ def _list(store: Store, everything: bool, as_json: bool) -> None:
             else "The journal of this machine is empty now, so they were restored since, or given up."
         )
         print_lines([f"Not everything was restored after {counted(len(not_restored), 'run')}. {what}", ""], out)
-    rows = [
+    table = [
         ("Run", "Study", "Where", "Trials", "Outcome"),
         *((each.run_id, each.name, each.target or each.backend, _trials(store, each), outcome(each)) for each in shown),
     ]
-    safe = [[_output.safe_line(cell) for cell in row] for row in rows]
+    safe = [[_output.safe_line(cell) for cell in row] for row in table]
     for line in one_line_each(safe, max(out.width if sys.stdout.isatty() else WIDTH, WIDTH)):
         click.echo(line)
     if left := len(others) - len(newest):

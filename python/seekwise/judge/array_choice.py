@@ -59,6 +59,22 @@ def speeds(found: Sequence[ArrayRow]) -> dict[str, float]:
     }
 
 
+def apart(one: ArrayRow, other: ArrayRow, load: str, error: float) -> float:
+    """How many times the rate of `other` is `one`'s under a load; 1 where they differ by less than the model's error, or than their repetitions do."""
+    rate, against = one.combination_throughputs.get(load, 0.0), other.combination_throughputs.get(load, 0.0)
+    if not rate or not against:
+        return 1.0
+    unsure = max(error, math.hypot(one.spreads.get(load, 0.0), other.spreads.get(load, 0.0)))
+    return 1.0 if 1 / (1 + unsure) <= rate / against <= 1 + unsure else rate / against
+
+
+def _unsure(one: ArrayRow, other: ArrayRow, error: float) -> float:
+    """How far two arrays must be apart over all loads together: the model's error, or what their repetitions leave open."""
+    loads = set(one.combination_throughputs) & set(other.combination_throughputs)
+    squares = sum(row.spreads.get(load, 0.0) ** 2 for row in (one, other) for load in loads)
+    return max(error, math.sqrt(squares) / len(loads) if loads else 0.0)
+
+
 @dataclass(frozen=True)
 class ArrayChoice:
     """The array to build, among those that were simulated."""
@@ -94,13 +110,17 @@ def choose(records: Sequence[Record]) -> ArrayChoice | None:
         row
         for row in safe
         if row is not chosen
-        and speed[row.name] >= (1 - error) * speed[chosen.name]
+        and speed[row.name] >= (1 - _unsure(row, chosen, error)) * speed[chosen.name]
         and (row.survives_failures, row.capacity_bytes) > (chosen.survives_failures, chosen.capacity_bytes)
     ]
     if level:
         chosen = max(level, key=lambda row: (row.survives_failures, row.capacity_bytes))
     settings = tuple(sorted({r.setting for r in records if r.valid and _is_of(r, chosen)}, key=natural))
-    near = [row for row in safe if row is not chosen and speed[row.name] >= (1 - error) * speed[chosen.name]]
+    near = [
+        row
+        for row in safe
+        if row is not chosen and speed[row.name] >= (1 - _unsure(row, chosen, error)) * speed[chosen.name]
+    ]
     return ArrayChoice(tuple(found), chosen, settings, error, tuple(near))
 
 

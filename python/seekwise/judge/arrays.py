@@ -34,6 +34,10 @@ class ArrayRow:
     """By operation, the label of the setting and the key of the combination that gave its rate."""
     combination_throughputs: dict[str, float] = field(default_factory=dict)
     """By operation and load, the best setting's mean in MB/s."""
+    spreads: dict[str, float] = field(default_factory=dict)
+    """By operation and load, how far its repetitions lie from that mean, as a share of it: half of their range."""
+    block_bytes: dict[str, set[int]] = field(default_factory=dict)
+    """Request sizes of each operation."""
     is_degraded: bool = False
     """A drive is missing, or one is being rebuilt."""
     is_rebuilding: bool = False
@@ -151,6 +155,7 @@ def _states(row: ArrayRow, records: Sequence[Record]) -> list[ArrayRow]:
                 rebuild_s=None,
                 rates_mb_s=throughputs[state],
                 settings={name: text for name, text in row.settings.items() if name in throughputs[state]},
+                best={name: key for name, key in row.best.items() if name in throughputs[state]},
                 is_degraded=True,
                 is_rebuilding=array.get("state") == "rebuild",
                 whole=row.name,
@@ -194,11 +199,14 @@ def _row(records: list[Record], many_systems: bool) -> ArrayRow:
     where: dict[str, str] = {}
     keys: dict[str, tuple[str, str]] = {}
     combinations: dict[str, float] = {}
+    spreads: dict[str, float] = {}
     for operation, by_setting in throughputs.items():
         means = {key: sum(values) / len(values) for key, values in by_setting.items()}
-        for (_, combination), mean in means.items():
-            name = f"{operation} {combination_key.without(combination, *ARRAY_WORDS)}"
-            combinations[name] = max(combinations.get(name, 0.0), mean)
+        for key, mean in means.items():
+            name = f"{operation} {combination_key.without(key[1], *ARRAY_WORDS)}"
+            if mean >= combinations.get(name, 0.0):
+                values = by_setting[key]
+                combinations[name], spreads[name] = mean, (max(values) - min(values)) / 2 / mean if mean else 0.0
         # One load for all arrays: rates of different ones do not compare.
         most = max(map(requests_at_once, (combination for _, combination in means)))
         key = max((each for each in means if requests_at_once(each[1]) == most), key=lambda each: means[each])
@@ -214,6 +222,15 @@ def _row(records: list[Record], many_systems: bool) -> ArrayRow:
         settings=where,
         best=keys,
         combination_throughputs=combinations,
+        spreads=spreads,
+        block_bytes={
+            operation: {
+                int(record.factors["block_bytes"])
+                for record in records
+                if "block_bytes" in record.factors and any(phase.operation == operation for phase in record.phases)
+            }
+            for operation in throughputs
+        },
         is_degraded=bool(array["missing"]) or array.get("state") in ("resync", "rebuild"),
         is_rebuilding=array.get("state") == "rebuild",
         members=int(array["members"]),
@@ -246,23 +263,43 @@ def requests_at_once(combination: str) -> tuple[int, int, str]:
     return threads * depth, threads, combination_key.without(combination, *ARRAY_WORDS)
 
 
-def by_load(found: Sequence[ArrayRow]) -> list[tuple[str, dict[str, str]]]:
-    """[(words, {operation: key of `combination_throughputs`})]: the loads that every array did, from few requests at once to many; where operations have
-    several, each with the one of its place."""
+def by_load(found: Sequence[ArrayRow]) -> list[dict[str, str]]:
+    """[{operation: key of `combination_throughputs`}]: the loads that every array did, from few requests at once to many; where operations have several,
+    each with the one of its place."""
     common = set.intersection(*(set(row.combination_throughputs) for row in found)) if found else set()
     loads: dict[str, list[str]] = {}
     for key in sorted(common, key=lambda each: requests_at_once(each.partition(" ")[2])):
         loads.setdefault(key.partition(" ")[0], []).append(key)
     most = max(map(len, loads.values()), default=0)
-    made = []
-    for at in dict.fromkeys((0, most - 1) if most else ()):
-        chosen = {name: keys[min(at, len(keys) - 1)] for name, keys in loads.items()}
-        threads = sorted({requests_at_once(key.partition(" ")[2])[1] for key in chosen.values()})
-        words = " or ".join(map(str, threads))
-        made.append((f"{words} thread{'' if threads == [1] else 's'}", chosen))
-    return made
+    return [
+        {name: keys[min(at, len(keys) - 1)] for name, keys in loads.items()}
+        for at in dict.fromkeys((0, most - 1) if most else ())
+    ]
 
 
+def load_conditions(load: str) -> dict[str, str]:
+    """Of a key of `combination_throughputs`: `threads`, `block` and what else the load has."""
+    return combination_key.parse(load.partition(" ")[2])[1]
+
+
+def threads_text(load: str) -> str:
+    """`16`, `4 × 32` (threads × depth)."""
+    values = load_conditions(load)
+    return " × ".join(values[name] for name in ("threads", "iodepth") if name in values)
+
+
+def sizes_text(found: Sequence[ArrayRow]) -> str:
+    """`sequential 128 KiB, random 8 KiB`: the request sizes; one size where all have the same; empty where none is known."""
+    sizes: dict[str, set[int]] = {}
+    for operation, block_bytes in (each for row in found for each in row.block_bytes.items()):
+        sizes.setdefault(operation.partition("_")[0], set()).update(block_bytes)
+    words = {kind: " and ".join(map(bytes_text, sorted(blocks))) for kind, blocks in sizes.items() if blocks}
+    if len(set(words.values())) == 1:
+        return f"{next(iter(words.values()))} requests"
+    return ", ".join(f"{SEQUENCES.get(kind, kind)} {text}" for kind, text in words.items())
+
+
+SEQUENCES = {"seq": "sequential", "rand": "random"}
 ARRAY_WORDS = ("system", "chunk_kib", "raid_level", "drives", "layout", "missing")
 LOAD_WORDS = {"threads": "{} threads", "iodepth": "depth {}", "load": "{}"}
 

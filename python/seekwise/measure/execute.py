@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import itertools
+import math
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +27,8 @@ class Progress:
 
     done: int
     total: int
-    left_s: float
+    left_s: float | None
+    """None while it is not known."""
     last: Record | StoredRecord | None
     workers: int | None = None
     """Processors that trials are spread over, which then end in any order."""
@@ -126,6 +128,10 @@ class Pace:
         self._estimates = {trial.index: plan.trial_s[trial.combination] for trial in todo}
         """Of the trials still to be done, in their order."""
         self._left_s = self._all_s = sum(self._estimates.values())
+        self._todo = len(todo)
+        # How fast a trial is simulated shows once each kind of it was, or half of them.
+        first = sum(trial.repetition == todo[0].repetition for trial in todo) if todo else 0
+        self._known_from = min(first, math.ceil(self._todo / 2)) if plan.backend == "simulated" else 0
 
     @property
     def done(self) -> int:
@@ -142,8 +148,10 @@ class Pace:
         while self._estimates and (first := next(iter(self._estimates))) <= index:
             self.ended(first)
 
-    def left_s(self, ended_ahead: int = 0) -> float:
-        """`ended_ahead`: trials that have ended, too, and will be told of at once."""
+    def left_s(self, ended_ahead: int = 0) -> float | None:
+        """None while it is not known. `ended_ahead`: trials that have ended, too, and will be told of at once."""
+        if self._todo - len(self._estimates) + ended_ahead < self._known_from:
+            return None
         left = max(self._left_s - sum(itertools.islice(self._estimates.values(), ended_ahead)), 0.0)
         done = self._all_s - left
         return left if done <= 0 else left * (time.monotonic() - self._started) / done

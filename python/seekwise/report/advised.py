@@ -144,9 +144,9 @@ class _TuneAdvice:
     def show(self, console: Console) -> None:
         for line in tune_answer.lines(self.outcome, width=console.width):
             say(line, console)
-        if self.purpose is None and (purposes := self.outcome.found.by_purpose):
-            one = f"`seekwise advise {self.outcome.run.run_id} --for {'` or `'.join(purposes)}`"
-            print_lines([f"One purpose: {one}"], console)
+        if self.purpose is None and (known := self.outcome.found.by_purpose):
+            options = " or ".join(f"`--for {name}` ({PURPOSES[name]})" for name in known)
+            print_lines([f"For one purpose: {options}."], console)
         command = tune_answer.next_command(self.outcome, self.outcome.run.run_id, self.purpose)
         if command.startswith("sudo seekwise apply"):
             say(f"next: {command}", console)

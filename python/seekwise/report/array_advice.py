@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from seekwise.judge.array_choice import ArrayChoice, choose
-from seekwise.judge.arrays import ArrayRow, by_load, long_text, with_states
+from seekwise.judge.array_choice import ArrayChoice, apart, choose, speeds
+from seekwise.judge.arrays import ArrayRow, by_load, load_conditions, long_text, with_states
 from seekwise.number_text import by, listed, three
 from seekwise.report.answered import WITHIN_MODEL
 from seekwise.report.content import Advice
 from seekwise.store import operations
 from seekwise.store.record import Record
-from seekwise.workload.study import combination_key
 from seekwise.workload.study.quantity import counted, time_text
 
 
@@ -22,18 +21,17 @@ def advice(records: Sequence[Record], cautions: tuple[str, ...] = ()) -> Advice 
         return None
     chosen = found.array
     safe = [row for row in found.arrays if row.survives_failures > 0] or found.arrays
-    why = (
-        "the highest throughput here of those that survive a drive failure"
-        if found.unsafe and len(safe) > 1
-        else "the highest throughput of these"
-    )
+    most = "the fastest" + (" over all loads" if len(chosen.combination_throughputs) > 1 else "")
+    why = f"{most} of {'those that survive one' if found.unsafe and len(safe) > 1 else 'these'}"
     if found.unsafe and len(safe) == 1:
         why = "the only one here that survives a drive failure"
     if all(row.survives_failures == 0 for row in found.arrays):
-        why = "the highest throughput of these, but no array here survives a drive failure"
+        why = f"{most} of these, but no array here survives a drive failure"
     # Under several loads the table has them.
     rates = f" ({rates_text(chosen)})" if len(by_load(found.arrays)) < 2 else ""
-    headline = f"{chosen.name}: {_safety(chosen)}, {chosen.capacity_text} usable, {why}{rates}."
+    headline = (
+        f"{chosen.name}: {_safety(chosen)}, {chosen.capacity_text} usable, {why}{rates}.{_by_load_text(found, safe)}"
+    )
     if found.as_fast:
         headline += "".join(_as_fast(found))
     states = with_states(records)
@@ -49,6 +47,28 @@ def advice(records: Sequence[Record], cautions: tuple[str, ...] = ()) -> Advice 
     return Advice(headline, tuple(reasons), caution=cautions, recommended=found.settings)
 
 
+def _by_load_text(found: ArrayChoice, safe: Sequence[ArrayRow]) -> str:
+    """Which load the choice rests on, and which one another array serves better; empty where one load is all there is."""
+    chosen = found.array
+    loads = list(chosen.combination_throughputs)
+    others = [row for row in safe if row is not chosen and row not in found.as_fast]
+    if len(loads) < 2 or not others:
+        return ""
+    speed = speeds(found.arrays)
+    second = max(others, key=lambda row: speed[row.name])
+    gain, load = max((apart(chosen, second, load, found.error), load) for load in loads)
+    parts = {second.name: [f"{_load_text(load)} {by(gain, 'faster', of_rate=False)}"] if gain > 1 else []}
+    loss, load, name = min((apart(chosen, row, load, found.error), load, row.name) for row in others for load in loads)
+    if loss < 1:
+        parts.setdefault(name, []).append(f"{_load_text(load)} {by(1 / loss, 'slower', of_rate=True)}")
+    texts = [f"against {name.partition(',')[0]} {', '.join(said)}" for name, said in parts.items() if said]
+    return f" A{'; '.join(texts)[1:]}." if texts else ""
+
+
+def _short(row: ArrayRow) -> str:
+    return row.name.partition(",")[0]
+
+
 def _as_fast(found: ArrayChoice) -> Iterator[str]:
     """What is as fast over everything, and where it is not: the load that gains most by it, and the one that loses most."""
     extremes = {row.name: _extremes(row, found.array, found.error) for row in found.as_fast}
@@ -60,25 +80,18 @@ def _as_fast(found: ArrayChoice) -> Iterator[str]:
 
 
 def _extremes(row: ArrayRow, chosen: ArrayRow, error: float) -> str:
-    ratios = {
-        load: rate / chosen.combination_throughputs[load]
-        for load, rate in row.combination_throughputs.items()
-        if chosen.combination_throughputs.get(load) and rate
-    }
-    if not ratios:
-        return ""
+    ratios = {load: apart(row, chosen, load, error) for load in row.combination_throughputs}
     best, worst = max(ratios, key=ratios.__getitem__), min(ratios, key=ratios.__getitem__)
-    parts = [f"{_load_text(best)} {by(ratios[best], 'faster', of_rate=False)}"] if ratios[best] > 1 + error else []
-    if ratios[worst] < 1 - error:
+    parts = [f"{_load_text(best)} {by(ratios[best], 'faster', of_rate=False)}"] if ratios[best] > 1 else []
+    if ratios[worst] < 1:
         parts.append(f"{_load_text(worst)} {by(1 / ratios[worst], 'slower', of_rate=True)}")
     return ", ".join(parts)
 
 
 def _load_text(load: str) -> str:
     """`sequential read with 4 threads` of `seq_read … threads=4 …`."""
-    operation, _, rest = load.partition(" ")
-    _, conditions = combination_key.parse(rest)
-    threads = conditions.get("threads", "")
+    operation = load.partition(" ")[0]
+    threads = load_conditions(load).get("threads", "")
     at = f" with {counted(int(threads), 'thread')}" if threads.isdigit() else ""
     return f"{operations.name(operation).lower()}{at}"
 
@@ -90,7 +103,7 @@ def _states(chosen: ArrayRow, found: Sequence[ArrayRow], error: float) -> list[s
         if row.whole != chosen.name:
             continue
         changes = [
-            f"{operations.name(name).lower()} {by(chosen.rates_mb_s[name] / throughput, 'slower', of_rate=True)}"
+            f"{_load_text(_load_of(row, name))} {by(chosen.rates_mb_s[name] / throughput, 'slower', of_rate=True)}"
             for name, throughput in row.rates_mb_s.items()
             if throughput > 0 and chosen.rates_mb_s.get(name, 0) * (1 - error) > throughput
         ]
@@ -109,6 +122,11 @@ def _states(chosen: ArrayRow, found: Sequence[ArrayRow], error: float) -> list[s
     return ["Speed with a failed drive was not simulated; `missing = [0, 1]` under [settings] adds it"]
 
 
+def _load_of(row: ArrayRow, operation: str) -> str:
+    """Key of the load that gave an operation's rate."""
+    return f"{operation} {row.best[operation][1]}" if operation in row.best else operation
+
+
 def _safety(row: ArrayRow) -> str:
     return f"survives {row.failures_text}"
 
@@ -124,14 +142,12 @@ def _compared_with(row: ArrayRow, chosen: ArrayRow, error: float) -> str:
     """What another array offers, and what it costs."""
     parts = [f"{row.name}: {_safety(row)}, {row.capacity_text}"]
     slower, faster = [], []
-    for name, throughput in row.rates_mb_s.items():
-        other = chosen.rates_mb_s.get(name)
-        if not other or not throughput:
-            continue
-        if throughput < (1 - error) * other:
-            slower.append(f"{operations.name(name).lower()} {by(other / throughput, 'slower', of_rate=True)}")
-        elif throughput > (1 + error) * other:
-            faster.append(f"{operations.name(name).lower()} {by(throughput / other, 'faster', of_rate=False)}")
+    for load in row.combination_throughputs:
+        ratio = apart(row, chosen, load, error)
+        if ratio < 1:
+            slower.append(f"{_load_text(load)} {by(1 / ratio, 'slower', of_rate=True)}")
+        elif ratio > 1:
+            faster.append(f"{_load_text(load)} {by(ratio, 'faster', of_rate=False)}")
     if faster:
         parts.append(", ".join(faster))
     if slower:
@@ -154,4 +170,4 @@ def exposure(row: ArrayRow) -> str:
         if row.rebuild_loaded_s
         else "longer under load"
     )
-    return f"Rebuilding one drive takes {time_text(row.rebuild_s)} with no other load, {loaded}; until then {during}"
+    return f"{_short(row)}: rebuilding one drive takes {time_text(row.rebuild_s)} alone, {loaded}; until then {during}"

@@ -61,6 +61,9 @@ class QuestionTable:
 
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
+    caption: str = ""
+    brief: tuple[int, ...] = ()
+    """Places of the rows that stand on a screen without room for all; empty: all."""
 
 
 @dataclass(frozen=True)

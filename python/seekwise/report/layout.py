@@ -31,7 +31,18 @@ def columns(
     ]
     room = width - GAP * (len(heads) - 1)
     words = [max(len(word) for row in (heads, *body) for word in row[i].split(" ")) for i in range(len(heads))]
-    order = ((1, SUBJECT_MOST), (0, USE_MOST), (3, 12), (4, WORDS_MOST), (2, 10), (1, 10), (0, 10), (4, 10))
+    order = (
+        (1, SUBJECT_MOST),
+        (0, USE_MOST),
+        (3, 12),
+        (4, WORDS_MOST),
+        (2, 10),
+        (1, 10),
+        (0, 10),
+        (4, 10),
+        (5, 10),
+        (0, 8),
+    )
     order = tuple((i, least) for i, least in order if i < len(heads))
     # Between words first; within one only where the table would be too wide otherwise.
     for i, least in [*((i, max(least, words[i])) for i, least in order), *order]:
@@ -41,7 +52,8 @@ def columns(
     made = []
     for row in (heads, *body):
         parts = [
-            textwrap.wrap(text, size, break_on_hyphens=False) or [""] for text, size in zip(row, sizes, strict=True)
+            textwrap.wrap(_parted(text, size), size, break_on_hyphens=False) or [""]
+            for text, size in zip(row, sizes, strict=True)
         ]
         height = max(len(each) for each in parts)
         cells = [[(each[k] if k < len(each) else "") for each in parts] for k in range(height)]
@@ -53,6 +65,11 @@ def columns(
             for line in cells
         ])  # fmt: skip
     return made
+
+
+def _parted(text: str, size: int) -> str:
+    """Where a value is wider than its column, it is parted before its unit, not within a word."""
+    return " ".join(word.replace(NBSP, " ") if len(word) > size else word for word in text.split(" "))
 
 
 def joined(value: str) -> str:

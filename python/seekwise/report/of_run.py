@@ -131,13 +131,7 @@ class StudyReport(_OfRun):
         return printed(documents.of_study(self.outcome, self.content, report=report))
 
     def show(
-        self,
-        console: Console,
-        *,
-        everything: bool = False,
-        figures: bool = False,
-        told: Sequence[str] = (),
-        above: int = 1,
+        self, console: Console, *, everything: bool = False, figures: bool = False, told: Sequence[str] | None = None
     ) -> None:
         """`everything`: every row instead of the first ones."""
         from seekwise.report import terminal
@@ -206,13 +200,7 @@ class TuneReport(_OfRun):
         return printed(documents.of_tune(self.outcome, records=records, report=report))
 
     def show(
-        self,
-        console: Console,
-        *,
-        everything: bool = False,
-        figures: bool = False,
-        told: Sequence[str] = (),
-        above: int = 0,
+        self, console: Console, *, everything: bool = False, figures: bool = False, told: Sequence[str] | None = None
     ) -> None:
         """Lines made for the console's width; `figures` and `told` have no effect here."""
         for line in tune_answer.lines(self.outcome, width=console.width, everything=everything):

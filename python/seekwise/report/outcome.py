@@ -104,9 +104,9 @@ def _subject(facts: SystemFacts) -> str:
 
 def _own_table(records: Sequence[Record]) -> QuestionTable | None:
     if rebuilds := rebuild.rows(records):
-        return QuestionTable(*rebuild.table(rebuilds))
+        return rebuild.table(rebuilds)
     if bitmaps := bitmap.rows(records):
-        return QuestionTable(*bitmap.table(bitmaps))
+        return bitmap.table(bitmaps)
     return None
 
 

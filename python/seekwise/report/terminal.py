@@ -11,12 +11,14 @@ from rich.console import Console
 from rich.table import Table
 
 from seekwise.judge import arrays
+from seekwise.judge.arrays import ArrayRow
 from seekwise.number_text import plain_settings, three
 from seekwise.report import by_system, tune_answer, whatif_answer
 from seekwise.report.by_system import SystemRow
 from seekwise.report.content import METRIC_TITLES, ReportContent
-from seekwise.report.layout import WIDTH, joined, plain_table, print_columns, print_lines, say, wrapped
+from seekwise.report.layout import WIDTH, columns, joined, plain_table, print_columns, print_lines, say, wrapped
 from seekwise.report.rows import summary_rows, trial_rows, varied_dimensions
+from seekwise.simulate.gain_error import gain_error
 from seekwise.store import operations
 from seekwise.workload.study.quantity import size_word
 
@@ -43,37 +45,43 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
     shown = [row for row in content.arrays if everything or not row.is_degraded] or content.arrays
     names = arrays.operations(shown)
     # Arrays that did not all do the same loads show what each did.
-    loads = arrays.by_load(shown) or [("", {})]
+    loads = arrays.by_load(shown) or [{}]
     common = _common_words([row.name for row in shown])
     heads = [
         "Array",
         "Capacity",
         "Survives",
-        "Rebuild",
+        "Rebuild alone",
         *(operations.name(name).replace("Sequential", "Seq.") for name in names),
     ]
-    body = []
-    for place, (words, keys) in enumerate(loads):
-        if len(loads) > 1 and place == 0:
-            heads[0] = words
-        elif len(loads) > 1:
-            body.append([words, *("" for _ in heads[1:])])
+    body: list[list[str]] = []
+    for place, keys in enumerate(loads):
+        # Rows of failed drives did only the load of most requests at once.
+        best = {each: " ".join(("", row.best[each][1])) for row in shown for each in row.best}
+        threads = [arrays.threads_text(keys.get(each) or best.get(each, "")) for each in names]
+        if place == 0 and len(set(threads)) == 1 and threads[0]:
+            heads[0] = f"{threads[0]} thread{'' if threads[0] == '1' else 's'}"
+        elif any(threads):
+            body.append(["Threads", "", "", "", *threads])
         for row in shown:
             facts = (row.capacity_text, row.survives_text, row.rebuild_text) if place == 0 else ("", "", "")
             name = ", ".join(word for word in row.name.split(", ") if word not in common)
-            throughputs = [
-                three(row.combination_throughputs.get(keys[each]) if each in keys else row.rates_mb_s.get(each))
-                for each in names
-            ]
-            body.append([name, *facts, *throughputs])
+            body.append([name, *facts, *(_throughput_text(row, each, keys.get(each)) for each in names)])
     console.print()
     print_columns(heads, body, console, numbers_from=4)
-    same = f"Each: {', '.join(common)}. " if common else ""
-    print_lines(
-        [f"{same}MB/s; rebuild: alone. {arrays.rows_note(shown)}".rstrip()],
-        console,
-        style="dim",
-    )
+    words = [f"Each: {', '.join(common)}" if common else ""]
+    spread = max((spread for row in shown for spread in row.spreads.values()), default=0.0)
+    varies = f"~: repeats ±{100 * spread:.0f} %" if spread > gain_error(("raid_level",)) else ""
+    words.append("; ".join(each for each in ("MB/s", arrays.sizes_text(shown), varies) if each))
+    words.append(arrays.rows_note(shown).rstrip(".") if everything else "")
+    print_lines([f"{'. '.join(word for word in words if word)}."], console, style="dim")
+
+
+def _throughput_text(row: ArrayRow, operation: str, load: str | None) -> str:
+    if load is None or load not in row.combination_throughputs:
+        return three(row.rates_mb_s.get(operation))
+    mark = "~" if row.spreads.get(load, 0.0) > gain_error(("raid_level",)) else ""
+    return f"{mark}{three(row.combination_throughputs[load])}"
 
 
 def _common_words(names: Sequence[str]) -> list[str]:
@@ -127,7 +135,7 @@ ARRAY_REASONS_MOST = 1
 
 
 def _reasons_most(content: ReportContent) -> int:
-    return ARRAY_REASONS_MOST if content.arrays or content.table else REASONS_MOST
+    return ARRAY_REASONS_MOST if content.arrays else REASONS_MOST
 
 
 def print_answer(content: ReportContent, console: Console, *, everything: bool = False) -> None:
@@ -140,7 +148,7 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
         console.print()
         for line in rows:
             console.print(line, highlight=False, markup=False)
-    shown = advice.reasons if everything or not content.question else ()
+    shown: Sequence[str] = advice.reasons if everything or not content.question else ()
     systems = by_system.of(content)
     if systems:
         rows = [""]
@@ -149,14 +157,14 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
         print_systems(systems, by_system.settings_of(content), console, lines_most=most)
         shown = shown if everything else []
     if content.table:
-        console.print()
-        rows = [[joined(cell) for cell in row] for row in content.table.rows]
-        print_columns(content.table.heads, rows, console, numbers_from=1)
+        room = _print_question_table(content, console, everything=everything)
+        heights = accumulate(len(wrapped(each, WIDTH, "  ")) for each in shown)
+        shown = shown if everything else shown[: sum(total <= room for total in heights)]
         rows = [""]
     elif content.arrays and (everything or len(content.arrays) >= len(content.systems)):
         print_arrays(content, console, everything=everything)
         rows = [""]
-    if rows and (shown or advice.caution or advice.set_lines):
+    if rows and not content.arrays and (shown or advice.caution or advice.set_lines):
         console.print()
     print_lines(
         [plain_settings(each) for each in (shown if everything else shown[: _reasons_most(content)])],
@@ -167,6 +175,26 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
     for title, lines in (("set: ", advice.set_lines), ("undo:", advice.undo_lines)):
         for line in lines:
             console.print(f"{title} {line}", soft_wrap=True, highlight=False, markup=False)
+
+
+def _print_question_table(content: ReportContent, console: Console, *, everything: bool) -> int:
+    """All rows, or the brief ones on a screen without room for them: the answer above has to stay visible. How many lines are left for reasons."""
+    table, advice = content.table, content.advice
+    assert table is not None
+    heads = columns(table.heads, table.rows, WIDTH)[0]
+    texts = [*wrapped(advice.headline, WIDTH), *heads, *advice.set_lines, *advice.undo_lines]
+    texts += [line for text in (*advice.caution, table.caption) for line in wrapped(text, WIDTH, "  ")]
+    room = SCREEN_LINES - QUESTION_FRAME_LINES - len(texts)
+    is_brief = bool(table.brief) and len(table.rows) > room and not everything
+    rows, last = [], ""
+    for row in (table.rows[place] for place in (table.brief if is_brief else range(len(table.rows)))):
+        cells = ("" if row[0] == last else row[0], *row[1:])
+        rows.append([joined(cell) if cell[:1].isdigit() else cell for cell in cells])
+        last = row[0]
+    console.print()
+    print_columns(table.heads, rows, console, numbers_from=1)
+    print_lines([table.caption] if table.caption else [], console, style="dim")
+    return room - len(rows)
 
 
 def print_advice(content: ReportContent, console: Console) -> None:
@@ -185,15 +213,20 @@ def print_advice(content: ReportContent, console: Console) -> None:
 SCREEN_LINES = 24
 FRAME_LINES = 4
 """What commands print around an answer: which run it is, and the next command."""
+QUESTION_FRAME_LINES = 5
+"""Around the table of a question: blank lines above and below, a blank line and the next command, the shell's prompt."""
 TABLE_FRAME_LINES = 5
 """Around a table of figures: its head in up to three lines, what is left out, a blank line."""
 ROWS_LEAST = 3
 
 
 def print_study(
-    content: ReportContent, console: Console, *, everything: bool = False, told: Sequence[str] = ()
+    content: ReportContent, console: Console, *, everything: bool = False, told: Sequence[str] | None = None
 ) -> None:
-    """The answer first, and as many notes as a screen holds; `everything`: also every table of winners, insight, outlier and the self-check."""
+    """The answer first, and as many notes as a screen holds; `everything`: also every table of winners, insight, outlier and the self-check.
+
+    `told`: what the command has said before, which goes on with the command that shows the notes left out; None: it names another one.
+    """
     with console.capture() as answer:
         print_answer(content, console, everything=everything)
     room = SCREEN_LINES - FRAME_LINES - TABLE_FRAME_LINES - answer.get().count("\n")
@@ -203,7 +236,7 @@ def print_study(
     console.file.write(said)
     if everything:
         print_findings(content, console)
-    known = (*told, *content.advice.reasons)
+    known = (*(told or ()), *content.advice.reasons)
     headline = content.advice.headline.casefold()
     notes = [
         note
@@ -216,10 +249,11 @@ def print_study(
     # A line each for the one above the notes and the one that says how many are left out.
     room = SCREEN_LINES - FRAME_LINES - said.count("\n") - 2
     shown = len(notes) if everything else sum(total <= room for total in accumulate(map(len, lines)))
-    if notes:
+    says_more = shown < len(notes) and told is None
+    if shown or says_more:
         console.print()
     print_lines([f"note: {note}" for note in notes[:shown]], console)
-    if shown < len(notes):
+    if says_more:
         more = f"{len(notes) - shown} {'more ' if shown else ''}note{'s' if len(notes) - shown > 1 else ''}"
         print_lines([f"{more}: `seekwise results {content.run_id} --all`"], console, style="dim")
 

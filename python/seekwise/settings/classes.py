@@ -209,26 +209,34 @@ def _probable(quick: Sequence[Choice], settings: Sequence[str]) -> str | None:
 
 
 def _price(decided: Decided, setting: str, base: str) -> str:
-    """What the more responsive scheduler gains and takes where it does most, in one clause."""
-    ratios: dict[bool, tuple[float, Judged]] = {}
-    for each in decided.judged:
-        gain = each.gain(setting, base) if each.counts else None
-        if gain is not None and each.group != LIMITS:
-            middle = float(gain.mean())
-            better = middle > 0
-            if better not in ratios or abs(middle) > ratios[better][0]:
-                ratios[better] = (abs(middle), each)
-    told = []
-    for better, (size, figure) in sorted(ratios.items(), reverse=True):
-        which = "what runs beside it in " if figure.role == "background" else ""
-        word = "quicker" if better else "slower"
-        much = (
-            f"over {STARVED_FACTOR:.0f} times {word}"
-            if size > CAP_LOG
-            else by(math.exp(size), word, of_rate=not better)
-        )
-        told.append(f"{which}“{figure.title}” {much}")
+    """What the more responsive scheduler gains where it gains most, what that costs in the same use, and the highest price in any other."""
+    gains = [
+        (float(gain.mean()), each)
+        for each in decided.judged
+        if each.counts and each.group != LIMITS and (gain := each.gain(setting, base)) is not None
+    ]
+    if not gains:
+        return ""
+    most, best = max(gains, key=lambda pair: pair[0])
+    told = [f"{_figure(best)} {_much(most)}"] if most > 0 else []
+    own, beside = min((pair for pair in gains if pair[1].use == best.use), key=lambda pair: pair[0])
+    if own < 0 and beside is not best:
+        told.append(f"{'what runs beside it' if beside.role == 'background' else 'it'} {_much(own)}")
+    least, worst = min(gains, key=lambda pair: pair[0])
+    if least < 0 and worst.use != best.use:
+        return f"{', '.join(told)}; at worst, in another use: {_figure(worst)} {_much(least)}"
     return ", ".join(told)
+
+
+def _figure(figure: Judged) -> str:
+    return f"{'what runs beside ' if figure.role == 'background' else ''}“{figure.title}”"
+
+
+def _much(log_ratio: float) -> str:
+    word = "quicker" if log_ratio > 0 else "slower"
+    if abs(log_ratio) > CAP_LOG:
+        return f"over {STARVED_FACTOR:.0f} times {word}"
+    return by(math.exp(abs(log_ratio)), word, of_rate=log_ratio < 0)
 
 
 def _why(chosen: Sequence[Choice], about: DriveClass) -> str:
@@ -259,6 +267,15 @@ def _rule(about: DriveClass, settings: Sequence[str]) -> tuple[str, ...]:
     )
 
 
+def row(found: ClassChoice) -> tuple[str, str, str, str]:
+    """Of the table: the class, its default, how sure that is, and the evidence."""
+    name = "dm map, md array" if found.drive_class == "device-mapper" else found.drive_class
+    if found.sure == "mechanism":
+        why = next(each.instead for each in CLASSES if each.name == found.drive_class)
+        return (name, found.scheduler, *(("certain", "nothing to schedule") if why else ("not known", "none ships")))
+    return name, found.scheduler, found.sure, bases(found.evidence)
+
+
 def bases(known: Sequence[Source]) -> str:
     """`measured 1, simulated 3`, the most telling first."""
     counted = Counter(each.basis for each in known)
@@ -280,14 +297,18 @@ def rules(choices: Sequence[ClassChoice]) -> str:
     for each in CLASSES:
         found = chosen[each.name]
         lines += [
-            f"# {each.name}: {found.scheduler} ({bases(found.evidence) or found.sure}; {found.sure})",
+            f"# {each.name}: {found.scheduler} ({'; '.join(reversed(row(found)[2:]))})",
             *found.rule,
         ]
     return "\n".join([*lines, f'LABEL="{LABEL}"', ""])
 
 
+FOR_WHOM = "Defaults for a distribution or a fleet; for one machine: `seekwise tune PATH`."
+SURE_TEXT = (
+    f"Fair: with figures of real drives, and what it may cost is at most {100 * LOST_MUCH:.0f} %. Weak: not both."
+)
 CAUTIONS = (
-    "Simulated and published figures are of a few models: measure before shipping (`sudo seekwise tune PATH`).",
+    "Simulated and published figures are of a few models: measure before rolling out.",
     "A rule acts once, when the drive appears; what an administrator sets afterwards stays.",
 )
 
@@ -306,7 +327,7 @@ def headline(found: Sequence[ClassChoice], group: str | None = None) -> str:
     most = sorted((name for name in whom if name != KEPT), key=lambda name: -len(whom[name]))
     said = [f"{name} for {listed(whom[name])}" for name in most]
     left = f"leave {listed(whom[KEPT])} to the kernel" if KEPT in whom else ""
-    start = f"Where {group} counts most, ship" if group else "Ship"
+    start = f"Where {group} counts most, make the default" if group else "Make the default"
     return f"{start} {'; '.join(said)}" + (f"; {left}." if left else ".")
 
 

@@ -25,7 +25,7 @@ def sentence(device: BlockDevice, target: str) -> str:
     if name is None:
         what = KIND_NAMES.get(device.kind) or TRANSPORT_NAMES.get(device.transport or device.kind) or device.kind
         said = special or "what is behind it decides"
-        return f"{device.name} ({what}): {said}. By the mechanism alone, not by figures: no evidence ships for this class; {measure}."
+        return f"{device.name} ({what}): {said}. This follows from how it works, not from figures: no evidence ships for this class; {measure}."
     found = classes.choice(name)
     now = f"{device.scheduler} is in force" if device.scheduler else "no scheduler is in force"
     known = classes.bases(found.evidence)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field, replace
 
 from seekwise import _core, controllers, drive_names
 from seekwise.errors import SeekwiseError, UsageError
+from seekwise.number_text import either
 from seekwise.simulate import arrays, room, storage_trials, use_programs, use_trials
 from seekwise.simulate.protocol import Options, Say, origin
 from seekwise.simulate.trial_spec import (
@@ -143,14 +145,14 @@ class SimulatedBackend:
     def _facts(self, system: System) -> SystemFacts:
         if storage_trials.is_storage(system, self.study):
             return self._storage_facts(system)
-        first = arrays.combinations(self.study)[0] if _varies(system, self.study) else {}
-        found = describe(spec_of_trial(system, first, seed=0, phases=[probe_phase()]))
+        compared = arrays.combinations(self.study) if _varies(system, self.study) else [{}]
+        found = describe(spec_of_trial(system, compared[0], seed=0, phases=[probe_phase()]))
         settings = found["settings"]
         current = _of_queue(settings) | {"queue/rotational": str(settings["rotational"])}
         return SystemFacts(
             name=system.name,
             target=f"{found['drive']} (simulated)",
-            stack=(*_stack(found), *controller_lines(system)),
+            stack=(*_stack(found, compared, system.drives), *controller_lines(system)),
             leaves=(DEVICE,),
             offered=tuple(found["schedulers"]),
             current={DEVICE: current},
@@ -346,19 +348,24 @@ def storage_text(system: System, found: dict) -> str:
     return ", ".join([*parts, f"Linux {found['kernel']}"])
 
 
-def _stack(found: dict) -> tuple[str, ...]:
-    """`RAID 5 of 4 × WD2500YS, chunk 64 KiB, 750 GB, survives 1 failure, Linux 6.1`."""
-    size = capacity_text(found["capacity_bytes"])
+def _stack(found: dict, compared: Sequence[dict[str, Value]] = (), drives: int = 1) -> tuple[str, ...]:
+    """`RAID 5 of 4 × WD2500YS, chunk 64 KiB, 750 GB, survives 1 failure, Linux 6.1`; of arrays that are compared what all have, and what differs."""
+    size, kernel = capacity_text(found["capacity_bytes"]), f"Linux {found['kernel']}"
     array = found.get("array")
-    if array is None:
-        return (f"{DEVICE}: {found['drive']}, {size}, Linux {found['kernel']}",)
-    parts = [f"{array['level']} of {array['members']} × {found['drive']}"]
-    parts += [f"chunk {array['chunk_kib']} KiB"] if array["chunk_kib"] else []
-    parts += [f"{len(array['missing'])} missing"] if array["missing"] else []
-    parts += ["bitmap"] if array.get("bitmap", "none") != "none" else []
-    survives = array["survives_failures"]
-    parts += [size, f"survives {counted(survives, 'failure')}", f"Linux {found['kernel']}"]
-    return (f"md0: {', '.join(parts)}",)
+    values = {name: dict.fromkeys(each.get(name) for each in compared) for name in arrays.FACTORS}
+    varied = {name for name, found_values in values.items() if len(found_values) > 1}
+    if array is None and "raid_level" not in varied:
+        return (f"{DEVICE}: {found['drive']}, {size}, {kernel}",)
+    array = array or {"level": "", "members": drives, "chunk_kib": 0, "missing": [], "survives_failures": 0}
+    texts = {name: either([str(value) for value in values[name]]) for name in varied}
+    level = re.sub(r"raid(?=\d)", "RAID ", texts.get("raid_level", str(array["level"])))
+    parts = [f"{level} of {texts.get('drives', array['members'])} × {found['drive']}"]
+    parts += [f"chunk {texts.get('chunk_kib', array['chunk_kib'])} KiB"] if array["chunk_kib"] else []
+    parts += [f"{len(array['missing'])} missing"] if array["missing"] and "missing" not in varied else []
+    parts += ["bitmap"] if array.get("bitmap", "none") != "none" and "bitmap" not in varied else []
+    if not varied & {"raid_level", "drives", "layout", "missing"}:
+        parts += [size, f"survives {counted(array['survives_failures'], 'failure')}"]
+    return (f"md0: {', '.join([*parts, kernel])}",)
 
 
 def _varies(system: System, study: Study) -> bool:

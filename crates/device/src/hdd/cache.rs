@@ -39,15 +39,17 @@ pub struct RecentReads {
     oldest: usize,
 }
 
-impl RecentReads {
+impl Default for RecentReads {
     /// No read so far.
-    pub fn new() -> Self {
+    fn default() -> Self {
         Self {
             ends: [Lba(u64::MAX); SEGMENTS_MAX],
             oldest: 0,
         }
     }
+}
 
+impl RecentReads {
     /// Whether a read goes on where one of the last ones ended; notes where it ends itself.
     pub fn goes_on(&mut self, start: Lba, sectors: Sectors) -> bool {
         let before = self.ends.iter().position(|&end| end == start);

@@ -139,7 +139,7 @@ impl Hdd {
                 kept: Lba(0),
                 visit: Visit::default(),
                 segments: Segments::new(parameters.segments, parameters.segment),
-                recent: RecentReads::new(),
+                recent: RecentReads::default(),
                 link: LinkQueue::new(),
                 dirty: WriteCache::new(parameters.dirty_extents, parameters.dirty_sectors),
                 blocked: [Blocked::default(); BLOCKED_MAX],

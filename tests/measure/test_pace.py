@@ -1,0 +1,52 @@
+"""Time left of a run: said once it is known, and never made of a guess."""
+
+from __future__ import annotations
+
+import pytest
+
+from seekwise.measure.execute import Pace
+from seekwise.simulate.simulated import SimulatedBackend
+from seekwise.workload.study import plan as plans
+from seekwise.workload.study import starters
+from seekwise.workload.study.plan import Plan
+
+
+def plan_of(repetitions: int) -> Plan:
+    study = starters.open_study("raid-levels")[0]
+    study = study.model_copy(
+        update={"design": study.design.model_copy(update={"blocks": repetitions, "control": False})}
+    )
+    return plans.make(study, SimulatedBackend().describe(study))
+
+
+@pytest.mark.parametrize("repetitions", [1, 3])
+def test_time_left_of_a_simulation_is_known_once_its_kinds_of_trials_were_seen(repetitions: int) -> None:
+    made = plan_of(repetitions)
+    pace = Pace(made, made.trials)
+    first = len(made.trials) // repetitions
+    enough = first if repetitions > 1 else (first + 1) // 2
+    for trial in made.trials[: enough - 1]:
+        assert pace.left_s() is None
+        pace.ended(trial.index)
+    assert pace.left_s() is None and pace.left_s(ended_ahead=1) is not None
+    pace.ended(made.trials[enough - 1].index)
+    left_s = pace.left_s()
+    assert left_s is not None and left_s > 0
+
+
+def test_trials_of_a_machine_have_their_time_in_the_plan() -> None:
+    made = plan_of(1)
+    known = Plan.from_document({**made.to_document(), "backend": "kernel"})
+    assert Pace(known, known.trials).left_s() == pytest.approx(
+        sum(made.trial_s[trial.combination] for trial in made.trials)
+    )
+
+
+def test_arrays_that_are_compared_are_named_and_none_of_them_alone() -> None:
+    (line,) = plan_of(1).systems[0].stack
+    assert line.startswith("md0: RAID 0, RAID 10, RAID 5 or RAID 6 of 4 × ") and "chunk 64 KiB" in line
+    assert "survives" not in line and "TB," not in line
+    study = starters.open_study("rebuild")[0]
+    study = study.model_copy(update={"settings": {"raid_level": ["raid5"], "sync_speed_max": [0, 20000]}})
+    (line,) = plans.make(study, SimulatedBackend().describe(study)).systems[0].stack
+    assert line.startswith("md0: RAID 5 of 4 × ") and "survives 1 failure" in line

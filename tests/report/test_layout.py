@@ -1,0 +1,17 @@
+"""Tables of answers: in 80 columns a value that is too wide is parted before its unit, never within a word."""
+
+from __future__ import annotations
+
+from seekwise.report.layout import WIDTH, columns, joined
+
+HEADS = ("Array", "KiB/s", "Rebuild", "Transaction before", "during", "Rebuild", "Start before", "during")
+ROW = ("RAID 10 of 4", "200,000", "13 h 33 min", "46.7 ms", "97.5 ms", "13 h 39 min", "12.7 s", "26.4 s")
+
+
+def test_eight_columns_fit_and_no_word_is_cut():
+    row = [joined(each) for each in ROW]
+    lines = [line for rows in columns(HEADS, [row], WIDTH, 1) for line in rows]
+    assert max(map(len, lines)) <= WIDTH
+    words = {word for each in (*HEADS, *ROW) for word in each.split()}
+    assert {word for line in lines for word in line.split()} == words
+    assert not any(line.lstrip()[:1] == "n" for line in lines)
