@@ -29,6 +29,7 @@ from seekwise.report.rows import trial_rows
 from seekwise.store import operations
 from seekwise.store.record import Record
 from seekwise.workload.live_plan import Changes
+from seekwise.workload.purpose import PURPOSES
 from seekwise.workload.study.plan import Plan
 
 REGRET_SHOWN = 0.005
