@@ -180,8 +180,6 @@ const HDD_RULES: &[Rule] = &[
     optional("read_ahead_min_kib", "KiB", 0.0, 32_768.0, 64.0),
     // How far the arm goes on for reads that came after it: 0 for as long as they follow each other.
     optional("stay_kib", "KiB; 0 = no limit", 0.0, 32_768.0, 0.0),
-    // How long random reads wait for a stream.
-    optional("stream_hold_ms", "ms; 0 = not at all", 0.0, 10_000.0, 0.0),
     optional("write_cache", "0 or 1", 0.0, 1.0, 1.0),
     optional("write_cache_commands", "commands", 1.0, 128.0, 64.0),
     optional("write_cache_kib", "KiB", 4.0, 1_048_576.0, 8192.0),

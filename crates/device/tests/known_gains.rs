@@ -119,7 +119,6 @@ fn drive(known: &Known, arm_ms: f64, decode_ms: f64) -> Hdd {
         read_ahead: Sectors(0),
         read_ahead_min: Sectors(0),
         stay: None,
-        stream_hold: None,
         dirty_extents: 0,
         dirty_sectors: Sectors(0),
         destage_delay: Nanos::ZERO,

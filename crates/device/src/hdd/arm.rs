@@ -1,6 +1,6 @@
 //! The arm: what it is doing, and what it turns to when it becomes free.
 
-use super::cache::{LinkQueue, RecentReads, Segments, Stream, NO_SEGMENT};
+use super::cache::{LinkQueue, Segments, Stream, NO_SEGMENT};
 use super::mechanics::Mechanics;
 use super::ncq::{Head, Queue, QueuedCommand};
 use super::write_cache::WriteCache;
@@ -77,7 +77,6 @@ pub(super) struct State {
     pub(super) kept: Lba,
     pub(super) visit: Visit,
     pub(super) segments: Segments,
-    pub(super) recent: RecentReads,
     pub(super) link: LinkQueue,
     pub(super) dirty: WriteCache,
     pub(super) blocked: [Blocked; BLOCKED_MAX],
@@ -170,10 +169,8 @@ impl State {
                 .overdue(self.free_at, mechanics.ordering.age_limit)
                 .is_none()
             {
-                if let Some(slot) = self.queue.find(tag) {
-                    if self.may_stay(mechanics, slot) {
-                        return self.follow(mechanics, slot);
-                    }
+                if let Some(slot) = self.queue.find(tag).filter(|&slot| self.may_stay(slot)) {
+                    return self.follow(mechanics, slot);
                 }
             }
         }
@@ -189,22 +186,19 @@ impl State {
         // What the read-ahead is doing ends here unless it leads to the choice; the head may have moved with it.
         let stream = self.stream;
         self.stop_stream(mechanics, from);
-        let holds = self.holds_to(mechanics, self.visit.reached);
-        let left = mechanics.stay.filter(|_| !holds).map(|_| {
+        let left = mechanics.stay.map(|_| {
             self.queue.leave(self.visit.reached, |start, arrival| {
                 self.visit.includes(start, arrival)
             })
         });
-        let (slot, cost) = self.of_streams(mechanics, from).unwrap_or_else(|| {
-            self.queue.choose(
-                from,
-                mechanics.command_overhead,
-                self.head,
-                &mechanics.spindle,
-                &mechanics.curve,
-                &mechanics.ordering,
-            )
-        });
+        let (slot, cost) = self.queue.choose(
+            from,
+            mechanics.command_overhead,
+            self.head,
+            &mechanics.spindle,
+            &mechanics.curve,
+            &mechanics.ordering,
+        );
         if let Some(left) = &left {
             self.queue.come_back(left);
         }
@@ -242,39 +236,10 @@ impl State {
         self.occupy(mechanics, &waiting, from, media_end);
     }
 
-    /// Whether the read in `slot`, which goes on where the arm is, keeps it there: as part of its visit, or because nobody else waits
-    /// that the drive would turn to.
-    fn may_stay(&mut self, mechanics: &Mechanics, slot: usize) -> bool {
-        let &QueuedCommand { start, arrival, .. } = self.queue.command(slot);
-        self.visit.includes(start, arrival)
-            || self.queue.only_follows(start)
-            || self.holds_to(mechanics, start)
-    }
-
-    /// Whether the drive lets all who wait elsewhere wait for its stream at `at`: they read at random, and none has waited too long.
-    #[inline]
-    pub(super) fn holds_to(&mut self, mechanics: &Mechanics, at: Lba) -> bool {
-        self.kept > Lba(0) && self.may_hold(mechanics) && self.queue.only_random_beside(at)
-    }
-
-    /// Whether nobody has waited longer than the drive stays with a stream.
-    #[inline]
-    fn may_hold(&mut self, mechanics: &Mechanics) -> bool {
-        mechanics
-            .stream_hold
-            .is_some_and(|hold| self.queue.overdue(self.free_at, hold).is_none())
-    }
-
-    /// The read of a stream that goes before random ones, where the drive prefers them.
-    #[inline]
-    fn of_streams(&mut self, mechanics: &Mechanics, from: Nanos) -> Option<(usize, u32)> {
-        if self.queue.len() < 2 || !self.may_hold(mechanics) {
-            return None;
-        }
-        let angle = mechanics.spindle.angle_at(from);
-        let overhead = mechanics.command_overhead;
-        self.queue
-            .nearest_of_streams(from, overhead, self.head, angle, &mechanics.curve)
+    /// Whether the read in `slot`, which goes on where the arm is, keeps it there: as part of its visit, or because nobody else waits.
+    fn may_stay(&self, slot: usize) -> bool {
+        let read = self.queue.command(slot);
+        self.visit.includes(read.start, read.arrival) || self.queue.only_follows(read.start)
     }
 
     /// Serves waiting reads that start in the stream's segment, or where the head will have been when they are decoded:
@@ -327,7 +292,7 @@ impl State {
             if position == stream.limit || aged.is_some_and(|other| other != slot) {
                 return false;
             }
-            if !self.may_stay(mechanics, slot) {
+            if !self.may_stay(slot) {
                 return false;
             }
             self.queue.take(slot);
@@ -356,14 +321,10 @@ impl State {
     /// Stays in a recognised stream for as much as the drive always reads on. Says whether the arm does.
     #[inline]
     fn keep_reading(&mut self, mechanics: &Mechanics) -> bool {
-        let Some(stream) = self.stream else {
+        let Some(stream) = &self.stream else {
             return false;
         };
-        let kept = if self.holds_to(mechanics, stream.from) {
-            stream.limit
-        } else {
-            self.kept.min(stream.limit)
-        };
+        let kept = self.kept.min(stream.limit);
         if kept <= stream.from || !self.segments.in_use(stream.segment) {
             return false;
         }
@@ -397,7 +358,7 @@ impl State {
         media_end: Nanos,
     ) {
         self.busy += media_end - from;
-        self.kept = if waiting.segment == NO_SEGMENT && !waiting.goes_on {
+        self.kept = if waiting.segment == NO_SEGMENT {
             Lba(0)
         } else {
             waiting.start + waiting.sectors + mechanics.read_ahead_min
@@ -487,7 +448,6 @@ impl State {
         !self.queue.is_empty()
             && self.follower.is_none()
             && self.kept <= end
-            && (mechanics.stream_hold.is_none() || self.kept == Lba(0))
             && self
                 .queue
                 .all_decoded(self.free_at, mechanics.command_overhead)

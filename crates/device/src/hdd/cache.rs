@@ -32,35 +32,6 @@ pub enum Held {
 /// No segment.
 pub const NO_SEGMENT: usize = usize::MAX;
 
-/// Where the last reads ended, by which a drive that prefers streams knows them.
-#[derive(Clone, Copy, Debug)]
-pub struct RecentReads {
-    ends: [Lba; SEGMENTS_MAX],
-    oldest: usize,
-}
-
-impl Default for RecentReads {
-    /// No read so far.
-    fn default() -> Self {
-        Self {
-            ends: [Lba(u64::MAX); SEGMENTS_MAX],
-            oldest: 0,
-        }
-    }
-}
-
-impl RecentReads {
-    /// Whether a read goes on where one of the last ones ended; notes where it ends itself.
-    pub fn goes_on(&mut self, start: Lba, sectors: Sectors) -> bool {
-        let before = self.ends.iter().position(|&end| end == start);
-        self.ends[before.unwrap_or(self.oldest)] = start + sectors;
-        if before.is_none() {
-            self.oldest = (self.oldest + 1) % SEGMENTS_MAX;
-        }
-        before.is_some()
-    }
-}
-
 #[derive(Clone, Copy, Debug)]
 pub struct Segments {
     start: [u64; SEGMENTS_MAX],

@@ -21,7 +21,6 @@ pub(super) struct Mechanics {
     pub(super) read_ahead: Sectors,
     pub(super) read_ahead_min: Sectors,
     pub(super) stay: Option<Sectors>,
-    pub(super) stream_hold: Option<Nanos>,
     pub(super) destage_delay: Nanos,
     pub(super) logged_write: Nanos,
     pub(super) physical_sectors: u64,

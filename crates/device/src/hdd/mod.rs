@@ -30,7 +30,7 @@ pub mod write_cache;
 
 use crate::device::{Command, CommandKind, Device, Tag};
 use arm::{ArmWork, Blocked, State, Visit, BLOCKED_MAX};
-use cache::{LinkQueue, RecentReads, Segments};
+use cache::{LinkQueue, Segments};
 use core::cell::RefCell;
 use geometry::{Geometry, Layout};
 use mechanics::Mechanics;
@@ -67,8 +67,6 @@ pub struct HddParameters {
     pub read_ahead_min: Sectors,
     /// How far behind the read that it moved for the arm serves reads that came after it, while others wait; no limit where it is `None`.
     pub stay: Option<Sectors>,
-    /// How long random reads wait for a stream; `None`: they do not.
-    pub stream_hold: Option<Nanos>,
     /// Extents that the write cache holds; 0 without a write cache.
     pub dirty_extents: usize,
     pub dirty_sectors: Sectors,
@@ -123,7 +121,6 @@ impl Hdd {
                 read_ahead: parameters.read_ahead,
                 read_ahead_min: parameters.read_ahead_min,
                 stay: parameters.stay,
-                stream_hold: parameters.stream_hold,
                 destage_delay: parameters.destage_delay,
                 logged_write: parameters.logged_write,
                 physical_sectors: parameters.physical_sectors,
@@ -139,7 +136,6 @@ impl Hdd {
                 kept: Lba(0),
                 visit: Visit::default(),
                 segments: Segments::new(parameters.segments, parameters.segment),
-                recent: RecentReads::default(),
                 link: LinkQueue::new(),
                 dirty: WriteCache::new(parameters.dirty_extents, parameters.dirty_sectors),
                 blocked: [Blocked::default(); BLOCKED_MAX],
@@ -301,11 +297,9 @@ impl Device for Hdd {
         } = command;
         match kind {
             CommandKind::Read => {
-                let goes_on =
-                    mechanics.stream_hold.is_some() && state.recent.goes_on(start, sectors);
                 let missing = state.read(mechanics, now, tag.0, start, sectors);
                 if missing.is_some() {
-                    state.queue_up(mechanics, now, command, missing, goes_on);
+                    state.queue_up(mechanics, now, command, missing);
                 }
             }
             CommandKind::Write { force_unit_access } => {
@@ -313,7 +307,7 @@ impl Device for Hdd {
                 if state.dirty.enabled() && !force_unit_access {
                     state.cache_write(mechanics, now, command);
                 } else {
-                    state.queue_up(mechanics, now, command, None, false);
+                    state.queue_up(mechanics, now, command, None);
                 }
             }
             CommandKind::Flush if !state.dirty.clean() => state.flush(mechanics, now, tag),

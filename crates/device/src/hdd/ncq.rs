@@ -295,8 +295,6 @@ pub struct Left {
 pub struct QueuedCommand {
     pub tag: u32,
     pub write: bool,
-    /// A read that goes on where an earlier one ended, as far as the drive keeps count.
-    pub goes_on: bool,
     pub start: Lba,
     pub sectors: Sectors,
     pub arrival: Nanos,
@@ -399,39 +397,6 @@ impl Queue {
         waiting
             .iter()
             .all(|one| !one.write && one.start.0.abs_diff(from.0) <= span)
-    }
-
-    /// Whether all that wait away from the stream at `from` are reads that go on nowhere.
-    pub fn only_random_beside(&self, from: Lba) -> bool {
-        let waiting = &self.commands[..self.accesses.len()];
-        waiting.iter().all(|one| {
-            let near = one.start.0.abs_diff(from.0) <= STREAM_SLACK + one.sectors.0;
-            !one.write && (near || !one.goes_on)
-        })
-    }
-
-    /// The nearest stream, by the first of its reads that waits, and its cost; if random reads wait beside it, and nothing but reads.
-    pub fn nearest_of_streams(
-        &self,
-        now: Nanos,
-        overhead: Nanos,
-        head: Head,
-        angle: u32,
-        curve: &SeekCurve,
-    ) -> Option<(usize, u32)> {
-        let waiting = &self.commands[..self.accesses.len()];
-        if waiting.iter().any(|one| one.write) || waiting.iter().all(|one| one.goes_on) {
-            return None;
-        }
-        let leads = |read: &QueuedCommand| {
-            let follows = |other: &QueuedCommand| other.start + other.sectors == read.start;
-            read.goes_on && read.arrival + overhead <= now && !waiting.iter().any(follows)
-        };
-        (0..waiting.len())
-            .filter(|&slot| leads(&waiting[slot]))
-            .map(|slot| (slot, self.accesses.cost(slot, head, angle, curve)))
-            .filter(|&(_, cost)| cost < OUT_OF_REACH)
-            .min_by_key(|&(_, cost)| cost)
     }
 
     /// Puts reads that follow each other from `from` on out of reach, unless `included` or nobody else waits.

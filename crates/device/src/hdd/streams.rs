@@ -84,9 +84,7 @@ impl State {
                 && start <= position
                 && end > position
                 && position < stream.limit
-                && (start < self.visit.bound
-                    || self.queue.only_follows(start)
-                    || self.holds_to(mechanics, start))
+                && (start < self.visit.bound || self.queue.only_follows(start))
             {
                 let waiting = QueuedCommand {
                     tag,

@@ -62,7 +62,6 @@ impl State {
         now: Nanos,
         command: Command,
         missing: Option<(Lba, usize)>,
-        goes_on: bool,
     ) {
         let (from, segment) = missing.unwrap_or((command.start, NO_SEGMENT));
         let end = command.start + command.sectors;
@@ -77,7 +76,6 @@ impl State {
         let waiting = QueuedCommand {
             tag: command.tag.0,
             write,
-            goes_on,
             start: from,
             sectors,
             arrival: now,

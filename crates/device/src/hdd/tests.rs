@@ -6,9 +6,8 @@ proptest! {
     #[test]
     fn steps_lead_to_the_completions_that_are_foretold(
         commands in prop::collection::vec((0u64..2_000_000, 1u64..600, 0u8..10, 0u64..30_000_000), 50..300),
-        id in prop::sample::select(vec!["st3250620ns", "exos_x18"]),
     ) {
-        let model = Model::shipped(id).unwrap();
+        let model = Model::shipped("st3250620ns").unwrap();
         let Drive::Hdd(mut disk) = Drive::new(&model, 1).unwrap() else {
             panic!("a hard disk")
         };
@@ -52,9 +51,8 @@ proptest! {
     #[test]
     fn an_arm_that_turns_away_does_what_it_would_with_a_stream(
         commands in prop::collection::vec((0u64..400_000, 1u64..300, 0u8..10, 0u64..12_000_000), 50..300),
-        id in prop::sample::select(vec!["st3250620ns", "exos_x18"]),
     ) {
-        let model = Model::shipped(id).unwrap();
+        let model = Model::shipped("st3250620ns").unwrap();
         let Drive::Hdd(mut disk) = Drive::new(&model, 1).unwrap() else {
             panic!("a hard disk")
         };
@@ -97,9 +95,8 @@ proptest! {
     fn what_is_foreseen_is_what_a_copy_does(
         steps in prop::collection::vec((0u64..2_000_000, 1u64..600, 0u8..10, 0u64..4), 50..400),
         reads in 0u8..4,
-        id in prop::sample::select(vec!["st3250620ns", "exos_x18"]),
     ) {
-        let model = Model::shipped(id).unwrap();
+        let model = Model::shipped("st3250620ns").unwrap();
         let Drive::Hdd(mut disk) = Drive::new(&model, 1).unwrap() else {
             panic!("a hard disk")
         };

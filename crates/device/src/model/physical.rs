@@ -115,7 +115,6 @@ impl Model {
             read_ahead: kib("read_ahead_kib"),
             read_ahead_min: kib("read_ahead_min_kib"),
             stay: Some(kib("stay_kib")).filter(|stay| stay.0 > 0),
-            stream_hold: Some(ms("stream_hold_ms")).filter(|hold| *hold > Nanos::ZERO),
             dirty_extents: if write_cache {
                 self.get("write_cache_commands") as usize
             } else {
