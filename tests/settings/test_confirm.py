@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -132,7 +133,12 @@ def test_revert_ends_the_waiting(machine):
 def test_a_restart_of_the_machine_undoes_it(machine):
     """The kernel has its own values again, nothing keeps ours, and no entry is left: as if it had never been set."""
     machine.begin("10m")
-    os.kill(guard_log.read()[-1]["process"]["pid"], signal.SIGKILL)
+    guard = guard_log.read()[-1]["process"]["pid"]
+    descriptor = os.pidfd_open(guard)
+    os.kill(guard, signal.SIGKILL)
+    # Readable once it has ended: only then has it let go of its journal entry.
+    assert select.select([descriptor], [], [], 30)[0]
+    os.close(descriptor)
     machine.file.write_text(machine.before)
     rewrite(Journal(), boot_id="the boot before")
     assert not any("seekwise" in path.name for path in Path("/etc/udev/rules.d").glob("*"))

@@ -134,7 +134,7 @@ def test_rows_082_088_090_103_109_114_115_118_119_123_the_setup_prints_the_whole
     assert {"single", "mem=256M", "elevator=noop"} <= set(boot.split())
     assert "fstrim -v /mnt/test" in chunk
     assert "echo bfq > /etc/modules-load.d/bfq.conf && modprobe bfq" in page
-    four = article[article.index("# system S5x4") :]
+    four = article[article.index("# system S5x4, as root") :]
     members = [line for line in four if line.startswith("# sysfs.conf: block/DEVICE")]
     assert members[:4] == [f"# sysfs.conf: block/DEVICE{n}/queue/scheduler = noop" for n in (1, 2, 3, 4)]
 

@@ -52,7 +52,7 @@ def test_a_job_file_has_a_global_and_a_job_section_as_stated():
 
 def test_the_preparation_is_whole_volume_file_system_trim_and_caches():
     lines = shown("ssd-raid10-chunk")
-    array = lines[lines.index("# system R10_1") : lines.index("# system R10_2")]
+    array = lines[lines.index("# system R10_1, as root") : lines.index("# system R10_2, as root")]
     for line in (
         "pvcreate /dev/md0",
         "vgcreate test /dev/md0",
@@ -78,7 +78,7 @@ def test_tiotest_is_called_as_the_article_called_it_at_every_thread_count():
 
 def test_every_member_of_an_array_has_its_line_in_sysfs_conf_and_modules_are_loaded_first():
     lines = shown("article-2008")
-    array = lines[lines.index("# system S5x4") :]
+    array = lines[lines.index("# system S5x4, as root") :]
     for member in range(1, 5):
         assert f"# sysfs.conf: block/DEVICE{member}/queue/scheduler = noop" in array
     page = shown("nvme-page")

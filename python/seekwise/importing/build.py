@@ -122,7 +122,7 @@ def _format(source: Source) -> Format:
     except UnicodeDecodeError as error:
         begins = f"it is not text in UTF-8 (byte {error.start:,} is 0x{source.data[error.start]:02x})"
     raise ForeignError(
-        f"{source.path} has no format that is known: {begins}",
+        f"{source.path} has no format that is known; {begins}",
         hint=f"known: {', '.join(each.title for each in registry.FORMATS)}; `--format NAME` if one of them is meant",
     )
 
