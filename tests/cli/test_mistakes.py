@@ -97,7 +97,7 @@ MISTAKES: list[tuple[str, int, str, str]] = [
     ("explain qwertyuiop", USAGE, "no entry for `qwertyuiop`", "seekwise explain"),
     ("schema resluts", USAGE, "no schema `resluts`", "did you mean `results`?"),
     ("import nosuch.json", USAGE, "cannot read nosuch.json", "name files that fio"),
-    ("import BINARY", FAILED, "has no format that is known: it is not text in UTF-8 (byte 0 is 0x80)", "--format NAME"),
+    ("import BINARY", FAILED, "has no format that is known; it is not text in UTF-8 (byte 0 is 0x80)", "--format NAME"),
     ("import ESCAPES", FAILED, r"it begins: '\x1b[1mread", "--format NAME"),
     ("import EMPTY", FAILED, "is empty", "died"),
     ("whatif nosuch.swt --vary model=wd2500ys", USAGE, "nosuch.swt", ""),
