@@ -263,7 +263,7 @@ def rows(asked: Question) -> list[UseRow]:
         ):
             shown.append(striking)
         for standing in shown:
-            made.append((order(standing), _row(each, standing, asked.in_force)))
+            made.append((order(standing), _row(each, standing, asked)))
     made.sort(key=lambda pair: pair[0])
     return [row for _, row in made]
 
@@ -277,12 +277,14 @@ def order(standing: CandidateVerdict) -> tuple[int, float]:
     return {"better": 0, "worse": 0, "unknown": 1, "same": 2}[standing.verdict], -_size(standing)
 
 
-def _row(judged: Judged, standing: CandidateVerdict, in_force: str) -> UseRow:
-    """The setting in force with its measured value, the other one with what is to be expected of it: both agree with the difference beside them."""
-    mine = judged.of(in_force)
-    value = mine.value if mine else None
-    expected = value * standing.ratio if value is not None and standing.ratio is not None else standing.value
-    now, against = both_texts(value, expected, judged.unit)
+def _row(judged: Judged, standing: CandidateVerdict, asked: Question) -> UseRow:
+    """Of a run that was measured, the setting in force with its value and the other one with what is to be expected of it: both agree with the
+    difference beside them."""
+    mine = judged.of(asked.in_force)
+    value, other = mine.value if mine else None, standing.value
+    if asked.is_set and value is not None and standing.ratio is not None:
+        other = value * standing.ratio
+    now, against = both_texts(value, other, judged.unit)
     return UseRow(judged.use, subject(judged), now, standing.setting, against, statement(judged, standing), judged)
 
 
