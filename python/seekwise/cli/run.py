@@ -30,6 +30,11 @@ from seekwise.workload.study.study import Study
     "--system", metavar="NAME", help="Run only this system of a study with several; merge with `results RUN RUN`."
 )
 @click.option(
+    "--program",
+    type=click.Choice(["fio", "tiotest"]),
+    help="Who makes the load on real hardware, instead of the study's choice.",
+)
+@click.option(
     "--vary",
     multiple=True,
     metavar="NAME=VALUE,…",
@@ -51,6 +56,7 @@ def command(
     backend: str | None,
     target: str | None,
     system: str | None,
+    program: str | None,
     vary: tuple[str, ...],
     budget: float | None,
     seed: int | None,
@@ -70,7 +76,9 @@ def command(
     """
     place = spread.parse(on, workers)
     if resume is not None:
-        named = any(each is not None for each in (study, budget, seed, target, system, backend, name)) or bool(vary)
+        named = any(each is not None for each in (study, budget, seed, target, system, backend, program, name)) or bool(
+            vary
+        )
         if named or dry_run or setup:
             raise UsageError(
                 "`--resume` goes on as the run was planned, so it takes no study, target, seed, budget, name or `--dry-run`",
@@ -78,7 +86,7 @@ def command(
             )
         _go_on(resume, destroy, place, db, as_json)
         return
-    chosen, text = _opened(study, backend, system, parse_vary(vary))
+    chosen, text = _opened(study, backend, system, program, parse_vary(vary))
     if setup:
         _dry_run.show_setup(chosen, as_json=as_json)
         return
@@ -97,6 +105,7 @@ def _opened(
     study: str | None,
     backend: str | None,
     system: str | None,
+    program: str | None,
     vary: Mapping[str, list[Value]],
 ) -> tuple[Study, str]:
     """The study as the options change it, and its text."""
@@ -115,7 +124,7 @@ def _opened(
     if vary:
         chosen = chosen.model_copy(update={"settings": {**chosen.settings, **vary}})
         text = _written(text, vary)
-    return chosen, text
+    return chosen if program is None else made_by(chosen, program), text
 
 
 def _written(text: str, vary: Mapping[str, list[Value]]) -> str:
@@ -139,6 +148,18 @@ def _go_on(name: str, destroy: tuple[str, ...], place: spread.Where | None, db: 
         part = {facts.name for facts in plan.systems}
         backend.describe(whole.model_copy(update={"system": [each for each in whole.system if each.name in part]}))
         _job.finish(store, run, plan, backend, as_json=as_json, report_folder=None)
+
+
+def made_by(study: Study, program: str) -> Study:
+    """The study with its loads made by this program."""
+    if study.backend != "kernel":
+        raise UsageError(
+            f"`--program` chooses who makes the load on real hardware, not for `{study.backend}`",
+            "add `--backend kernel`",
+        )
+    return study.model_copy(
+        update={"workload": [each.model_copy(update={"program": program}) for each in study.workload]}
+    )
 
 
 def one_system(study: Study, name: str) -> Study:

@@ -6,7 +6,7 @@ import os
 from contextlib import AbstractContextManager
 
 from seekwise.errors import MissingError, UsageError
-from seekwise.measure.kernel import fio, memory, prepared_target, session
+from seekwise.measure.kernel import fio, memory, prepared_target, session, tiotest
 from seekwise.measure.kernel.target import Target, find
 from seekwise.simulate.protocol import Options, Say
 from seekwise.workload.study.factors import factor
@@ -23,8 +23,10 @@ class KernelBackend:
         self.targets: dict[str, Target] = {}
 
     def describe(self, study: Study) -> tuple[SystemFacts, ...]:
-        """Facts by system. Raises MissingError (exit status 4) without fio, UsageError (2) for what cannot run here."""
+        """Facts by system. Raises MissingError (exit status 4) without fio or tiotest, UsageError (2) for what cannot run here."""
         fio.find()
+        if any(workload.program == tiotest.NAME for workload in study.workload):
+            tiotest.find()
         if any(workload.program == "gnome-disks" for workload in study.workload):
             raise UsageError(
                 f"study {study.name}: gnome-disks has no command line, so it cannot be run here",
@@ -78,6 +80,7 @@ class KernelBackend:
 
     def check(self, plan: Plan) -> None:
         """Refuses, before anything is touched or written down, what the session would refuse."""
+        tiotest.check(plan.combinations)
         for facts in plan.systems:
             if (
                 not facts.may_change
@@ -91,6 +94,10 @@ class KernelBackend:
             target = find(facts.target)
             prepared_target.check_free(target)
             if target.is_device:
+                if any(combination.load.program == tiotest.NAME for combination in plan.combinations):
+                    raise UsageError(
+                        f"{facts.target}: tiotest needs a folder", hint="mount a file system and name a folder"
+                    )
                 prepared_target.check_claim(target, self.options.destroy)
             else:
                 threads, size = session.needs(

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from seekwise.control import child
@@ -21,6 +21,7 @@ from seekwise.measure.kernel import (
     memory,
     prepared_target,
     programs,
+    tiotest,
     user_job,
     validity,
     windows,
@@ -170,7 +171,8 @@ class KernelSession:
         with ExitStack() as stack:
             seen = stack.enter_context(settings_of_trial(wanted, ready.target))
             group = _memory_group(stack, combination)
-            phases, jobs, reason = self._phases(Attempt(combination, ready, seed, seen, group))
+            made = self._tiotest if combination.load.program == tiotest.NAME else self._phases
+            phases, jobs, reason = made(Attempt(combination, ready, seed, seen, group))
             ready.storage.check(reason)
         return Record(
             **origin(self.run_id, self.plan, trial, scheduler=ready.target.leaves[0].scheduler or ""),
@@ -180,7 +182,7 @@ class KernelSession:
             phases=tuple(phases),
             settings_seen=seen,
             environment=ready.environment,
-            load={"fio": self.fio.version, "jobs": jobs, "caches": _caches(group)},
+            load={**self._made_by(combination), "jobs": jobs, "caches": _caches(combination, group)},
             conditions=conditions,
             valid=reason is None,
             invalid_reason=reason,
@@ -205,6 +207,24 @@ class KernelSession:
             if against is not None:
                 break
         return phases, jobs, reason
+
+    def _made_by(self, combination: Combination) -> dict[str, object]:
+        return {"program": tiotest.NAME} if combination.load.program == tiotest.NAME else {"fio": self.fio.version}
+
+    def _tiotest(self, attempt: Attempt) -> tuple[list[Phase], list[str], str | None]:
+        """All four phases in one call; tiotest takes no seed, so the seed orders nothing here."""
+        combination, ready = attempt.combination, attempt.ready
+        assert ready.place.folder is not None
+        program = tiotest.find()
+        with _observed(attempt) as observed:
+            phases = tiotest.run(
+                program, combination.load, ready.place.folder, attempt.group, self._timeout(combination)
+            )
+        reason = observed.reason_against(tiotest.as_one(phases))
+        command = tiotest.words(tiotest.NAME, combination.load, ready.place.shown or ready.place.folder)
+        counters = {"device_counters_of_the_call": {name: each.recorded for name, each in observed.moved.items()}}
+        phases[-1] = replace(phases[-1], details={**phases[-1].details, **counters})
+        return phases, [" ".join(command)], reason
 
     def _steps(
         self, combination: Combination, ready: PreparedSystem, seed: int
@@ -277,14 +297,14 @@ def _memory_group(stack: ExitStack, combination: Combination) -> memory.MemoryGr
     return stack.enter_context(memory.limited(combination.load.memory_limit_bytes))
 
 
-def _caches(group: memory.MemoryGroup | None) -> dict[str, object]:
+def _caches(combination: Combination, group: memory.MemoryGroup | None) -> dict[str, object]:
     """How answers from memory were excluded."""
     if group is None:
         return {"excluded_by": "direct I/O"}
     return {
         "excluded_by": f"memory limit (cgroup v{group.version}) and dropped caches",
         "memory_limit_bytes": group.limit_bytes,
-        "dropped_before_each_phase": True,
+        "dropped_before_each_phase": combination.load.program != tiotest.NAME,
     }
 
 
@@ -402,10 +422,12 @@ def _place(
             for combination in combinations
             if combination.load.job is not None
         ]
-        needed = max([threads * size, *(job.needs_bytes(size) for job in jobs)])
+        # tiotest makes files of its own, beside those that fio lies out where both work.
+        sets = len({combination.load.program for combination in combinations})
+        needed = max([sets * threads * size, *(job.needs_bytes(size) for job in jobs)])
         folder = stack.enter_context(prepared_target.scratch(target, needed))
         place = fio_job.FioTarget(folder=folder, shown=folder.shown, region_bytes=size)
-    if any(combination.load.job is None for combination in combinations):
+    if any(combination.load.job is None and combination.load.program == "fio" for combination in combinations):
         what = f"files of {size / 2**20:.0f} MiB in {place.shown}" if place.folder else f"regions on {place.shown}"
         say(f"writing {threads} {what}")
         _prepare(program, fio_job.layout(place, threads), work)
