@@ -1,4 +1,4 @@
-"""Files and folders by descriptor, so that nobody can put another one in their place between two steps.
+"""Files and folders by descriptor, so that no other one can be put in their place between two steps.
 
 Everything that a command creates is created here: `write_product`, `new_product` and `fresh` for what a user asked for, `write_whole` and
 `append` for what must survive a power cut, `make_folders` and `make_private` for folders. `tools/created_files.py` finds
@@ -40,7 +40,7 @@ _FIND = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 def _decider(path: Path, *trusted: int) -> tuple[int, Path, Path]:
     """(user, part, path): which other user decides where a path leads, from which part on; user 0, and all of it, where none does.
 
-    Links above that part are resolved, and nobody else can change anything above it, so looking at names is no race. Trusted are root and
+    Links above that part are resolved; only root can change what lies above it, so looking at names is no race. Trusted are root and
     the owner of `/`, another one in a user namespace that maps a single user.
     """
     for part in reversed((path, *path.parents)):

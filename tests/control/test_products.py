@@ -250,7 +250,7 @@ def test_a_link_in_a_users_folder_leads_root_where_that_user_may_write(memory, r
 
 @needs_root
 def test_a_folder_that_becomes_a_link_after_it_was_looked_at_opens_no_closed_folder(memory, monkeypatch):
-    """Below the closed one, everybody may write, but nobody comes there."""
+    """Below the closed one every user may write, but none can come there."""
     public, link = memory / "closed" / "public", memory / "link"
     public.mkdir(parents=True)
     public.chmod(0o777)

@@ -166,8 +166,7 @@ def live_switching(rng: np.random.Generator, tables: int = 20) -> tuple[Score, l
             False,
             f"before: {former_rule.PERIODS_POWER:.2f}",
         ),
-        # Stated with a probability of 90 %.
-        Check("false ties in mixed tables of periods", full.false_ties_share, 0.10, True, f"of {full.ties}"),
+        Check("false ties in mixed tables of periods", full.false_ties_share, 0.07, True, f"of {full.ties}"),
     ]
 
 
