@@ -15,6 +15,8 @@ from seekwise.cli.export import command as export
 from seekwise.cli.report import command as report
 from seekwise.cli.run import command as run
 from seekwise.judge import arrays as array_rows
+from seekwise.judge import bitmap as bitmaps_judged
+from seekwise.judge import rebuild as rebuilds_judged
 from seekwise.linux.diskstats import DiskCounters
 from seekwise.report import bitmap, rebuild, terminal
 from seekwise.settings import array_speed
@@ -38,11 +40,11 @@ def shipped(name: str, **settings: list) -> Study:
 
 
 @pytest.fixture(scope="module")
-def rebuilds() -> list[rebuild.RebuildRow]:
+def rebuilds() -> list[rebuilds_judged.RebuildRow]:
     return rebuild.rows(records(shipped("rebuild", raid_level=["raid10"], sync_speed_max=[0, 20000, 200000])))
 
 
-def test_a_lower_limit_makes_a_rebuild_longer_and_programs_quicker(rebuilds: list[rebuild.RebuildRow]) -> None:
+def test_a_lower_limit_makes_a_rebuild_longer_and_programs_quicker(rebuilds: list[rebuilds_judged.RebuildRow]) -> None:
     slow, fast = rebuilds
     assert (slow.limit_kib_s, fast.limit_kib_s) == (20000, 200000)
     assert slow.units.keys() == {"transaction", "start"}
@@ -52,12 +54,12 @@ def test_a_lower_limit_makes_a_rebuild_longer_and_programs_quicker(rebuilds: lis
         assert each.without_s is not None and each.without_s <= 1.05 * each.meanwhile_s
 
 
-def test_a_rebuild_takes_what_its_limit_takes(rebuilds: list[rebuild.RebuildRow]) -> None:
+def test_a_rebuild_takes_what_its_limit_takes(rebuilds: list[rebuilds_judged.RebuildRow]) -> None:
     # 1 TB at 20,000 KiB/s.
     assert rebuilds[0].units["transaction"].seconds == pytest.approx(1e12 / (20000 * 1024), rel=0.05)
 
 
-def test_the_answer_names_the_limit_and_how_to_set_it(rebuilds: list[rebuild.RebuildRow]) -> None:
+def test_the_answer_names_the_limit_and_how_to_set_it(rebuilds: list[rebuilds_judged.RebuildRow]) -> None:
     said = rebuild.advice(records(shipped("rebuild", raid_level=["raid10"], sync_speed_max=[0, 50000])), ())
     assert said is not None
     assert said.headline.startswith("Limit a rebuild to 50,000 KiB/s on RAID 10 of 4 (5 h 25 min without redundancy")
@@ -71,14 +73,15 @@ HOUR = 3600.0
 
 def limited(
     survives: int, *, array: str = "RAID 5 of 4", **units: list[tuple[float, float]]
-) -> list[rebuild.RebuildRow]:
+) -> list[rebuilds_judged.RebuildRow]:
     """Rows at 20,000, 50,000 and 200,000 KiB/s: of each unit (hours of the rebuild, times as long as the unit alone)."""
     found = []
     for place, limit in enumerate((20000, 50000, 200000)):
         beside = {
-            unit: rebuild.Beside(HOUR * each[place][0], 0.04, 0.04 * each[place][1]) for unit, each in units.items()
+            unit: rebuilds_judged.Beside(HOUR * each[place][0], 0.04, 0.04 * each[place][1])
+            for unit, each in units.items()
         }
-        found.append(rebuild.RebuildRow(array, "rebuild", limit, beside, survives))
+        found.append(rebuilds_judged.RebuildRow(array, "rebuild", limit, beside, survives))
     return found
 
 
@@ -103,7 +106,7 @@ STUCK = [(257.0, 2.03), (263.0, 2.08), (267.0, 2.11)]
     ],
 )
 def test_a_limit_is_chosen_by_a_rule(units: dict, survives: int, kind: str, limit: int) -> None:
-    chosen = rebuild.choose(limited(survives, **units))
+    chosen = rebuilds_judged.choose(limited(survives, **units))
     assert (chosen.kind, chosen.row.limit_kib_s) == (kind, limit)
 
 
@@ -165,9 +168,9 @@ def test_bitmaps_are_compared_by_what_they_cost() -> None:
     assert "8 KiB" in bitmap.table(rows).caption
 
 
-def compared(**writes_s: float) -> list[bitmap.BitmapRow]:
+def compared(**writes_s: float) -> list[bitmaps_judged.BitmapRow]:
     named = {name.replace("_", "-"): value for name, value in writes_s.items()}
-    return [bitmap.BitmapRow("RAID 5 of 4", "steady, 16 threads", named, 9600.0, 8192)]
+    return [bitmaps_judged.BitmapRow("RAID 5 of 4", "steady, 16 threads", named, 9600.0, 8192)]
 
 
 @pytest.mark.parametrize(

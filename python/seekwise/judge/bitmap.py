@@ -1,0 +1,98 @@
+"""Bitmap, lockless bitmap or none: what each costs writes on each array, what a crash costs without it, and which to use.
+
+Without a bitmap the whole array is brought in line after a crash, and a drive that was away for a minute is filled again in full. So a bitmap is advised
+wherever it costs writes less than `PRICE`, the one that costs least; kinds whose costs differ by less than the model's error are alike, and the plainest of them is advised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from seekwise.judge.arrays import load_words, name_of
+from seekwise.number_text import natural
+from seekwise.simulate.gain_error import gain_error
+from seekwise.store.record import Record
+
+FACTOR = "bitmap"
+KINDS = ("none", "internal", "internal-1g", "lockless")
+"""The first of those that cost alike is advised."""
+EXPERIMENTAL = frozenset({"lockless"})
+"""Only where everything else costs too much."""
+PRICE = 0.35
+"""Share of the writes per second that protection against hours of resync is worth here: our own choice."""
+
+
+@dataclass(frozen=True)
+class BitmapRow:
+    """One load on one array, with each kind of bitmap."""
+
+    array: str
+    load: str
+    writes_s: dict[str, float]
+    """{kind: writes a second}."""
+    resync_s: float | None
+    """After a crash without a bitmap."""
+    block_bytes: int
+    """Of a write."""
+
+    def cost(self, kind: str) -> float:
+        """Share of the writes that are lost."""
+        without = self.writes_s.get("none", 0.0)
+        return max(1 - self.writes_s[kind] / without, 0.0) if without and kind in self.writes_s else 0.0
+
+
+def rows(records: Sequence[Record]) -> list[BitmapRow]:
+    """By array and load; empty unless kinds of bitmap were compared."""
+    mine = [r for r in records if r.valid and "array" in r.load and FACTOR in r.factors and r.role != "sentinel"]
+    if len({r.factors[FACTOR] for r in mine}) < 2:
+        return []
+    found: dict[tuple[str, str], dict[str, list[Record]]] = {}
+    for record in mine:
+        array = {**dict(record.load["array"]), "bitmap": "none"}  # type: ignore[call-overload]
+        found.setdefault((name_of(array), load_words(record.combination)), {}).setdefault(
+            str(record.factors[FACTOR]), []
+        ).append(record)
+    made = []
+    for (array, load), kinds in found.items():
+        writes = {kind: sum(phase.iops for r in each for phase in r.phases) / len(each) for kind, each in kinds.items()}
+        first = next(iter(kinds.values()))[0]
+        resync_s = first.load["array"]["rebuild_s"]  # type: ignore[index, call-overload]
+        made.append(BitmapRow(array, load, writes, resync_s, int(first.factors["block_bytes"])))
+    return sorted(made, key=lambda row: (natural(row.array), row.load))
+
+
+@dataclass(frozen=True)
+class BitmapChoice:
+    """Which kind suits the arrays of a study."""
+
+    cheapest: str
+    """The bitmap to use, if any."""
+    is_worth_it: bool
+    """Whether it costs less than `PRICE`; else none is advised."""
+    costs: dict[str, float]
+    """{kind: share of the writes that it costs at most}."""
+    alike: tuple[str, ...]
+    """Kinds that cost as much as the cheapest within the model's error."""
+    resync_s: float | None
+    """The longest after a crash without a bitmap."""
+
+
+def choose(found: Sequence[BitmapRow]) -> BitmapChoice | None:
+    """None where no bitmap was compared."""
+    kinds = [kind for kind in KINDS if kind != "none" and any(kind in row.writes_s for row in found)]
+    if not kinds:
+        return None
+    worst = {kind: max(row.cost(kind) for row in found) for kind in kinds}
+    able = [kind for kind in kinds if kind not in EXPERIMENTAL and worst[kind] <= PRICE] or kinds
+    best = min(able, key=lambda kind: (worst[kind], kinds.index(kind)))
+    error = gain_error((FACTOR,))
+    alike = [kind for kind in kinds if abs(worst[kind] - worst[best]) <= error]
+    chosen = min((kind for kind in able if kind in alike), key=KINDS.index)
+    return BitmapChoice(
+        chosen,
+        worst[chosen] <= PRICE,
+        worst,
+        tuple(kind for kind in kinds if abs(worst[kind] - worst[chosen]) <= error),
+        max((row.resync_s for row in found if row.resync_s), default=None),
+    )

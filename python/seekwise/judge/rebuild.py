@@ -1,0 +1,188 @@
+"""How long a rebuild, resync or check takes, what it does to programs, and which limit suits an array, from a study that varies `sync_speed_max`.
+
+A row is an array at a limit: beside each use how long it takes, and how long a unit of work takes with and without it. The limit of an array is the fastest at
+which no unit of work takes more than `TOLERATED` times as long as without; where none does, the gentlest. Of an array that survives no further failure meanwhile,
+only limits count that end within `UNPROTECTED_MOST_S`. Uses that no limit changes by more than the model's error decide nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from seekwise.judge.arrays import name_of
+from seekwise.number_text import natural
+from seekwise.simulate.gain_error import gain_error
+from seekwise.store.record import Record
+
+LIMIT = "sync_speed_max"
+TOLERATED = 3.0
+"""What a person who waits still calls slower and not broken: our own choice, said in the answer."""
+UNPROTECTED_MOST_S = 24 * 3600
+"""A longer rebuild of an array that survives no further failure is advised only where no limit of the study ends sooner. Our own choice, too."""
+WORDS = {"rebuild": "rebuild", "resync": "first sync", "check": "check"}
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A use while the array is at work for itself."""
+
+    seconds: float
+    """Of the whole drive."""
+    without_s: float | None
+    """Mean time of a unit of work when nothing else runs."""
+    meanwhile_s: float
+    """Infinite where none came to its end."""
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times as long a unit of work takes as when nothing else runs."""
+        return self.meanwhile_s / self.without_s if self.without_s else None
+
+
+@dataclass(frozen=True)
+class RebuildRow:
+    """One array at one limit."""
+
+    array: str
+    what: str
+    """`rebuild`, `first sync` or `check`."""
+    limit_kib_s: int
+    units: dict[str, Beside]
+    """By what a unit of work is called."""
+    survives_failures: int = 0
+    """While it goes on."""
+
+    @property
+    def is_unprotected(self) -> bool:
+        """A rebuild until whose end one more failure loses data."""
+        return self.what == "rebuild" and self.survives_failures == 0
+
+
+def rows(records: Sequence[Record]) -> list[RebuildRow]:
+    """In the order of arrays, then limits; empty where no rebuild ran or its limit was not varied."""
+    limited = [r for r in records if r.valid and LIMIT in r.factors and "array" in r.load and r.role != "sentinel"]
+    quiet: dict[tuple[str, str], float] = {}
+    busy: dict[tuple[str, str, int], dict[str, list[Record]]] = {}
+    for record in limited:
+        state = str(record.load["array"]["state"])  # type: ignore[index, call-overload]
+        if state in WORDS:
+            key = (_array(record), WORDS[state], int(record.factors[LIMIT]))
+            busy.setdefault(key, {}).setdefault(_unit(record), []).append(record)
+        else:
+            alone_s = _mean_s([record])
+            if math.isfinite(alone_s):
+                quiet[_array(record), _unit(record)] = alone_s
+    found = [
+        RebuildRow(
+            name,
+            what,
+            limit,
+            {
+                unit: Beside(max(_seconds(r, limit) for r in mine), quiet.get((name, unit)), _mean_s(mine))
+                for unit, mine in sorted(by_unit.items(), reverse=True)
+            },
+            min(int(r.load["array"]["survives_failures"]) for mine in by_unit.values() for r in mine),  # type: ignore[index, call-overload]
+        )
+        for (name, what, limit), by_unit in busy.items()
+    ]
+    return sorted(found, key=lambda row: (natural(row.array), row.limit_kib_s))
+
+
+def _array(record: Record) -> str:
+    array = dict(record.load["array"])  # type: ignore[call-overload]
+    return name_of({**array, "state": "clean", "missing": []})
+
+
+def _unit(record: Record) -> str:
+    details = record.phases[0].details if record.phases else {}
+    return str(details.get("unit") or record.factors.get("load", "request"))
+
+
+def _mean_s(records: Sequence[Record]) -> float:
+    done = [phase for record in records for phase in record.phases if phase.ios]
+    count = sum(p.ios for p in done)
+    return sum(p.latency_mean_ns * p.ios for p in done) / count / 1e9 if count else math.inf
+
+
+def _seconds(record: Record, limit_kib_s: int) -> float:
+    """For the whole drive at the pace of the simulated time; no less than the drive takes with nothing else to do."""
+    array = record.load["array"]
+    alone_s = float(array["rebuild_s"] or 0.0)  # type: ignore[index, call-overload]
+    member_kib = int(array["member_bytes"]) / 1024  # type: ignore[index, call-overload]
+    paces = [float(p.details["resync"]["kib_per_s"]) for p in record.phases if p.details.get("resync")]  # type: ignore[index, call-overload]
+    pace = max(min(sum(paces) / len(paces), limit_kib_s) if paces else limit_kib_s, 1.0)
+    return max(member_kib / pace, alone_s)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What is advised for one array."""
+
+    kind: Literal["tolerated", "gentlest", "soonest", "only", "none"]
+    """`none`: no limit changes anything."""
+    row: RebuildRow
+    """At the limit; with `none` at the highest."""
+    units: tuple[str, ...]
+    """Those that the limit changes."""
+    stuck: tuple[str, ...]
+    """Those that no limit changes."""
+
+    @property
+    def seconds(self) -> float:
+        """Until the rebuild ends, beside the use that the limit changes and that slows it most."""
+        return longest_s(self.row, self.units or self.stuck)
+
+    @property
+    def worst(self) -> tuple[str, float]:
+        """The unit of work that is slowed most, and by how many times."""
+        unit = max(self.units or self.stuck, key=lambda each: self.row.units[each].ratio or 0.0)
+        return unit, self.row.units[unit].ratio or 0.0
+
+
+def choose(found: Sequence[RebuildRow]) -> Limit:
+    """Of one array, its rows from the lowest limit on."""
+    names = tuple(found[0].units)
+    if len(found) == 1:
+        return Limit("only", found[0], names, ())
+    stuck = tuple(unit for unit in names if _is_alike(found, unit))
+    units = tuple(unit for unit in names if unit not in stuck)
+    if not units:
+        return Limit("none", found[-1], (), stuck)
+
+    def slowed(row: RebuildRow) -> float:
+        # Without a trial of nothing else: against the lowest limit.
+        lowest = found[0].units
+        alone = {unit: lowest[unit].without_s or lowest[unit].meanwhile_s for unit in units}
+        return max(row.units[unit].meanwhile_s / alone[unit] if math.isfinite(alone[unit]) else 1.0 for unit in units)
+
+    able = [row for row in found if not row.is_unprotected or longest_s(row, units) <= UNPROTECTED_MOST_S]
+    if not able:
+        return Limit("soonest", min(found, key=lambda row: longest_s(row, units)), units, stuck)
+    fit = [row for row in able if slowed(row) <= TOLERATED]
+    if fit:
+        return Limit("tolerated", min(fit, key=lambda row: longest_s(row, units)), units, stuck)
+    return Limit("gentlest", min(able, key=slowed), units, stuck)
+
+
+def longest_s(row: RebuildRow, units: Sequence[str]) -> float:
+    """Until the end beside the use that delays it most."""
+    return max(row.units[unit].seconds for unit in units)
+
+
+def _is_alike(found: Sequence[RebuildRow], unit: str) -> bool:
+    """Whether the limits differ by less than the model's error, in the rebuild's time as in the program's."""
+    mine = [row.units[unit] for row in found]
+    error = gain_error((LIMIT,))
+    return all(
+        max(values) <= (1 + error) * min(values)
+        for values in ([each.seconds for each in mine], [each.meanwhile_s for each in mine])
+    )
+
+
+def limits(found: Sequence[RebuildRow]) -> list[Limit]:
+    """One for each array."""
+    names = dict.fromkeys((row.array, row.what) for row in found)
+    return [choose([row for row in found if (row.array, row.what) == name]) for name in names]
