@@ -167,12 +167,12 @@ def analyse(run: Simulation) -> Analysis:
 
 def plot(analysis: Analysis, name: str | None = None) -> list[Picture]:
     """The charts of the report, or only that of this name. Raises UsageError for a name that none has."""
-    found = [Picture(each, svg) for each, svg in analysis.report.pictures()]
+    found = [Picture(title, svg) for title, svg in analysis.report.pictures()]
     if name is None:
         return found
-    chosen = [each for each in found if each.name == name]
+    chosen = [picture for picture in found if picture.name == name]
     if not chosen:
-        raise UsageError(f"no chart is called {name!r}", hint="charts: " + ", ".join(each.name for each in found))
+        raise UsageError(f"no chart is called {name!r}", hint="charts: " + ", ".join(picture.name for picture in found))
     return chosen
 
 

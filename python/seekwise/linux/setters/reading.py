@@ -177,8 +177,8 @@ class Reading:
             raise NotEvaluated(f"a value of more than {pattern.LONGEST_TEXT:,} characters")
         if ignore_case:
             text, value = text.lower(), value.lower()
-        for each in text.split("|"):
-            one = self.pattern(each)
+        for choice in text.split("|"):
+            one = self.pattern(choice)
             self.spend(one.cost(value))
             if one.matches(value):
                 return True
@@ -224,7 +224,7 @@ class Reading:
 
     def places(self, path: str, rule: str = "shell") -> Iterator[str]:
         """The paths that one with a pattern in the device's name may mean; itself where it has none."""
-        if not any(each in path for each in "*?["):
+        if not any(sign in path for sign in "*?["):
             yield path
             return
         for top in ("/sys/block/", "/sys/class/block/", "/dev/"):
@@ -249,9 +249,8 @@ class Reading:
         if self._by_node is None:
             self._by_node = {}
             for name, device in self.stack.devices.items():
-                links = device.details.get("links")
-                for link in links if isinstance(links, list) else ():
-                    self._by_node[str(link)] = name
+                for link in device.links:
+                    self._by_node[link] = name
                 if mapping := device.details.get("dm_name"):
                     self._by_node[f"/dev/mapper/{mapping}"] = name
                 for link in read_udev(self.tree, name, device.major_minor).links:
@@ -260,7 +259,7 @@ class Reading:
         return self._by_node.get(node)
 
     def _by_number(self, number: str) -> str:
-        return next((name for name, each in self.stack.devices.items() if each.major_minor == number), "")
+        return next((name for name, device in self.stack.devices.items() if device.major_minor == number), "")
 
     def _known_folders(self) -> dict[str, tuple[str, str]]:
         if self._folders is None:

@@ -68,14 +68,14 @@ class Shell(Programs):
     def command(self, text: str, variables: dict[str, str] | None = None) -> Iterator[Write]:
         """What a program writes that is started without a shell, as udev does: with the device's properties in its environment."""
         self._reading.spend(20 + len(text) // 2)
-        words = [each for each in Lexer(text).all() if not each.operator]
+        words = [lexeme for lexeme in Lexer(text).all() if not lexeme.operator]
         # Operators are words here: without a shell nobody heeds them.
-        if words and any(each.operator in (">", ">>") for each in Lexer(text).all()):
+        if words and any(lexeme.operator in (">", ">>") for lexeme in Lexer(text).all()):
             return
         state = ShellState(
             variables={name: [value] for name, value in (variables or {}).items()}, environment=dict(variables or {})
         )
-        yield from self._command([self._words([each], state) for each in words], state, [], 1)
+        yield from self._command([self._words([word], state) for word in words], state, [], 1)
 
     # Running
 
@@ -99,7 +99,7 @@ class Shell(Programs):
                 at = end + 1
             elif here.keyword in KEYWORDS:
                 at = self._keyword(lexemes, at, state, blocks, output)
-            elif here.keyword and [each.operator for each in lexemes[at + 1 : at + 3]] == ["(", ")"]:
+            elif here.keyword and [lexeme.operator for lexeme in lexemes[at + 1 : at + 3]] == ["(", ")"]:
                 at = self._function(lexemes, at, state)
             else:
                 end = _end_of_command(lexemes, at)
@@ -282,7 +282,7 @@ class Shell(Programs):
         self, words: list[list[str]], state: ShellState, stdin: list[str], line: int, printed: list[str] | None = None
     ) -> Iterator[Write]:
         printed = [] if printed is None else printed
-        words = [each for each in words if each]
+        words = [word for word in words if word]
         while words and (_base(words[0]) in PREFIXES or (_base(words[0]) == "" and len(words) > 1)):
             prefix = _base(words[0])
             words = words[1:]
@@ -320,7 +320,7 @@ class Shell(Programs):
         elif name in SHELLS:
             yield from self._shell(arguments, state, line)
         elif name == "eval":
-            for text in few([" ".join(each) for each in product(arguments)]):
+            for text in few([" ".join(words) for words in product(arguments)]):
                 yield from Shell(self._reading, self._file, depth=self._depth + 1).script(text, state, line)
         elif name == "xargs":
             yield from self._xargs(arguments, state, stdin, line)
@@ -328,11 +328,11 @@ class Shell(Programs):
             yield from self._file_run(arguments[0][0], [], state, same=True)
         elif words[0][0].startswith("/"):
             yield from self._file_run(words[0][0], arguments, state)
-        elif any(each[0] == "tee" for each in arguments):
+        elif any(texts[0] == "tee" for texts in arguments):
             # Some other program that gives rights: `run-as-root tee FILE`.
-            at = next(index for index, each in enumerate(arguments) if each[0] == "tee")
+            at = next(index for index, texts in enumerate(arguments) if texts[0] == "tee")
             yield from self._command(arguments[at:], state, stdin, line, printed)
-        elif INTERPRETERS.fullmatch(name) and any(NAMES_A_QUEUE.search(text) for each in arguments for text in each):
+        elif INTERPRETERS.fullmatch(name) and any(NAMES_A_QUEUE.search(text) for texts in arguments for text in texts):
             self._reading.leave_out(self._file, line, f"text for {name} that names queue files")
 
     def _call(self, body: list[Lexeme], arguments: list[list[str]], state: ShellState) -> Iterator[Write]:
@@ -426,11 +426,11 @@ class Shell(Programs):
                 part.kind == "text" and not part.is_quoted and re.search(r"[*?\[]", part.value) for part in lexeme.parts
             )
             for value in values:
-                for each in value.split() if split and loose else [value]:
+                for piece in value.split() if split and loose else [value]:
                     found += (
-                        self._places(each)
-                        if (is_glob or (loose and re.search(r"[*?\[]", each))) and "/" in each
-                        else [each]
+                        self._places(piece)
+                        if (is_glob or (loose and re.search(r"[*?\[]", piece))) and "/" in piece
+                        else [piece]
                     )
             if len(found) > VALUES:
                 raise NotEvaluated(f"words that stand for more than {VALUES} values")
@@ -500,7 +500,7 @@ def _end_of_command(lexemes: list[Lexeme], at: int) -> int:
 def _array(lexemes: list[Lexeme], at: int) -> tuple[str, int] | None:
     """Name of `NAME=(WORD …)`, and where its closing parenthesis stands."""
     match = re.fullmatch(r"([A-Za-z_]\w{0,63})\+?=", lexemes[at].keyword)
-    if match is None or [each.operator for each in lexemes[at + 1 : at + 2]] != ["("]:
+    if match is None or [lexeme.operator for lexeme in lexemes[at + 1 : at + 2]] != ["("]:
         return None
     end = next((place for place in range(at + 2, len(lexemes)) if lexemes[place].operator == ")"), None)
     return None if end is None else (match[1], end)
@@ -526,7 +526,9 @@ def _position(state: ShellState, arguments: list[list[str]]) -> None:
     """`$1` to `$9`, `$@`."""
     for index in range(1, 10):
         state.variables[str(index)] = arguments[index - 1] if index <= len(arguments) else [ANYTHING]
-    state.variables["@"] = state.variables["*"] = few([value for each in arguments for value in each]) or [ANYTHING]
+    state.variables["@"] = state.variables["*"] = few([value for argument in arguments for value in argument]) or [
+        ANYTHING
+    ]
 
 
 def is_worth_reading(text: str, reading: Reading, file: str) -> bool:

@@ -63,7 +63,7 @@ class Programs(ABC):
             form = arguments[0][0].replace("\\n", "").strip()
             arguments = arguments[1:] if "%" in form and len(arguments) > 1 else [[form], *arguments[1:]]
         self._reading.spend(4)
-        return few([" ".join(each).strip() for each in product(arguments)])
+        return few([" ".join(words).strip() for words in product(arguments)])
 
     def _names(
         self, name: str, arguments: list[list[str]], state: ShellState, stdin: list[str], line: int, printed: list[str]
@@ -100,9 +100,9 @@ class Programs(ABC):
     @staticmethod
     def _matching_lines(arguments: list[list[str]], lines: list[str]) -> list[str]:
         """`grep WORD`, `grep ^WORD`; other expressions may take any line."""
-        (text, *_) = [each[0] for each in arguments if not each[0].startswith("-")]
+        (text, *_) = [argument[0] for argument in arguments if not argument[0].startswith("-")]
         word = text.removeprefix("^")
-        if any(each[0].startswith("-") for each in arguments) or not re.fullmatch(r"[\w-]{1,60}", word):
+        if any(argument[0].startswith("-") for argument in arguments) or not re.fullmatch(r"[\w-]{1,60}", word):
             return lines
         return [line for line in lines if ANYTHING in line or (line.startswith(word) if text != word else word in line)]
 
@@ -160,7 +160,7 @@ class Programs(ABC):
         values = [word for value in stdin or [ANYTHING] for word in value.split() or [value]]
         if mark:
             inner = [
-                few([each.replace(mark, value) for each in argument for value in (values if mark in each else [""])])
+                few([text.replace(mark, value) for text in argument for value in (values if mark in text else [""])])
                 for argument in arguments
             ]
         else:
@@ -169,7 +169,7 @@ class Programs(ABC):
 
     def _blockdev(self, arguments: list[list[str]], state: ShellState, line: int) -> Iterator[Write]:
         values = [argument[0] for argument in arguments]
-        option = next((each for each in values if each in SETTER_OF_READ_AHEAD), None)
+        option = next((value for value in values if value in SETTER_OF_READ_AHEAD), None)
         if option is None:
             return
         at = values.index(option) + 1

@@ -121,7 +121,7 @@ def _files(reading: Reading) -> list[tuple[str, str, list[Rule]]]:
     }
     more = {f"ENV{{{name}}}" for name in asked - known - {"DEVTYPE", "SUBSYSTEM", "DEVNAME"}}
     chosen |= {
-        file for file, text in texts.items() if any(f"{each}{sign}" in text for each in more for sign in ("=", "+="))
+        file for file, text in texts.items() if any(f"{key}{sign}" in text for key in more for sign in ("=", "+="))
     }
     found = []
     for file, text in texts.items():
