@@ -60,14 +60,14 @@ def _with_history(record: Record, operation: str) -> dict:
     spec = copy.deepcopy(record.load["spec"])
     iops = {phase.operation: phase.iops for phase in record.phases}
     kept = []
-    for phase in spec["phases"]:  # type: ignore[index]
+    for phase in spec["phases"]:
         kept.append(phase)
         if phase["operation"] == operation:
             break
-        calls = max(iops.get(phase["operation"], 0.0), 1.0) * _pieces(spec)  # type: ignore[arg-type]
+        calls = max(iops.get(phase["operation"], 0.0), 1.0) * _pieces(spec)
         length_ns = min(HISTORY_MOST_S, HISTORY_IOS / calls) * 1e9
         phase["runtime_ns"] = min(phase.get("runtime_ns") or 10**18, round(length_ns))
-    return {**spec, "phases": kept}  # type: ignore[dict-item]
+    return {**spec, "phases": kept}
 
 
 def of_specs(asked: Sequence[tuple[str, dict]], operation: str, speeds: Sequence[float]) -> list[CloseUp]:

@@ -159,7 +159,7 @@ def _switch_on(
             took = stretch.put(switch, by_label[label])
             tell(label, max(0.0, deadline_s - time.monotonic()))
             usual_ms = statistics.median(baseline) if guard is not None and len(baseline) >= 2 else None
-            waited = io_pressure_s(open_tree("/"))
+            waited = io_pressure_s(open_tree())
             samples, stopped = _watch(plan.leaves, length, usual_ms, guard or math.inf)
             check()
             ends, waits = sampler.taken() if sampler is not None else (NOTHING, NOTHING)
@@ -185,7 +185,7 @@ NOTHING = np.zeros(0)
 
 
 def _pressure(before_s: float | None, samples: list[Sample]) -> float | None:
-    now_s = io_pressure_s(open_tree("/"))
+    now_s = io_pressure_s(open_tree())
     if before_s is None or now_s is None:
         return None
     return min(1.0, (now_s - before_s) / max(samples[-1].at_s - samples[0].at_s, 1e-6))
