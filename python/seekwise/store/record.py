@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from seekwise.store.operations import Operation
 from seekwise.store.percentiles import is_supported, percentile_ns, percentiles
 
 Provenance = Literal["measured", "virtual", "simulated"]
@@ -67,7 +66,8 @@ class Phase:
 
     SHOWN: ClassVar = ("derived",)
 
-    operation: Operation
+    operation: str
+    """One of `operations.OPERATIONS`; of syncs that another tool timed the call, of a job file's step its name."""
     elapsed_s: float
     bytes: int
     ios: int
