@@ -59,7 +59,7 @@ class Published:
 @click.option(
     "--pictures",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Write each figure as SVG and PNG into this folder.",
+    help="Write each figure as SVG into this folder.",
 )
 @common
 def command(

@@ -100,12 +100,10 @@ class Picture:
         return self.svg
 
     def save(self, path: str | Path) -> Path:
-        """Writes it, as PNG if the name ends so, else as SVG. Raises OSError."""
+        """Writes it as SVG. Raises OSError."""
         from seekwise.files import write_product
-        from seekwise.report.charts import files
 
-        path = Path(path)
-        return write_product(path, files.png(self.svg) if path.suffix == ".png" else self.svg.encode())
+        return write_product(Path(path), self.svg.encode())
 
 
 def simulate(

@@ -60,4 +60,4 @@ def test_it_is_left_out_of_lists_suggestions_and_explanations(stale):
             assert done.returncode == 2, words
             assert f"`{GONE}`" not in done.stderr and f"`{BROKEN}`" not in done.stderr, words
     assert stale("explain", "ncqq").stderr.endswith("did you mean `ncq`?\n")
-    assert stale("explain", "--for").returncode == 0
+    assert stale("explain", "tune").returncode == 0

@@ -62,9 +62,7 @@ def test_a_run_is_shown_as_the_publication_has_it(db, tmp_path):
     assert json.loads(done.stdout)["run_id"]
     text = page.read_text()
     assert "Figure 1: rate [MB/s]" in text and "No answer for SATA" in text
-    assert sorted(each.name for each in folder.iterdir()) == [
-        f"figure-0{number}.{kind}" for number in (1, 2) for kind in ("png", "svg")
-    ]
+    assert sorted(each.name for each in folder.iterdir()) == [f"figure-0{number}.svg" for number in (1, 2)]
 
 
 def test_a_run_of_another_study_is_refused(tmp_path):

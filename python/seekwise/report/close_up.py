@@ -213,7 +213,7 @@ def stretch(
     by_traces: bool = False,
 ) -> CloseUpSection:
     """Numbers, sentence and picture of stretches of one load. `by_direction`: jobs that differ are told by their reads and writes."""
-    from seekwise.report.losses import shown_setting
+    from seekwise.report.metric_words import shown_setting
 
     known = looks.of([shown_setting(each.setting) for each in close])
     rows = [row(each, known[shown_setting(each.setting)], (cpu_us or {}).get(each.setting)) for each in close]

@@ -86,7 +86,7 @@ def causes(records: Sequence[Record], *, shown: bool = False) -> Causes | None:
 
 
 def _name(record: Record) -> str:
-    from seekwise.report.losses import shown_setting
+    from seekwise.report.metric_words import shown_setting
 
     return shown_setting(record.setting)
 

@@ -11,6 +11,7 @@ from seekwise import _core, drive_names
 from seekwise.errors import UsageError
 from seekwise.simulate import trial_spec, use_programs
 from seekwise.simulate.spec import Spec
+from seekwise.store.operations import Operation
 from seekwise.workload.study.factors import Value
 from seekwise.workload.study.study import System
 from seekwise.workload.study.uses import PERCENT, Job, Use
@@ -22,7 +23,7 @@ STORE_BYTES = 512 * MIB
 # Simulated time of a period: some hundred requests of a disk, some ten thousand of flash.
 SECONDS = {True: (2.0, 8.0), False: (0.2, 0.6)}
 """{rotational: (before what counts, what counts)}."""
-OPERATION = "mixed"
+OPERATION: Operation = "mixed"
 """Of every phase, whatever its jobs do."""
 MEMORY_BYTES = {True: 192 * MIB, False: 512 * MIB}
 

@@ -148,7 +148,7 @@ class Record:
     environment: dict[str, Any] = field(default_factory=dict)
     load: dict[str, Any] = field(default_factory=dict)
     """fio's version, job text, options; or the simulator's model and versions."""
-    conditions: dict[str, object] = field(default_factory=dict)
+    conditions: dict[str, Any] = field(default_factory=dict)
     valid: bool = True
     invalid_reason: str | None = None
     attempt: int = 1
