@@ -44,7 +44,7 @@ class LoadFigures:
     @property
     def cpu_us(self) -> float:
         """CPU time of the host per request, of all jobs."""
-        return float(self.phase.details[CPU_US])  # type: ignore[arg-type]
+        return float(self.phase.details[CPU_US])
 
 
 def spec(model: Model, use: Use, point: Point, data_bytes: int, seed: int) -> Spec:
