@@ -6,6 +6,7 @@ named as "not evaluated", and nothing of it is guessed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -27,6 +28,8 @@ FOUND = 20_000
 EXPANDED = 16_384
 """Characters of a value after substitution: udev's own longest line (UDEV_LINE_SIZE in systemd 252)."""
 NOTES = 20
+SCSI_PATH = re.compile(r"(/sys/(?:class/scsi_(?:device|disk)|bus/scsi/devices)/)([^/]{1,64})(?:/device(?=/|$))?(/.*)?")
+"""A SCSI disk by its address."""
 GLANCED = 65_536
 """Characters of a file that is only looked at."""
 
@@ -205,11 +208,18 @@ class Reading:
             name, rest = self._by_number("".join(parts[3:4])), parts[4:]
         else:
             name, rest = "", []
+        if scsi := SCSI_PATH.fullmatch(path):
+            name = next((device for device, address in self._addresses() if address == scsi[2]), "")
+            below = (scsi[3] or "").strip("/").split("/")
+            rest = below[2:] if below[0] == "block" else ["device", *below]
         if name:
             # The link is followed before `..` is: above a partition's folder lies its disk's.
             if name not in self.nodes:
                 return None
-            parts = [part for part in self.nodes[name].folder.split("/") if part] + rest
+            folder = self.nodes[name].folder
+            if rest[:1] == ["device"]:
+                folder, rest = self.tree.resolve(f"{folder}/device") or f"{folder}/device", rest[1:]
+            parts = [part for part in folder.split("/") if part] + rest
         done: list[str] = []
         for part in parts:
             if part == "..":
@@ -224,6 +234,12 @@ class Reading:
 
     def places(self, path: str, rule: str = "shell") -> Iterator[str]:
         """The paths that one with a pattern in the device's name may mean; itself where it has none."""
+        if scsi := SCSI_PATH.fullmatch(path):
+            for device, address in self._addresses():
+                if self.matches(scsi[2], address):
+                    below = re.sub(r"^/block/[^/]+", f"/block/{device}", scsi[3] or "")
+                    yield f"{scsi[1]}{address}{below}"
+            return
         if not any(sign in path for sign in "*?["):
             yield path
             return
@@ -236,6 +252,19 @@ class Reading:
                     if one.matches(device):
                         yield f"{top}{device}{slash}{rest}"
                 return
+        if path.startswith("/sys/devices/") and "/block/" in path:
+            above, _, below = path.rpartition("/block/")
+            for place in self.places(f"/sys/block/{below}", rule):
+                node = self.nodes.get(place.split("/")[3])
+                if node and self.matches(f"{above}/block/*", node.folder):
+                    yield place
+
+    def _addresses(self) -> Iterator[tuple[str, str]]:
+        """SCSI disks and their addresses, as (sda, 0:0:0:0)."""
+        for name, device in self.stack.devices.items():
+            if device.queue_depth is not None and name in self.nodes:
+                self.spend(20)
+                yield name, (self.tree.resolve(f"{self.nodes[name].folder}/device") or "").rpartition("/")[2]
 
     def settings(self, path: str, rule: str = "shell") -> Iterator[tuple[str, str]]:
         """Device and attribute of each setting that a path, with a pattern or without, means."""
