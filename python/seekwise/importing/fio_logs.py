@@ -79,7 +79,7 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
     }
     latency = logs["lat"] or logs["clat"]
     name = _group(sources[0])
-    everything = [log for each in logs.values() for log in each.values()]
+    everything = [log for by_job in logs.values() for log in by_job.values()]
     bins, directions, last_ms = _histograms(by_kind.get("clat_hist", []), scale)
     seen_s = max([last_ms, *(log.last_ms for log in everything)]) / 1e3
     for log in everything:
@@ -119,7 +119,7 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
         Result(
             phases=(made,),
             tool=f"fio-{given.tool_version or '3'}",
-            threads=given.threads or max(len(each) for each in by_kind.values()),
+            threads=given.threads or max(len(logs_of_kind) for logs_of_kind in by_kind.values()),
             block_bytes=given.block_bytes or _block(everything),
             iodepth=given.iodepth,
             options={"logs": [str(source.path) for source in sources]},
