@@ -94,15 +94,13 @@ def _carry_out(
             store.add_run(run)
         pace = Pace(plan, open_trials)
         tell(Progress(pace.done, len(plan.trials), pace.left_s(), None))
-        spread = session if isinstance(session, SpreadSession) else None
-        portions = [open_trials] if spread else _by_repetition(open_trials)
-        for trials in portions:
-            if spread is not None:
-                for rows in spread.run_spread(trials, attempts):
-                    store.add_rows(rows)
-                    pace.ended(*(row.trial for row in rows))
-                    tell(Progress(pace.done, len(plan.trials), pace.left_s(), rows[-1], spread.workers))
-                continue
+        if isinstance(session, SpreadSession):
+            for rows in session.run_spread(open_trials, attempts):
+                store.add_rows(rows)
+                pace.ended(*(row.trial for row in rows))
+                tell(Progress(pace.done, len(plan.trials), pace.left_s(), rows[-1], session.workers))
+            return
+        for trials in _by_repetition(open_trials):
             for record in session.run(trials, attempts):
                 store.add(record)
                 pace.ended_until(record.trial)

@@ -344,7 +344,7 @@ def phase_of(result: dict[str, Any], groups: Sequence[Group], key: str) -> Phase
     began = min((groups[number].first_ns for number in own if groups[number].requests), default=0)
     cpu = result["cpu"]
     return Phase(
-        operation=_operation(groups, key),  # type: ignore[arg-type]
+        operation=_operation(groups, key),
         elapsed_s=max(ended - began, 1) / 1e9,
         bytes=sum(job["bytes"] for job in jobs),
         ios=ios,

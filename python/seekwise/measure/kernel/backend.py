@@ -9,7 +9,7 @@ from seekwise.errors import MissingError, UsageError
 from seekwise.measure.kernel import fio, memory, prepared_target, session, tiotest
 from seekwise.measure.kernel.target import Target, find
 from seekwise.simulate.protocol import Options, Say
-from seekwise.workload.study.factors import factor
+from seekwise.workload.study.factors import Value, factor
 from seekwise.workload.study.plan import Plan, SystemFacts
 from seekwise.workload.study.profiles import resolve
 from seekwise.workload.study.study import Study
@@ -145,7 +145,7 @@ def check_caches(study: Study) -> None:
             )
 
 
-def _wanted(study: Study) -> list[dict[str, object]]:
+def _wanted(study: Study) -> list[dict[str, Value]]:
     """Every value that a study may set, one at a time, but for a scheduler's tunables, which need their scheduler."""
     if study.candidate:
         return list(study.candidate)

@@ -117,8 +117,8 @@ def _kernel_threads(before: CpuSnapshot, after: CpuSnapshot) -> dict[str, float]
         if not now.kernel_thread:
             continue
         then = before.processes.get(pid)
-        known = then is not None and then.start_ticks == now.start_ticks
-        ticks = now.own_ticks - (then.own_ticks if known else 0)
+        is_same = then is not None and then.start_ticks == now.start_ticks
+        ticks = now.own_ticks - (then.own_ticks if then is not None and is_same else 0)
         if ticks > 0:
             name = thread_family(now.name)
             spent[name] = spent.get(name, 0.0) + ticks / TICKS_PER_SECOND
