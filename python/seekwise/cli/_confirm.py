@@ -49,7 +49,7 @@ def check(seconds: float) -> None:
 def refuse_waiting(devices: list[str]) -> None:
     """RefusedError where a change of one of these devices waits: whatever is set on top would be mixed with its way back."""
     for document in guard_log.waiting():
-        both = sorted(set(devices) & set(map(str, document.get("devices") or ())))  # type: ignore[call-overload]
+        both = sorted(set(devices) & set(map(str, document.get("devices") or ())))
         if both:
             raise RefusedError(
                 f"{', '.join(both)}: a change waits for its confirmation until {document.get('until')}",

@@ -78,14 +78,14 @@ def going(run_id: str) -> Iterator[None]:
 
 
 def _file_name(run_id: str) -> str:
-    return "".join(each if each.isalnum() or each in "-_." else "_" for each in run_id)[:100]
+    return "".join(character if character.isalnum() or character in "-_." else "_" for character in run_id)[:100]
 
 
 def _carry_out(
     store: Store, run: Run, plan: Plan, backend: Backend, say: Say, tell: Callable[[Progress], None]
 ) -> None:
     run_id = run.run_id
-    known = any(each.run_id == run_id for each in store.runs())
+    known = any(stored.run_id == run_id for stored in store.runs())
     done = store.attempts(run_id) if known else {}
     open_trials = [trial for trial in plan.trials if not _is_done(done.get(trial.index), plan.attempts)]
     attempts = {index: count for index, (count, _) in done.items()}

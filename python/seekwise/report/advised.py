@@ -133,7 +133,7 @@ class _TuneAdvice:
                 f"run {run_id} has no one setting for everything: {', '.join(wants)}",
                 " or ".join(f"`--for {purpose}`" for purpose in divided),
             )
-        changes = plan.of(choice.setting).changes if choice.changes else {}
+        changes = plan.of(choice.setting).changes if choice is not None and choice.changes else {}
         return changes, f"run {run_id}: {tune_answer.headline(self.outcome).rstrip('.')}"
 
     def document(self) -> TuneAdvice:
@@ -300,7 +300,7 @@ def of_tune(found: LiveOutcome, purpose: str | None, system: str | None) -> Advi
     return _TuneAdvice(asked, purpose)
 
 
-def of_study(found: StudyOutcome, content: ReportContent, purpose: str | None, system: str | None) -> Advised:
+def of_study(found: StudyOutcome, content: ReportContent, purpose: str | None, system: str | None) -> _StudyAdvice:
     """Of a run of a study: for each drive of this machine, for each of several systems, or for what competes on one."""
     return _StudyAdvice(found, content, purpose, system, workloads.find(purpose) if purpose else None)
 
@@ -379,7 +379,7 @@ def _interval(value: tuple[float, float, float] | None) -> str:
 
 
 def _document(found: StudyOutcome, advice: Advice, weighed: Weighed | None) -> RunAdvice:
-    workload = weighed and Weighted(
+    workload = None if weighed is None else Weighted(
         weighed.workload.name, weighed.workload.operations, weighed.workload.threads, weighed.reference, weighed.repetitions,
         weighed.not_covered, weighed.best, weighed.standings,
     )  # fmt: skip

@@ -85,7 +85,7 @@ def read_processes(root: Path = Path("/")) -> dict[int, ProcessTimes]:
             name, fields = process.stat(pid, root)
         except OSError:
             continue  # it ended between the listing and now
-        user, system, _, children_system = (int(each) for each in fields[11:15])
+        user, system, _, children_system = (int(ticks) for ticks in fields[11:15])
         found[pid] = ProcessTimes(
             name=name,
             kernel_thread=bool(int(fields[6]) & PF_KTHREAD),
@@ -142,9 +142,9 @@ def _foreign(before: CpuSnapshot, after: CpuSnapshot, own_pid: int) -> float:
 
     def total(snapshot: CpuSnapshot) -> int:
         return sum(
-            each.system_ticks
-            for pid, each in snapshot.processes.items()
-            if not each.kernel_thread and own_pid not in (pid, each.parent)
+            times.system_ticks
+            for pid, times in snapshot.processes.items()
+            if not times.kernel_thread and own_pid not in (pid, times.parent)
         )
 
     return max(0, total(after) - total(before)) / TICKS_PER_SECOND

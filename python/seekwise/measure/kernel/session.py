@@ -144,7 +144,7 @@ class KernelSession:
         """Whether there is time for one more attempt: within the budget if there is one, else within a share of the plan."""
         if self.plan.budget_s is None:
             return self.repeats_s < REPEATS_SHARE * self.plan.estimated_s
-        ahead_s = sum(self.plan.trial_s[each.combination] for each in self.plan.trials if each.index > trial.index)
+        ahead_s = sum(self.plan.trial_s[other.combination] for other in self.plan.trials if other.index > trial.index)
         spent_s = self.plan.prepare_s + time.monotonic() - self.started
         return spent_s + lasted_s + ahead_s <= self.plan.budget_s
 
@@ -223,7 +223,7 @@ class KernelSession:
             )
         reason = observed.reason_against(tiotest.as_one(phases))
         command = tiotest.words(tiotest.NAME, combination.load, ready.place.shown or ready.place.folder)
-        counters = {"device_counters_of_the_call": {name: each.recorded for name, each in observed.moved.items()}}
+        counters = {"device_counters_of_the_call": {name: counted.recorded for name, counted in observed.moved.items()}}
         phases[-1] = replace(phases[-1], details={**phases[-1].details, **counters})
         return phases, [" ".join(command)], reason
 
@@ -323,7 +323,7 @@ def _as_phase(
     own = max(0.0, spent.children_system_s - result.submitter_system_s)
     device_bytes = (moved.read_bytes if result.read_bytes else 0) + (moved.write_bytes if result.write_bytes else 0)
     details: dict[str, object] = {
-        "device_counters": {name: each.recorded for name, each in observed.moved.items()},
+        "device_counters": {name: counted.recorded for name, counted in observed.moved.items()},
         "fio_start_and_report_system_s": own,
         "foreign_system_s": spent.foreign_system_s,
         "short_ios": result.short_ios,

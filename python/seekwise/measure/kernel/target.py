@@ -72,7 +72,7 @@ class Target:
 
     def watched(self) -> failure.Watched:
         """The storage as it is now, to tell later whether it failed."""
-        return failure.watched(self.path, [each.name for each in self.resolved.chain()], is_device=self.is_device)
+        return failure.watched(self.path, [device.name for device in self.resolved.chain()], is_device=self.is_device)
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ class Target:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What changes the meaning of settings or of figures here."""
-        return tuple(each.line for device in self.resolved.chain() for each in device_warnings(device))
+        return tuple(warning.line for device in self.resolved.chain() for warning in device_warnings(device))
 
     @property
     def os_shares_drives(self) -> bool:
