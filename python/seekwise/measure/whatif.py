@@ -60,7 +60,7 @@ class CandidateStorage:
     values: dict[str, Value]
     spec: dict[str, object]
     """The trial without its phases."""
-    described: dict[str, object]
+    described: dict[str, Any]
 
 
 def parse_vary(words: Sequence[str]) -> dict[str, list[str]]:
@@ -378,9 +378,7 @@ def recorded_on(notes: Notes) -> dict[str, str]:
 
 def beyond(load: TracedLoad, settings: Sequence[CandidateStorage]) -> list[str]:
     """Storage that is smaller than what the load used."""
-    small = [
-        setting.label for setting in settings if int(str(setting.described["capacity_bytes"])) < load.end_sector * 512
-    ]
+    small = [setting.label for setting in settings if int(setting.described["capacity_bytes"]) < load.end_sector * 512]
     if not small:
         return []
     what = small[0] if len(small) == 1 else f"{len(small)} of the settings"

@@ -55,7 +55,7 @@ def find(wanted: Wanted, ways: Iterable[str], tree: Tree, stack: Stack) -> list[
     ranks = [rank for way in ways if (rank := rank_of(way)) is not None]
     if not ranks:
         return []
-    ours = max(ranks, key=lambda rank: rank[0])
+    ours = max(ranks, key=lambda rank: rank[:1])
     found = []
     for setter in find_setters(tree, stack):
         value = wanted.get(setter.device, {}).get(setter.attribute)
@@ -73,7 +73,7 @@ def find(wanted: Wanted, ways: Iterable[str], tree: Tree, stack: Stack) -> list[
 
 def _after(setter: Setter, ours: Rank) -> bool:
     if setter.rank[0] != ours[0]:
-        return setter.rank[0] > ours[0]
+        return setter.rank[:1] > ours[:1]
     if setter.kind == "udev":
         # Within udev the files act in the order of their names; rules of the SCSI device come before the disk's.
         name = setter.file.rpartition("/")[2]

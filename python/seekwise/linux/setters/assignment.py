@@ -29,7 +29,7 @@ OUR_FILES = (
     "/etc/default/grub.d/seekwise.cfg",
 )
 
-Rank = tuple[float, int | str, *tuple[int | str, ...]]
+Rank = tuple[float | str, ...]
 """When an assignment acts: the kind first, then what orders assignments of one kind."""
 
 
