@@ -326,3 +326,22 @@ def test_what_holds_a_load_back_is_named_where_the_file_says_it(tmp_path):
     path.write_text(changed("grp", limited))
     _, records = importing.read([path])
     assert any("`rate_iops=200` held the load back" in each for each in implausible(records))
+
+
+def test_threads_of_a_group_of_several_jobs_are_told_by_their_summed_run_time(tmp_path):
+    document = json.loads(RAW["grp"])
+    (job,) = document["jobs"]
+    longest = max(job[name]["runtime"] for name in ("read", "write"))
+    job["job options"] |= {"numjobs": "2"}
+    job["job_runtime"] = 5 * longest - 3
+    path = tmp_path / "grouped.json"
+    path.write_text(json.dumps(document))
+    _, (record,) = importing.read([path])
+    assert record.factors["threads"] == 5
+
+
+def test_a_document_behind_fio_s_progress_line_is_found(tmp_path):
+    path = tmp_path / "eta.json"
+    path.write_text("Starting 1 process\nJobs: 1 (f=1): [r(1)][50.0%]\r" + RAW["noengine"])
+    _, (record,) = importing.read([path])
+    assert record.phases[0].bytes == jobs("noengine")[0]["read"]["io_bytes"]

@@ -96,8 +96,8 @@ def _documents(text: str, source: str) -> Iterator[dict]:
 
 
 def _next_start(text: str, position: int) -> int | None:
-    """A `{` at the start of a line, or behind a document that has just ended, opens the next one."""
-    match = re.compile(r"\s*\{").match(text, position) or re.compile(r"^\{", re.MULTILINE).search(text, position)
+    """A `{` at the start of a line (fio's progress ends in a carriage return), or behind a document that has just ended, opens the next one."""
+    match = re.compile(r"\s*\{").match(text, position) or re.compile(r"(?:^|\r)\{", re.MULTILINE).search(text, position)
     return match.end() - 1 if match else None
 
 

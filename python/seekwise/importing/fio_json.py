@@ -314,13 +314,29 @@ def _of_durable_writes(jobs: list[dict], phase: Phase) -> str:
 
 
 def _threads(jobs: list[dict]) -> int:
-    """fio prints each thread, or with `group_reporting` one job for `numjobs` of them."""
+    """fio prints each thread, or with `group_reporting` one job for all of a group, whose `job_runtime` is the sum over its threads."""
     printed: dict[tuple[str, str, str], list[int]] = {}
     for job in jobs:
         asked = str(job["job options"].get("numjobs", "1"))
         key = (str(job.get("hostname", "")), str(job.get("port", "")), str(job.get("jobname", "")))
         printed.setdefault(key, []).append(int(asked) if asked.isdecimal() and len(asked) < 10 else 1)
-    return sum(max(len(counts), max(counts)) for counts in printed.values())
+    asked_for = sum(max(len(counts), max(counts)) for counts in printed.values())
+    return max(asked_for, _threads_that_ran(jobs[0])) if len(jobs) == 1 else asked_for
+
+
+WHOLE = 0.03
+"""How near to a whole number the summed run time of a group's threads is, in shares of it, where all of them ran to the end."""
+
+
+def _threads_that_ran(job: dict) -> int:
+    """Of a group that is printed as one job; 0 where that cannot be told, as when what was written is read back afterwards."""
+    sides = fio_result.sides_of(job)
+    longest_ms = max((float(job[name]["runtime"]) for name in sides), default=0.0)
+    others = [name for name in ("read", "write", "trim") if name not in sides and job.get(name, {}).get("total_ios")]
+    if longest_ms < 1e3 * SHORT_S or ("mixed" not in sides and others):
+        return 0
+    ratio = float(job.get("job_runtime", 0)) / longest_ms
+    return round(ratio) if abs(ratio - round(ratio)) <= WHOLE * ratio else 0
 
 
 def _depth(options: dict, found: fio_result.FioPhase, given: Given) -> tuple[int | None, str]:
