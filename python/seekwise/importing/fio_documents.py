@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from seekwise.bounds import JSON_VALUES
-from seekwise.importing.fio_result import FioOutputError, sample
+from seekwise.importing.fio_result import FioJob, FioOutputError, sample
 
 SUM_OF_CLIENTS = "All clients"
 ALIASES = {"readwrite": "rw", "blocksize": "bs", "blocksize_range": "bsrange", "blocksize_split": "bssplit"}
@@ -26,12 +26,12 @@ class FioDocument:
     """One document. Each job has its options with those of `[global]` under them, and the host that ran it (`--client`)."""
 
     version: str
-    jobs: list[dict]
+    jobs: list[FioJob]
     shared: dict[str, str]
     """Options of `[global]`."""
     ended_s: float | None
     """When the document was printed, in seconds since 1970."""
-    sum_of_clients: dict | None = None
+    sum_of_clients: FioJob | None = None
     """fio's own sum over clients: it merges their percentiles, which nobody else can."""
     beginnings: int = 0
     """Documents of the same run that came before it."""
@@ -71,7 +71,7 @@ def runs(text: str, source: str) -> tuple[list[FioDocument], list[str]]:
     return found, notes
 
 
-def _documents(text: str, source: str) -> Iterator[dict]:
+def _documents(text: str, source: str) -> Iterator[FioJob]:
     values = text.count(",") + text.count("{") + text.count("[")
     if values > JSON_VALUES:
         raise FioOutputError(
@@ -101,7 +101,7 @@ def _next_start(text: str, position: int) -> int | None:
     return match.end() - 1 if match else None
 
 
-def _run(document: dict, source: str) -> FioDocument:
+def _run(document: FioJob, source: str) -> FioDocument:
     jobs = document.get("jobs", document.get("client_stats"))
     if not isinstance(jobs, list) or not jobs:
         kind = "lists no jobs" if "fio version" in document else "is not fio's: it lists no `jobs`"
@@ -133,19 +133,18 @@ def _run(document: dict, source: str) -> FioDocument:
 
 def _shared(options: object, source: str) -> dict[str, dict[str, str]]:
     """{"": options of `[global]`}, or of each client by `host:port`: newer clients print a list."""
-    each = options if isinstance(options, list) else [options]
-    if not all(isinstance(one, dict) for one in each):
-        raise FioOutputError(f"{source} has `global options` that are none")
     if isinstance(options, dict):
         return {"": options}
-    return {f"{one.get('hostname', '')}:{one.get('port', '')}": one for one in each}
+    if not isinstance(options, list) or not all(isinstance(client, dict) for client in options):
+        raise FioOutputError(f"{source} has `global options` that are none")
+    return {f"{client.get('hostname', '')}:{client.get('port', '')}": client for client in options}
 
 
-def _named(options: dict) -> dict[str, str]:
+def _named(options: Mapping[str, object]) -> dict[str, str]:
     return {ALIASES.get(name, name): str(value) for name, value in options.items()}
 
 
-def _stamp(document: dict) -> float | None:
+def _stamp(document: FioJob) -> float | None:
     for name, scale in (("timestamp_ms", 1e3), ("timestamp", 1.0)):
         value = document.get(name)
         if isinstance(value, int | float) and 0 < value / scale < 1e11:
@@ -153,7 +152,7 @@ def _stamp(document: dict) -> float | None:
     return None
 
 
-def _sides(job: dict) -> list[dict]:
+def _sides(job: FioJob) -> list[FioJob]:
     return [job[name] for name in SIDES if isinstance(job.get(name), dict)]
 
 
@@ -181,5 +180,5 @@ def _names(run: FioDocument) -> list[tuple[object, object, object]]:
     return [(job.get("jobname"), job.get("groupid"), job.get("job options")) for job in run.jobs]
 
 
-def _ios(job: dict) -> int:
+def _ios(job: FioJob) -> int:
     return sum(int(side.get("total_ios", 0)) for side in _sides(job))

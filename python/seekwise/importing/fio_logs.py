@@ -86,7 +86,7 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
     }
     latency = logs["lat"] or logs["clat"]
     name = _group(sources[0])
-    everything = [log for each in logs.values() for log in each.values()]
+    everything = [log for by_job in logs.values() for log in by_job.values()]
     bins, directions, last_ms = _histograms(by_kind.get("clat_hist", []), scale)
     last_ms = _without_epoch(everything, last_ms)
     seen_s = max([last_ms, *(log.last_ms for log in everything)]) / 1e3
@@ -129,7 +129,7 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
         Result(
             phases=(made,),
             tool=f"fio-{given.tool_version or '3'}",
-            threads=given.threads or max(len(by_kind.get("clat_hist", ())), *(len(each) for each in logs.values())),
+            threads=given.threads or max(len(by_kind.get("clat_hist", ())), *(len(by_job) for by_job in logs.values())),
             block_bytes=given.block_bytes or _block(everything),
             iodepth=given.iodepth,
             options={"logs": [str(source.path) for source in sources]},

@@ -6,18 +6,17 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from seekwise.errors import SeekwiseError
 from seekwise.simulate import trial_spec, use_programs
 from seekwise.simulate import use_trials as played
 from seekwise.simulate.design.space import Point
+from seekwise.simulate.spec import Answer, Spec
 from seekwise.simulate.use_trials import Model, jobs_of, phase_of
 from seekwise.store.record import CpuSeconds, Phase
 from seekwise.workload.study.uses import Use
 
-Document = dict[str, Any]
-Simulate = Callable[[Sequence[dict[str, Any]]], list[dict[str, Any]]]
+Simulate = Callable[[Sequence[Spec]], list[Answer]]
 """Specs of trials in, results in their order out."""
 PERIOD_SHARE = 0.5
 """Of the periods that `tune model:NAME` simulates: more points say more here than longer ones."""
@@ -48,7 +47,7 @@ class LoadFigures:
         return float(self.phase.details[CPU_US])
 
 
-def spec(model: Model, use: Use, point: Point, data_bytes: int, seed: int) -> dict[str, Any]:
+def spec(model: Model, use: Use, point: Point, data_bytes: int, seed: int) -> Spec:
     """The specification of a trial. `data_bytes`: how much of the array random requests reach, the same on every array."""
     size = replace(model, capacity_bytes=point.array.capacity_bytes)
     if use.runs_programs:
@@ -68,18 +67,18 @@ def spec(model: Model, use: Use, point: Point, data_bytes: int, seed: int) -> di
     return made
 
 
-def _read_ahead(made: dict[str, Any], point: Point) -> dict[str, Any]:
+def _read_ahead(made: Spec, point: Point) -> Spec:
     if point.read_ahead_kib:
         made["cache"]["read_ahead_kib"] = point.read_ahead_kib
     return made
 
 
-def simulate(specs: Sequence[Document]) -> list[Document]:
+def simulate(specs: Sequence[Spec]) -> list[Answer]:
     """Results of trials in their order, on all processors of this machine."""
     return use_programs.simulated(json.dumps(list(specs)), os.cpu_count() or 1)
 
 
-def figures(use: Use, result: dict[str, Any]) -> LoadFigures:
+def figures(use: Use, result: Answer) -> LoadFigures:
     """Of a simulated trial. Raises SeekwiseError if it could not run."""
     if "error" in result:
         raise SeekwiseError(f"{use.name} cannot be simulated: {result['error']}")
