@@ -54,6 +54,8 @@ class RebuildRow:
     """By what a unit of work is called."""
     survives_failures: int = 0
     """While it goes on."""
+    alone_s: float = 0.0
+    """With nothing else to do and no limit of the study; 0: not known."""
 
     @property
     def is_unprotected(self) -> bool:
@@ -85,6 +87,7 @@ def rows(records: Sequence[Record]) -> list[RebuildRow]:
                 for unit, mine in sorted(by_unit.items(), reverse=True)
             },
             min(int(r.load["array"]["survives_failures"]) for mine in by_unit.values() for r in mine),
+            max(float(r.load["array"]["rebuild_s"] or 0.0) for mine in by_unit.values() for r in mine),
         )
         for (name, what, limit), by_unit in busy.items()
     ]

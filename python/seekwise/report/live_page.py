@@ -19,6 +19,7 @@ from seekwise.report import answered, close_up, site, stages, terms, tested, tun
 from seekwise.report.charts import files, live_svg, panels
 from seekwise.report.charts.live_svg import Distance, Value, distances
 from seekwise.report.looks import Look, Looks
+from seekwise.report.losses import LossBlock
 from seekwise.report.metric_words import metric_name, subject, value_text
 from seekwise.store.record import Record, environment_of
 from seekwise.trace import excerpt
@@ -159,7 +160,7 @@ def _stretches(
     made: dict[str, close_up.CloseUpSection] = {}
     for use in uses:
         if len(made) == STRETCHES_MOST or not any(
-            each.verdict == "worse" for block in blocks[use.name] for each in block.judged.standings
+            each.verdict == "worse" for b in blocks[use.name] if b.judged for each in b.judged.standings
         ):
             continue
         mine = [record for record in found.records if record.valid and record.factors.get("use") == use.name]
@@ -214,23 +215,6 @@ def _blocks(found: LiveOutcome, use: Use, looks: dict[str, Look]) -> list[LossBl
 
 
 @dataclass(frozen=True)
-class LossBlock:
-    """What each setting of a use loses against the best, by one figure."""
-
-    place: str
-    """The use."""
-    metric: str
-    best: str
-    rows: tuple[Distance, ...]
-    """The nearest to the best first."""
-    picture: Markup
-    """All settings in one."""
-    words: str
-    """What the recommended one loses."""
-    judged: Judged
-
-
-@dataclass(frozen=True)
 class UseDrawn:
     """Everything that the page shows of one use."""
 
@@ -251,7 +235,7 @@ def _use(found: LiveOutcome, use: Use, looks: dict[str, Look], blocks: list[Loss
         load_words.use_rows(use),
         blocks,
         _deciding(found, blocks),
-        _timeline(mine, use, looks, [each.judged for each in blocks]),
+        _timeline(mine, use, looks, [each.judged for each in blocks if each.judged is not None]),
         _nines(mine, use, looks),
         _figures(mine, use, looks),
         len(mine),
@@ -260,11 +244,12 @@ def _use(found: LiveOutcome, use: Use, looks: dict[str, Look], blocks: list[Loss
 
 def _deciding(found: LiveOutcome, blocks: Sequence[LossBlock]) -> LossBlock | None:
     """The figure of a use in which settings differ most."""
-    return min(blocks, key=_place, default=None)
+    return min((each for each in blocks if each.judged is not None), key=_place, default=None)
 
 
 def _place(block: LossBlock) -> tuple[int, float]:
     """What differs most comes first."""
+    assert block.judged is not None
     others = [each for each in block.judged.standings if each.setting != block.judged.base]
     return min((answered.order(each) for each in others), default=(3, 0.0))
 
@@ -279,7 +264,7 @@ def _block(found: LiveOutcome, judged: Judged, looks: dict[str, Look]) -> LossBl
     name = metric_name(judged)
     picture = distances(sorted(rows, key=lambda row: row.look.css), name)
     words = answered.statement(judged, standing) if chosen is not None and (standing := judged.of(chosen)) else ""
-    return LossBlock(judged.use, name, tune_answer.best_text(judged), tuple(rows), picture, words, judged)
+    return LossBlock(judged.use, name, tune_answer.best_text(judged), tuple(rows), picture, words, judged=judged)
 
 
 def _row(standing: CandidateVerdict, judged: Judged, look: Look, chosen: str | None, in_force: str) -> Distance:

@@ -14,6 +14,7 @@ from seekwise.report import (
     by_system,
     close_up,
     evidence,
+    losses,
     pareto,
     site,
     systems_answer,
@@ -41,7 +42,7 @@ def render(content: ReportContent) -> str:
     looks = Looks()
     table = frame(content.records, content.systems, content.plan.compare if content.plan else ())
     # In the order of the page: who comes first gets the first colour.
-    charts = _charts(content, looks, table)
+    answer, charts = _answer(content, looks), _charts(content, looks, table)
     stretches = close_up.stretches(content.records, looks, content.advice.recommended)
     causes = why.causes(content.records, shown=bool(stretches))
     labels = list(dict.fromkeys(shown_setting(record.setting) for record in content.records))
@@ -50,6 +51,7 @@ def render(content: ReportContent) -> str:
     run = content.run
     sections = [
         ("arrays", "arrays", content.arrays), ("charts", "charts", True),
+        ("losses", "distance to the best", answer["loss_blocks"]),
         ("why", "why", causes or stretches), ("insights", "insights", content.findings), ("winners", "winners", content.winners),
         ("table", "numbers", True), ("discarded", "discarded trials", discarded), ("run", "what was run", True), ("terms", "terms", words),
     ]  # fmt: skip
@@ -72,17 +74,34 @@ def render(content: ReportContent) -> str:
         shown_setting=shown_setting,
         loads=tested.loads(content),
         facts=tested.facts(content.environment),
-        headline=sentence(content.advice.headline),
-        reasons=[sentence(one_line(each)) for each in reasons(content)],
-        reasons_first=REASONS_FIRST + 1 if content.arrays else REASONS_FIRST,
-        answered=answered.rows(content.question) if content.question is not None else [],
-        by_system=by_system.of(content),
-        settings=by_system.settings_of(content),
-        cautions=[sentence(one_line(each)) for each in content.advice.caution],
+        **answer,
         **_arrays(content),
         **charts,
         **_numbers(table),
     )  # fmt: skip
+
+
+def _answer(content: ReportContent, looks: Looks) -> dict[str, object]:
+    """Headline, reasons, and what every setting loses where."""
+    blocks = losses.blocks(content, looks)
+    many = len({block.system for block in blocks}) > 1
+    crowded = sum(len(block.rows) for block in blocks) > losses.LINES_MOST
+    overview = losses.overview(content, looks) if many else blocks if crowded else []
+    return {
+        "headline": sentence(content.advice.headline),
+        "reasons": [sentence(one_line(each)) for each in reasons(content, blocks)],
+        "reasons_first": REASONS_FIRST + 1 if content.arrays else REASONS_FIRST,
+        "answered": answered.rows(content.question) if content.question is not None else [],
+        "by_system": by_system.of(content),
+        "settings": by_system.settings_of(content),
+        "cautions": [sentence(one_line(each)) for each in content.advice.caution],
+        "loss_blocks": blocks,
+        "overview": overview,
+        "overview_keys": _overview_keys(overview),
+        "many_systems": many,
+        "has_chosen": any(row.chosen for block in blocks for row in block.rows),
+        "axis": live_svg.loss_axis(),
+    }
 
 
 def _arrays(content: ReportContent) -> dict[str, object]:
@@ -123,13 +142,20 @@ def _numbers(table: Frame) -> dict[str, object]:
     }
 
 
-def reasons(content: ReportContent) -> list[str]:
-    """What stands below the headline: the reasons of the advice; of several systems, first what the table above them cannot say."""
+def reasons(content: ReportContent, loss_blocks: Sequence[losses.LossBlock]) -> list[str]:
+    """What stands below the headline: the reasons of the advice, and what it costs where nothing else says so."""
     found = [each for each in content.advice.reasons if each]
     if by_system.of(content):
         # The table above them has the values; what it cannot say comes first.
         said = systems_answer.shares(content.advice.choices)
         found = [*(each for each in found if each not in said), *said]
+    if (
+        content.question is None
+        and content.advice.recommended
+        and not content.arrays
+        and (costs := losses.largest_loss(loss_blocks))
+    ):
+        found.insert(0, costs)
     return found
 
 
@@ -152,6 +178,14 @@ OPENERS = {
     "software",
     "hardware",
 }
+
+
+def _overview_keys(found: Sequence[losses.LossBlock]) -> Markup:
+    known_looks = {row.look.label: row.look for block in found for row in block.rows}
+    return Markup("").join(
+        Markup('<span class="shape">{} {}</span>').format(panels.swatch(look), label)
+        for label, look in known_looks.items()
+    )
 
 
 def _row(table: Frame, row: Row, names: Sequence[str]) -> Row:

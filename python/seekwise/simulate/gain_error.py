@@ -25,6 +25,7 @@ KINDS = {
     "depth": "NCQ",
     "queue_depth": "NCQ",
     "ncq": "NCQ",
+    "sync_speed_max": "resync limit",
     "scheduler": "scheduler",
     "read_ahead_kb": "read-ahead",
     "read_ahead_kib": "read-ahead",

@@ -108,6 +108,7 @@ class Distance:
     """Up to this factor settings count as equal."""
     chosen: bool = False
     in_force: bool = False
+    is_best: bool = False
 
     @property
     def title(self) -> str:
