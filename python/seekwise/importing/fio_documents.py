@@ -91,13 +91,30 @@ def _documents(text: str, source: str) -> Iterator[FioJob]:
             ) from error
         except (RecursionError, ValueError) as error:
             raise FioOutputError(f"{source} is no JSON that fio writes: {str(error)[:200]}") from error
-        yield document
+        yield from _within(document) or [document]
         start = _next_start(text, end)
 
 
+WITHIN = 4
+"""Levels of a document of somebody else's around fio's."""
+
+
+def _within(document: object, levels: int = WITHIN) -> list[FioJob]:
+    """fio's documents in a list, or in a document that somebody else wrote around them."""
+    if isinstance(document, dict) and {"jobs", "client_stats"} & document.keys():
+        return [document]
+    inner = document.values() if isinstance(document, dict) else document if isinstance(document, list) else ()
+    return [found for each in inner for found in _within(each, levels - 1)] if levels else []
+
+
 def _next_start(text: str, position: int) -> int | None:
-    """A `{` at the start of a line, or behind a document that has just ended, opens the next one."""
-    match = re.compile(r"\s*\{").match(text, position) or re.compile(r"^\{", re.MULTILINE).search(text, position)
+    """A `{` at the start of a line (fio's progress ends in a carriage return), or behind a document that has just ended, opens the next one.
+
+    A `[` that opens the text opens a list of documents.
+    """
+    if position == 0 and re.compile(r"\s*\[\s*\{").match(text):
+        return text.index("[")
+    match = re.compile(r"\s*\{").match(text, position) or re.compile(r"(?:^|\r)\{", re.MULTILINE).search(text, position)
     return match.end() - 1 if match else None
 
 

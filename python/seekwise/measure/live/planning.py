@@ -227,7 +227,7 @@ def threshold_of(request: Request) -> Threshold:
     return Threshold(request.threshold, 2 * request.threshold, 2 * request.threshold)
 
 
-def _further_settings(request: Request, target: Target):
+def _further_settings(request: Request, target: Target) -> also.ExtraLevels | None:
     """What --also asks for; None without it."""
     if request.also is None:
         return None

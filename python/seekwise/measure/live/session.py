@@ -19,6 +19,7 @@ from seekwise.linux.failure import Watched
 from seekwise.measure.kernel import fio, memory, programs
 from seekwise.measure.kernel.target import Target
 from seekwise.measure.live import carry, jobs, logs, prepare, progress, record, stretch
+from seekwise.measure.live.stretch import Stretch
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
 from seekwise.workload.live_plan import Candidate, LivePlan
@@ -165,7 +166,7 @@ class LiveSession:
     def _keep(
         self,
         each: progress.UseState,
-        done: stretch.Stretch,
+        done: Stretch,
         by_label: dict[str, Candidate],
         others: list[programs.ForeignProgram],
     ) -> list[Record]:
@@ -218,7 +219,7 @@ def _requests(period: stretch.Period) -> int:
     return diskstats.total(diskstats.moved(period.before.devices, period.after.devices, period.after.devices)).ios
 
 
-def _learn(session: LiveSession, each: progress.UseState, done: stretch.Stretch) -> None:
+def _learn(session: LiveSession, each: progress.UseState, done: Stretch) -> None:
     if each.long_unit_s is not None:
         _learn_units(session, each, done)
         return
@@ -248,7 +249,7 @@ def _learn(session: LiveSession, each: progress.UseState, done: stretch.Stretch)
     progress.learn(each, seen)
 
 
-def _learn_units(session: LiveSession, each: progress.UseState, done: stretch.Stretch) -> None:
+def _learn_units(session: LiveSession, each: progress.UseState, done: Stretch) -> None:
     """What a period takes for each of its units, with what lies between them."""
     by_label: dict[str, list[float]] = {}
     for period in done.periods:

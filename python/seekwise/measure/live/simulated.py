@@ -22,6 +22,7 @@ from seekwise.measure.live import logs, record
 from seekwise.measure.live.candidates import Candidates, product
 from seekwise.measure.live.record import OPERATIONS
 from seekwise.simulate import trial_spec, use_programs
+from seekwise.simulate.spec import Answer
 from seekwise.simulate.use_trials import Model, phase_of, phases_of_use, spec_of_use
 from seekwise.store.database import Run, Store, now
 from seekwise.store.record import CpuSeconds, Phase, Record
@@ -130,7 +131,7 @@ def _rounds(
 
 
 def _record(
-    run_id: str, index: int, use: Use, number: int, candidate: Candidate, phase: dict, seed: int, model: Model
+    run_id: str, index: int, use: Use, number: int, candidate: Candidate, phase: Answer, seed: int, model: Model
 ) -> Record:
     if use.runs_programs:
         return _program_record(run_id, index, use, number, candidate, phase, seed, model)
@@ -152,7 +153,9 @@ def _record(
                 latency_bins=bins,
                 latency_mean_ns=sum(bound * count for bound, count in bins.items()) / max(1, sum(bins.values())),
                 latency_max_ns=max(bins, default=0),
-                cpu=cpu if place == 0 else CpuSeconds(*[0.0] * 8),
+                cpu=cpu
+                if place == 0
+                else CpuSeconds(0.0, 0.0, user=0.0, system=0.0, irq=0.0, softirq=0.0, iowait=0.0, idle=0.0),
                 details={"job": job.name, "role": job.role},
             )
         )
@@ -173,7 +176,7 @@ def _record(
 
 
 def _program_record(
-    run_id: str, index: int, use: Use, number: int, candidate: Candidate, phase: dict, seed: int, model: Model
+    run_id: str, index: int, use: Use, number: int, candidate: Candidate, phase: Answer, seed: int, model: Model
 ) -> Record:
     """Units of the foreground, and what the background did meanwhile; a period ends with the last unit of the foreground."""
     end_s = phase["elapsed_ns"] / 1e9

@@ -22,7 +22,7 @@ from seekwise.measure.live.session import LiveSession
 from seekwise.store.record import Record
 from seekwise.workload.live_plan import Candidate, Pruned, Stage
 from seekwise.workload.study.factors import ISCHED_PREFIX, Value
-from seekwise.workload.study.uses import Use
+from seekwise.workload.study.uses import Use, UseMetric
 
 LEAST_BUDGET_S = 60.0
 SCHEDULERS_SHARE = 0.35
@@ -121,7 +121,7 @@ def _screened(
     }
     levels_by = {
         state.use.name: {
-            label: noticed for label, each in by_scheduler.items() if (noticed := _levels(each, state.use))
+            label: further for label, each in by_scheduler.items() if (further := _levels(each, state.use))
         }
         for state in states
         if not state.failed
@@ -246,7 +246,7 @@ def _effects(
     return found
 
 
-def _log(record: Record, metric) -> float:
+def _log(record: Record, metric: UseMetric) -> float:
     """Logarithm of one metric in one period; NaN when nothing was counted."""
     figures = Merged(("this",), metric.kind)
     for phase in record.phases:
