@@ -13,7 +13,8 @@ from seekwise.judge.decision.records import Decided
 from seekwise.measure.kernel import environment, fio, memory, prepared_target
 from seekwise.measure.kernel.target import Target
 from seekwise.measure.live import prepare, progress, race, staged, traced
-from seekwise.measure.live.session import LiveSession, RunListener
+from seekwise.measure.live.open_run import RunListener
+from seekwise.measure.live.session import LiveSession
 from seekwise.store.database import Run, Store
 from seekwise.workload.live_plan import LivePlan
 from seekwise.workload.study.quantity import time_text
@@ -68,7 +69,10 @@ def carry_out(
         seen = environment.read(target, program.version if program else "")
         if place.data_set_bytes:
             seen["program_data_bytes"] = place.data_set_bytes
-        session = LiveSession(store, run, plan, target, watch, program, place, switch, home, seen, deadline_s, storage)
+        session = LiveSession(
+            store=store, run=run, plan=plan, environment=seen, switch=switch, deadline_s=deadline_s, watch=watch,
+            storage=storage, target=target, program=program, place=place, home=home,
+        )  # fmt: skip
         found = staged.measure(session) if plan.levels else _raced(session)
         traced.measure(session, found)
     return found

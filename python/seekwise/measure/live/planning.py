@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seekwise.errors import MissingError, UsageError
-from seekwise.linux import diskstats
 from seekwise.measure.kernel import fio, prepared_target
 from seekwise.measure.live import also, execute, prepare, progress, staged
 from seekwise.measure.live import candidates as candidates_of
@@ -143,18 +141,6 @@ def _drive(target: Target) -> dict[str, object]:
     return {"drive": kinds.pop()} if len(kinds) == 1 else {}
 
 
-OTHERS_LOOK_S = 0.5
-
-
-def _others(target: Target) -> dict[str, object]:
-    """What uses the drives before the run begins: requests per second."""
-    before = diskstats.read()
-    time.sleep(OTHERS_LOOK_S)
-    after = diskstats.read()
-    done = [(after[name] - before[name]).ios for name in target.leaf_names if name in before and name in after]
-    return {"others_per_s": round(sum(done) / OTHERS_LOOK_S)}
-
-
 def _on_this_machine(
     request: Request,
     target: Target,
@@ -188,9 +174,6 @@ def on_a_model(
     compared: tuple[Candidate, ...],
     uses: Sequence[Use],
     notes: tuple[str, ...],
-    *,
-    provenance: str,
-    left_out: tuple[str, ...] = (),
 ) -> LivePlan:
     """The plan of a run on a drive model: nothing is set, and no time is short."""
     return LivePlan(
@@ -200,14 +183,14 @@ def on_a_model(
         current={},
         candidates=compared,
         uses=tuple(uses),
-        left_out=left_out,
+        left_out=(),
         threshold=threshold_of(request),
         budget_s=0.0,
         seed=seed_of(request),
         notes=notes,
         name=request.name,
         group=request.uses,
-        provenance=provenance,
+        provenance="simulated",
         extra=_extra(request),
     )
 

@@ -1,4 +1,4 @@
-"""What a live-switched run has at hand while it measures, and one stretch of it: run, learn from it, write every period down."""
+"""A run whose loads are ours while it measures, and one stretch of it: run, learn from it, write every period down."""
 
 from __future__ import annotations
 
@@ -10,18 +10,15 @@ from pathlib import Path
 
 import numpy as np
 
-from seekwise.control.switching import switching
 from seekwise.errors import SeekwiseError
 from seekwise.judge.decision.periods import dense, quantile_ns
-from seekwise.judge.decision.verdicts import Judged
 from seekwise.linux import diskstats
-from seekwise.linux.failure import Watched
 from seekwise.measure.kernel import fio, memory, programs
 from seekwise.measure.kernel.target import Target
 from seekwise.measure.live import carry, jobs, logs, prepare, progress, record, stretch
-from seekwise.store.database import Run, Store
+from seekwise.measure.live.open_run import SwitchedRun
 from seekwise.store.record import Record
-from seekwise.workload.live_plan import Candidate, LivePlan
+from seekwise.workload.live_plan import Candidate
 from seekwise.workload.study.rounds import Order
 
 FOREIGN_PROGRAM_BYTES = 16 * 2**20
@@ -29,44 +26,16 @@ LOAD_MARGIN_S = 60.0
 """The load runs this much longer than its schedule; it is ended by a signal."""
 
 
-@dataclass
-class RunListener:
-    """What a person who watches is told; every member may be replaced."""
+@dataclass(kw_only=True)
+class LiveSession(SwitchedRun):
+    """A run whose loads are ours."""
 
-    say: Callable[[str], None] = lambda _: None
-    laying_out: Callable[[float], None] = lambda _: None
-    """Share of the test files that is written."""
-    measuring: Callable[[str, str, float], None] = lambda *_: None
-    """(use, candidate now in force, seconds left)."""
-    standing: Callable[[list[Judged]], None] = lambda _: None
-    """After each stretch: what is known so far."""
-
-
-@dataclass
-class LiveSession:
-    """A run while it measures. `deadline_s` is monotonic."""
-
-    store: Store
-    run: Run
-    plan: LivePlan
     target: Target
-    watch: RunListener
     program: fio.Fio | None
     """None where no use needs it."""
     place: prepare.PreparedTarget
-    switch: switching
     home: Path
-    environment: dict[str, object]
-    deadline_s: float
-    storage: Watched
-    records: list[Record] = field(default_factory=list)
     orders: dict[str, Order] = field(default_factory=dict)
-    origin_s: float = field(default_factory=time.time)
-
-    @property
-    def left_s(self) -> float:
-        """Seconds of the budget; negative once it is over."""
-        return self.deadline_s - time.monotonic()
 
     def candidate(self, label: str) -> Candidate:
         """By label; an unknown one is a StopIteration, since labels come from the plan."""
@@ -179,27 +148,22 @@ class LiveSession:
                     continue
                 cut = carry.CUT_SHARE_MAX * period.length_s
             made = record.of_period(
+                self,
                 period,
                 done,
                 each.use,
                 candidate,
-                run_id=self.run.run_id,
-                index=len(self.records),
                 stretch_number=each.stretches,
                 round_offset=each.rounds,
                 cut_s=cut,
                 counted_s=period.length_s
                 if each.long_unit_s is not None
                 else each.counted_s(candidate, period.length_s, cut),
-                seed=self.plan.seed,
-                environment=self.environment,
                 fio_version=self.program.version if self.program else "",
-                origin_s=self.origin_s,
             )
             if others:
                 made.conditions["other_programs"] = [asdict(each) for each in others]
-            self.store.add(made)
-            self.records.append(made)
+            self.keep(made)
             kept.append(made)
         each.stretches += 1
         each.rounds += max((period.round for period in done.periods), default=-1) + 1

@@ -50,8 +50,7 @@ def measure(session: LiveSession) -> Decided:
     screened = replace(screened, pruned=[*refused, *screened.pruned])
     final = _final(session, kept, chosen)
     last = Stage("combinations", [each.label for each in final])
-    session.plan = replace(session.plan, candidates=tuple(final), stages=(first, screened, last))
-    session.store.change_plan(session.run.run_id, session.plan.to_document())
+    session.change_plan(replace(session.plan, candidates=tuple(final), stages=(first, screened, last)))
     for each in states:
         each.candidates = (*final, session.plan.control)
     race.first_pass(session, states, session.left_s * progress.FIRST_PASS_SHARE)

@@ -108,7 +108,7 @@ def measure(session: LiveSession, found: Decided) -> None:
                 break
     session.plan.extra[excerpt.KEY] = document
     with contextlib.suppress(SeekwiseError):
-        session.store.change_plan(session.run.run_id, session.plan.to_document())
+        session.change_plan(session.plan)
 
 
 def chosen(found: Decided, plan: LivePlan) -> list[tuple[str, list[Candidate]]]:
