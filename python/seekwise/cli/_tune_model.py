@@ -37,9 +37,9 @@ def answer(request: Request) -> None:
         request,
         f"{model.title} ({simulated.PROVENANCE})",
         f"{model.title}, Linux {model.kernel}; {simulated.PROVENANCE}: no request reaches a device",
-        compared.all,
+        compared,
         chosen,
-        (*compared.notes, *said, *notes, *use_trials.played_otherwise(tuple(chosen))),
+        (*said, *notes, *use_trials.played_otherwise(tuple(chosen))),
     )
     run = planning.run_of(plan, request.target, backend=simulated.BACKEND)
     with Store.open(request.db) as store:

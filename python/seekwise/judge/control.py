@@ -45,7 +45,8 @@ def judge_control(
 ) -> ControlReport:
     """Judges the two labels of each control against each other, by the same rule as everything else."""
     found: list[Verdict] = []
-    for first, second in control_pairs(list(dict.fromkeys(o.setting for o in observations)), control):
+    settings = list(dict.fromkeys(o.setting for o in observations))
+    for first, second in control_pairs(settings) if control is None else [control]:
         # Without the suffix the second label is a setting like any other.
         names = {"label A": first, "label B": second}
         labels = {setting: label for label, setting in names.items()}

@@ -56,6 +56,10 @@ class ExtraLevels:
     notes: tuple[str, ...]
 
 
+NOTHING = ExtraLevels((), 0, ())
+"""Without `--also`."""
+
+
 def areas_of(text: str) -> tuple[str, ...]:
     """The areas, or single settings, that `--also` names; UsageError with what there is."""
     words = [word.strip() for word in text.split(",") if word.strip()]

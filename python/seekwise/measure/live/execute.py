@@ -62,7 +62,16 @@ def carry_out(
         stack.enter_context(child.watched())
         stack.enter_context(prepared_target.exclusively(target))
         home = stack.enter_context(prepared_target.work_folder(fio.work_home()))
-        place = _prepared(stack, store, run, plan, target, watch, deadline_s, destroy)
+        left = max(1.0, deadline_s - time.monotonic())
+        if target.is_device:
+            # Regions of a device that proved empty and was named.
+            proof = stack.enter_context(prepared_target.claimed(target, destroy))
+            store.add_run(run)
+            place = prepare.laid_out_on_device(proof, plan.uses, left, watch.laying_out)
+        else:
+            folder = stack.enter_context(scratch.scratch(target.path, prepare.least_bytes(plan.uses)))
+            store.add_run(run)
+            place = prepare.laid_out(Path(folder), plan.uses, left, watch.laying_out)
         if place.stores and memory.controller() is None:
             watch.say(BUFFERED_FALLBACK)
         switch = stack.enter_context(switching([each.changes for each in plan.candidates + plan.levels]))
@@ -82,24 +91,3 @@ def _raced(session: LiveSession) -> Decided:
     states = race.states_of(session)
     race.first_pass(session, states, session.left_s * progress.FIRST_PASS_SHARE)
     return race.to_the_end(session, states)
-
-
-def _prepared(
-    stack: contextlib.ExitStack,
-    store: Store,
-    run: Run,
-    plan: LivePlan,
-    target: Target,
-    watch: RunListener,
-    deadline_s: float,
-    destroy: tuple[str, ...],
-) -> prepare.PreparedTarget:
-    """Test files in a scratch folder, or regions of a device that proved empty and was named; the run is written down."""
-    left = max(1.0, deadline_s - time.monotonic())
-    if target.is_device:
-        proof = stack.enter_context(prepared_target.claimed(target, destroy))
-        store.add_run(run)
-        return prepare.laid_out_on_device(proof, plan.uses, left, watch.laying_out)
-    folder = stack.enter_context(scratch.scratch(target.path, prepare.least_bytes(plan.uses)))
-    store.add_run(run)
-    return prepare.laid_out(Path(folder), plan.uses, left, watch.laying_out)
