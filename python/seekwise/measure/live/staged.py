@@ -14,15 +14,14 @@ from dataclasses import replace
 
 from seekwise.errors import SeekwiseError
 from seekwise.judge.decision import choose
-from seekwise.judge.decision.periods import Merged
-from seekwise.judge.decision.records import Decided, decided, job_of, period_of
+from seekwise.judge.decision.records import Decided, decided, merged
 from seekwise.judge.decision.verdicts import log_of_share
 from seekwise.measure.live import also, progress, race, screen
 from seekwise.measure.live.session import LiveSession
 from seekwise.store.record import Record
 from seekwise.workload.live_plan import Candidate, Pruned, Stage
 from seekwise.workload.study.factors import ISCHED_PREFIX, Value
-from seekwise.workload.study.uses import Use
+from seekwise.workload.study.uses import Use, UseMetric
 
 LEAST_BUDGET_S = 60.0
 SCHEDULERS_SHARE = 0.35
@@ -245,13 +244,11 @@ def _effects(
     return found
 
 
-def _log(record: Record, metric) -> float:
+def _log(record: Record, metric: UseMetric) -> float:
     """Logarithm of one metric in one period; NaN when nothing was counted."""
-    figures = Merged(("this",), metric.kind)
-    for phase in record.phases:
-        if job_of(phase) == metric.job:
-            figures.add("this", 0, period_of(phase))
-    return figures.log_value("this", [0]) if figures.rounds("this") else math.nan
+    figures = merged([record], [record.setting], metric)
+    rounds = figures.rounds(record.setting)
+    return figures.log_value(record.setting, rounds) if rounds else math.nan
 
 
 def _pruned(
