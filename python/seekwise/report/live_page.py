@@ -351,13 +351,7 @@ def _nines(mine: Sequence[Record], use, looks: dict[str, Look]) -> Markup | None
     curves, names = [], []
     for setting, look in looks.items():
         counts = sum(
-            (
-                dense(bins_of(phase))
-                for r in mine
-                if r.setting == setting
-                for phase in r.phases
-                if job_of(phase) == job
-            ),
+            (dense(bins_of(phase)) for r in mine if r.setting == setting for phase in r.phases if job_of(phase) == job),
             start=dense({}),
         )
         total = counts.sum()

@@ -251,26 +251,24 @@ def _in_general(figures: Sequence[Figure], elsewhere: Sequence[Elsewhere]) -> li
     programs: dict[tuple[str, str], list[tuple[str, float, float]]] = {}
     for one in elsewhere:
         programs.setdefault((one.kind, one.setting), []).append((one.program, one.log, one.variance))
-    return [_of_others(each, rows, programs) for each in figures]
+    found = []
+    for figure in figures:
+        mean, variance = np.zeros(len(figure.settings)), np.full(len(figure.settings), np.inf)
+        for j, name in enumerate(figure.settings):
+            others = [each for each in rows.get((figure.purpose, figure.kind, name), ()) if each[0] != figure.use]
+            others += programs.get((figure.kind, name), ())
+            if len({use for use, _, _ in others}) >= GENERAL_USES_LEAST:
+                mean[j], variance[j] = _random_effects(others)
+        found.append((mean, variance, frozenset(n for n in figure.settings if programs.get((figure.kind, n)))))
+    return found
 
 
-def _of_others(
-    figure: Figure,
-    rows: dict[tuple[str, str, str], list[tuple[str, float, float]]],
-    programs: dict[tuple[str, str], list[tuple[str, float, float]]],
-) -> tuple[Array, Array, frozenset[str]]:
-    mean, variance = np.zeros(len(figure.settings)), np.full(len(figure.settings), np.inf)
-    told = frozenset(name for name in figure.settings if programs.get((figure.kind, name)))
-    for j, name in enumerate(figure.settings):
-        others = [(use, y, v) for use, y, v in rows.get((figure.purpose, figure.kind, name), ()) if use != figure.use]
-        others += programs.get((figure.kind, name), ())
-        if len({use for use, _, _ in others}) < GENERAL_USES_LEAST:
-            continue
-        y, v = np.array([y for _, y, _ in others]), np.array([v for _, _, v in others])
-        w = 1 / v
-        centre = float((w * y).sum() / w.sum())
-        spread = float((w * (y - centre) ** 2).sum()) - (len(y) - 1)
-        between = max(0.0, spread / max(float(w.sum() - (w**2).sum() / w.sum()), 1e-12))
-        w = 1 / (v + between)
-        mean[j], variance[j] = float((w * y).sum() / w.sum()), float(1 / w.sum()) + between / 2
-    return mean, variance, told
+def _random_effects(others: Sequence[tuple[str, float, float]]) -> tuple[float, float]:
+    """(mean, variance) of what a setting does in a further use, by (use, what it does there, its variance)."""
+    y, v = np.array([y for _, y, _ in others]), np.array([v for _, _, v in others])
+    w = 1 / v
+    centre = float((w * y).sum() / w.sum())
+    spread = float((w * (y - centre) ** 2).sum()) - (len(y) - 1)
+    between = max(0.0, spread / max(float(w.sum() - (w**2).sum() / w.sum()), 1e-12))
+    w = 1 / (v + between)
+    return float((w * y).sum() / w.sum()), float(1 / w.sum()) + between / 2

@@ -78,7 +78,7 @@ def make_plan(request: Request, target: Target) -> LivePlan:
     """Refuses what cannot work; chooses the uses that fit the budget."""
     compared = compared_settings(request, target)
     # What is in force runs a second time in each round: the A/A check.
-    running = len(compared.labels) + 1
+    running = len(compared.all) + 1
     further = also.NOTHING if request.also is None else also.space(target, also.areas_of(request.also))
     execute.check_budget(request.budget, running, staged_too=bool(further.levels))
     chosen, said = use_files.installed(

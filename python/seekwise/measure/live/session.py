@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from seekwise.measure.live.open_run import SwitchedRun
 from seekwise.store.record import Record
 from seekwise.workload.live_plan import Candidate
 from seekwise.workload.study.rounds import Order
+from seekwise.workload.study.uses import Use
 
 FOREIGN_PROGRAM_BYTES = 16 * 2**20
 LOAD_MARGIN_S = 60.0
@@ -86,28 +88,14 @@ class LiveSession(SwitchedRun):
         more: Callable[[Sequence[stretch.Period]], Sequence[stretch.Turn]] = lambda _: (),
     ) -> list[Record]:
         """Measures a use under a schedule; the records of its periods, none when the load did not run."""
-        length = sum(seconds for _, _, seconds in schedule)
-        seed = self.plan.seed + len(self.records)
-        load = jobs.of_use(each.use, self.place, seed, length + LOAD_MARGIN_S, self.program, each.units)
         title = each.use.title
 
         def tell(candidate: str) -> None:
             self.watch.measuring(title, candidate, max(0.0, self.left_s))
 
-        limited = load.buffered and memory.controller() is not None
         before, began_s = programs.read(), time.monotonic()
         try:
-            done = stretch.run(
-                load,
-                schedule,
-                self.switch,
-                self.home,
-                self.target.leaf_names,
-                memory_limit_bytes=self.place.memory_limit_bytes if limited else None,
-                tell=tell,
-                deadline_s=self.deadline_s,
-                more=more,
-            )
+            done = self.under_load(each.use, schedule, self.deadline_s, each.units, tell=tell, more=more)
         except SeekwiseError as error:
             # Where the storage failed, no other load would tell more.
             self.storage.check(error.message)
@@ -130,6 +118,25 @@ class LiveSession(SwitchedRun):
             self.watch.say(f"{title}: the load ended early ({done.ended_early}); what was measured before counts")
             each.failed = done.ended_early
         return kept
+
+    def under_load(
+        self, use: Use, schedule: Sequence[stretch.Turn], deadline_s: float, units: int = 1, **more: Any
+    ) -> stretch.Stretch:
+        """A schedule under the load of a use. `units`: of programs per period where they are long; `more`: as of `stretch.run`."""
+        length = sum(seconds for _, _, seconds in schedule)
+        seed = self.plan.seed + len(self.records)
+        load = jobs.of_use(use, self.place, seed, length + LOAD_MARGIN_S, self.program, units)
+        limited = load.buffered and memory.controller() is not None
+        return stretch.run(
+            load,
+            schedule,
+            self.switch,
+            self.home,
+            self.target.leaf_names,
+            memory_limit_bytes=self.place.memory_limit_bytes if limited else None,
+            deadline_s=deadline_s,
+            **more,
+        )
 
     def _keep(
         self,
@@ -184,7 +191,7 @@ def _requests(period: stretch.Period) -> int:
 
 def _learn(session: LiveSession, each: progress.UseState, done: stretch.Stretch) -> None:
     if each.long_unit_s is not None:
-        _learn_units(session, each, done)
+        _learn_units(each, done)
         return
     longest = max((period.length_s for period in done.periods), default=0.0)
     if each.is_quick and each.lengths and longest < progress.PERIOD_LOOK_S:
@@ -212,15 +219,9 @@ def _learn(session: LiveSession, each: progress.UseState, done: stretch.Stretch)
     progress.learn(each, seen)
 
 
-def _learn_units(session: LiveSession, each: progress.UseState, done: stretch.Stretch) -> None:
+def _learn_units(each: progress.UseState, done: stretch.Stretch) -> None:
     """What a period takes for each of its units, with what lies between them."""
     by_label: dict[str, list[float]] = {}
     for period in done.periods:
         by_label.setdefault(period.candidate, []).append((period.length_s - period.lead_s) / each.units)
-    progress.learn(
-        each,
-        [
-            progress.LongPeriods(session.candidate(label), (), 0.0, unit_s=float(np.median(took)))
-            for label, took in by_label.items()
-        ],
-    )
+    progress.learn_units(each, {label: float(np.median(took)) for label, took in by_label.items()})
