@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 from visible import strings
 
 from seekwise import core
@@ -122,8 +123,7 @@ def helps() -> Iterator[str]:
         summary = command.get_short_help_str(SUMMARY_CHARACTERS_MOST)
         if not summary or summary.endswith("..."):
             yield f"{name}: {summary}"
-    for name, texts in program.options().items():
-        for text in texts.values():
+        for text in (each.help for each in command.params if isinstance(each, click.Option)):
             if text and not ((text[0].isupper() or text[0] in "`-") and text.endswith((".", ":"))):
                 yield f"{name}: {text}"
 

@@ -14,24 +14,21 @@ from seekwise.simulate.setups.setup import NotModelled
 from seekwise_papers.expect import passes, shown
 from seekwise_papers.expression import evaluate
 from seekwise_papers.functions import Functions
-from seekwise_papers.prefetch import prepare
-from seekwise_papers.queries import ResultSource
 from seekwise_papers.simulated import SimulatedResults
 from seekwise_papers.value import ClaimError
 
-__all__ = ["KEY", "SAID", "SHARE", "SHIPPED", "SUMMARY", "TABLE", "WHAT", "outcomes", "prepare", "source"]
 SUMMARY = "claims of published articles against the simulator"
 WHAT, TABLE, KEY = "claims", "claim", "id"
 SHARE = 0.80
 SHIPPED = (Path(__file__).parent / "data/claims.toml").resolve()
 SAID: dict[str, str] = {}
 source = SimulatedResults
-"""Who answers; `prepare` has it hear of all questions of a file first."""
+"""Who answers."""
 Outcome = tuple[str, bool, str | None]
 """Name of a fact, whether the source of results has an answer, and why the fact is missed (None: it is not)."""
 
 
-def outcomes(document: Mapping[str, Any], source: ResultSource) -> list[Outcome] | str:
+def outcomes(document: Mapping[str, Any], source: SimulatedResults) -> list[Outcome] | str:
     """Of a file's document; a sentence says why it has none."""
     claims = document.get("claim")
     if not isinstance(claims, list) or not all(isinstance(claim, Mapping) for claim in claims):
@@ -42,12 +39,12 @@ def outcomes(document: Mapping[str, Any], source: ResultSource) -> list[Outcome]
     return [_outcome(claim, number, source) for number, claim in enumerate(tested, start=1)]
 
 
-def _outcome(claim: Mapping[str, Any], number: int, source: ResultSource) -> Outcome:
+def _outcome(claim: Mapping[str, Any], number: int, source: SimulatedResults) -> Outcome:
     result, reason = check(claim.get("expr"), claim.get("expect"), source)
     return str(claim.get("id", f"claim {number}")), result is not None, reason
 
 
-def check(expr: object, expect: object, source: ResultSource) -> tuple[Any, str | None]:
+def check(expr: object, expect: object, source: SimulatedResults) -> tuple[Any, str | None]:
     """(result or None, why it is missed or None)."""
     result = None
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from seekwise.judge.repeats import repeats
 from seekwise.judge.system_choices import system_title
@@ -26,71 +25,58 @@ Y_TITLES = {
 BETTER = {"rate": "higher", "access_time": "lower", "cpu_efficiency": "higher", "sys_cpu": "lower", "cpu_load": "lower"}
 
 
-def figure_rows(
-    figure: Figure, records: Sequence[Record], systems: Sequence[System] = ()
-) -> tuple[list[dict[str, Any]], list[str], list[str]]:
-    """(a row per panel, setting and thread count; panels with an answer; panels without one)."""
-    known = repeats(records, figure.metric or "rate")
-    asked = [figure.operation] if figure.operation else operations.OPERATIONS
-    named = [system_title(name, systems) for name in figure.systems]
-    titles = dict(zip(figure.systems, figure.panel_titles or named, strict=True))
-    rows = [
-        {
-            "panel": titles[system] if figure.operation else operations.name(operation),
-            "setting": setting.upper(),
-            "threads": threads,
-            "value": mean_of(values, "plain"),
-            "low": min(values),
-            "high": max(values),
-            "n": len(values),
-        }
-        for (system, setting, operation, threads, _), values in known.items()
-        if system in figure.systems and operation in asked
-    ]
-    panels = list(titles.values()) if figure.operation else [operations.name(name) for name in asked]
-    shown = [panel for panel in panels if any(row["panel"] == panel for row in rows)]
-    return rows, shown, [panel for panel in titles.values() if figure.operation and panel not in shown]
-
-
 def drawn(
     figure: Figure, records: Sequence[Record], systems: Sequence[System], looks: Looks
 ) -> multiples.PanelChart | None:
     """The figure; None where the records answer nothing of it."""
-    rows, panels, missing = figure_rows(figure, records, systems)
-    if not rows:
+    asked = [figure.operation] if figure.operation else operations.OPERATIONS
+    named = [system_title(name, systems) for name in figure.systems]
+    titles = dict(zip(figure.systems, figure.panel_titles or named, strict=True))
+    # {panel: {setting: {threads: values of the repeats}}}
+    values: dict[str, dict[str, dict[int, list[float]]]] = {}
+    for (system, setting, operation, threads, _), found in repeats(records, figure.metric or "rate").items():
+        if system in figure.systems and operation in asked:
+            panel = titles[system] if figure.operation else operations.name(operation)
+            values.setdefault(panel, {}).setdefault(setting, {})[threads] = found
+    if not values:
         return None
-    settings = sorted({str(row["setting"]) for row in rows}, key=_order)
-    known = looks.of([setting.lower() for setting in settings])
-    counts = sorted({int(row["threads"]) for row in rows})
-    title = figure.y_title or Y_TITLES[str(figure.metric)]
-    made = []
-    for panel in panels:
-        series = []
-        for setting in settings:
-            mine = [row for row in rows if row["panel"] == panel and row["setting"] == setting]
-            points = [
-                multiples.ChartPoint(
-                    counts.index(row["threads"]),
-                    row["value"],
-                    row["low"] if row["n"] > 1 else None,
-                    row["high"] if row["n"] > 1 else None,
-                    f"{row['threads']} threads: {three(row['value'])} ({three(row['low'])} to {three(row['high'])}), n = {row['n']}",
+    panels = list(titles.values()) if figure.operation else [operations.name(name) for name in asked]
+    settings = sorted({setting for of_panel in values.values() for setting in of_panel}, key=_order)
+    known = looks.of(settings)
+    counts = sorted({count for of_panel in values.values() for each in of_panel.values() for count in each})
+    made = tuple(
+        multiples.Panel(
+            panel,
+            tuple(map(str, counts)),
+            tuple(
+                multiples.Series(
+                    known[setting], tuple(_point(counts, *each) for each in sorted(values[panel][setting].items()))
                 )
-                for row in sorted(mine, key=lambda row: row["threads"])
-            ]
-            if points:
-                series.append(multiples.Series(known[setting.lower()], tuple(points)))
-        made.append(multiples.Panel(panel, tuple(map(str, counts)), tuple(series)))
+                for setting in settings
+                if setting in values[panel]
+            ),
+        )
+        for panel in panels
+        if panel in values
+    )
     caption = f"{figure.caption}. Bars: least and greatest of the repeats."
-    if missing:
+    if missing := [panel for panel in titles.values() if figure.operation and panel not in values]:
         caption += f" No answer for {', '.join(missing)}."
+    title = figure.y_title or Y_TITLES[str(figure.metric)]
     return multiples.PanelChart(
         name=f"figure-{figure.number:02}", title=f"Figure {figure.number}: {title}", unit="", better=BETTER.get(str(figure.metric), ""),
-        x_title="threads", panels=tuple(made), caption=caption,
+        x_title="threads", panels=made, caption=caption,
     )  # fmt: skip
 
 
-ORDER = ("NOOP", "DEADLINE", "ANTICIPATORY", "CFQ", "NONE", "MQ-DEADLINE", "BFQ", "KYBER")
+def _point(counts: Sequence[int], threads: int, values: Sequence[float]) -> multiples.ChartPoint:
+    low, high, mean = min(values), max(values), mean_of(values, "plain")
+    said = f"{threads} threads: {three(mean)} ({three(low)} to {three(high)}), n = {len(values)}"
+    ends = (low, high) if len(values) > 1 else (None, None)
+    return multiples.ChartPoint(counts.index(threads), mean, ends[0], ends[1], said)
+
+
+ORDER = ("noop", "deadline", "anticipatory", "cfq", "none", "mq-deadline", "bfq", "kyber")
 
 
 def _order(setting: str) -> tuple[int, tuple[object, ...]]:

@@ -15,13 +15,12 @@ from seekwise_papers.queries import (
     METRICS,
     NUMBER_OPTIONS,
     PLACE_OPTIONS,
-    QUANTITIES,
     SCHEDULERS,
     TEXT_OPTIONS,
     Option,
     Query,
-    ResultSource,
 )
+from seekwise_papers.simulated import QUANTITIES, SimulatedResults
 from seekwise_papers.value import Argument, ClaimError, Value, is_number, kind
 
 ALL = "all"
@@ -33,7 +32,7 @@ COMBINATIONS_MAX = 20_000
 class Functions:
     """`call` for `expression.evaluate`, over one source of results."""
 
-    def __init__(self, source: ResultSource) -> None:
+    def __init__(self, source: SimulatedResults) -> None:
         self.source = source
 
     def __call__(self, name: str, args: Sequence[Argument], options: dict[str, Argument]) -> Value:

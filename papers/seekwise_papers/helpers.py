@@ -64,58 +64,32 @@ def _series(name: str, args: Sequence[Argument]) -> tuple[list[tuple[float, ...]
     return [values[at : at + len(x)] for at in range(0, len(values), len(x))], x
 
 
-def _moments(values: Sequence[float], x: Sequence[float]) -> tuple[float, float, float]:
-    """Sums of squares of x, of the values, and of their products, about the means."""
-    mx, my = _mean(x), _mean(values)
-    xx = sum((a - mx) ** 2 for a in x)
-    yy = sum((b - my) ** 2 for b in values)
-    xy = sum((a - mx) * (b - my) for a, b in zip(x, values, strict=True))
-    return xx, yy, xy
-
-
-def slope(args: Sequence[Argument]) -> Value:
-    """`slope(list, x)`: least squares, one per series of the length of x."""
-    series, x = _series("slope", args)
-    results = []
+def _fit(name: str, figure: Callable[[float, float, float], float], args: Sequence[Argument]) -> Value:
+    """A figure of the sums of squares of x, of the values, and of their products, about the means: one per series of the length of x."""
+    series, x = _series(name, args)
+    mx, results = _mean(x), []
     for values in series:
-        xx, _, xy = _moments(values, x)
-        if xx == 0:
-            raise ClaimError("slope over an x that does not vary is not finite")
-        results.append(finite(xy / xx, "slope"))
+        my = _mean(values)
+        xx, yy = sum((a - mx) ** 2 for a in x), sum((b - my) ** 2 for b in values)
+        if xx == 0 or (yy == 0 and name == "r2"):
+            raise ClaimError(f"{name} over values that do not vary is not finite")
+        xy = sum((a - mx) * (b - my) for a, b in zip(x, values, strict=True))
+        results.append(finite(figure(xx, yy, xy), name))
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def r2(args: Sequence[Argument]) -> Value:
-    """`r2(list, x)`: squared correlation, one per series of the length of x."""
-    series, x = _series("r2", args)
-    results = []
-    for values in series:
-        xx, yy, xy = _moments(values, x)
-        if xx == 0 or yy == 0:
-            raise ClaimError("r2 of values that do not vary is not finite")
-        results.append(finite(xy * xy / xx / yy, "r2"))
-    return results[0] if len(results) == 1 else tuple(results)
-
-
-def rising(args: Sequence[Argument]) -> bool:
-    """`rising(list, x)`: no step falls by more than `STEP`, and the last value is above the first by more."""
-    series, _ = _series("rising", args)
-    steps = all(b >= (1 - STEP) * a for values in series for a, b in pairwise(values))
-    return steps and all(values[-1] > (1 + STEP) * values[0] for values in series)
-
-
-def falling(args: Sequence[Argument]) -> bool:
-    """`falling(list, x)`: the opposite of `rising`."""
-    series, _ = _series("falling", args)
-    steps = all(b <= (1 + STEP) * a for values in series for a, b in pairwise(values))
-    return steps and all(values[-1] < (1 - STEP) * values[0] for values in series)
+def _moves(name: str, sign: int, args: Sequence[Argument]) -> bool:
+    """No step goes against the direction by more than `STEP`, and the last value lies beyond the first by more."""
+    series, _ = _series(name, args)
+    steps = all(sign * b >= (sign - STEP) * a for values in series for a, b in pairwise(values))
+    return steps and all(sign * values[-1] > (sign + STEP) * values[0] for values in series)
 
 
 HELPERS: dict[str, Callable[[Sequence[Argument]], Value]] = {
     **{name: partial(reduced, name) for name in REDUCTIONS},
     "abs": absolute,
-    "slope": slope,
-    "r2": r2,
-    "rising": rising,
-    "falling": falling,
+    "slope": partial(_fit, "slope", lambda xx, yy, xy: xy / xx),
+    "r2": partial(_fit, "r2", lambda xx, yy, xy: xy * xy / xx / yy),
+    "rising": partial(_moves, "rising", 1),
+    "falling": partial(_moves, "falling", -1),
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 from seekwise.judge.repeats import Place, repeats
 from seekwise.schedulers import SUCCESSORS
@@ -41,6 +41,8 @@ class Style:
 class Cell:
     """One winner: what came out, what the text prints, and the two values behind it."""
 
+    SHOWN: ClassVar = ("agrees",)
+
     metric: str
     word: str
     text: str
@@ -61,6 +63,8 @@ class PrintedBlock:
 
 @dataclass(frozen=True)
 class PrintedTable:
+    SHOWN: ClassVar = ("agreement",)
+
     number: int
     title: str
     blocks: list[PrintedBlock]
@@ -72,21 +76,14 @@ class PrintedTable:
 
     @property
     def agreement(self) -> str:
-        """`18 of 24 winners as published`; what the publication's data leave out is counted beside it."""
+        """`18 of 24 winners as published`, of those that both sides have."""
         judged = [cell for cell in self.cells if cell.agrees is not None]
-        withheld = sum(cell.text == RESERVED for cell in self.cells)
-        silent = sum(cell.word == MISSING for cell in self.cells)
-        parts = [f"{sum(bool(cell.agrees) for cell in judged)} of {len(judged)} winners as published"] if judged else []
-        parts += [f"{withheld} more winners are published but not part of the data here"] if withheld else []
-        parts += [f"{silent} without an answer here"] if silent else []
-        return "; ".join(parts)
+        return f"{sum(bool(cell.agrees) for cell in judged)} of {len(judged)} winners as published" if judged else ""
 
 
 @dataclass(frozen=True)
 class GridCell:
     value: float | None
-    least: float | None = None
-    greatest: float | None = None
     text: float | None = None
     acceptable: bool = False
 
@@ -135,29 +132,24 @@ def printed(tables: Sequence[Table], grids: Sequence[Grid], records: Sequence[Re
 
 
 def _of_grid(grid: Grid, known: Values, records: Sequence[Record], style: Style) -> PrintedGrid:
+    """Rates, or ratios to one system (what an array gains over a single drive) or to another program's rates, which a text prints itself."""
     rates = _grid(grid, _of_load(records, grid.load) if grid.load is not None else known, style)
-    if grid.against_load is not None:
-        # What one program measures as multiples of what another one does; a text's own ratios stand in `grid.text`.
-        others = _grid(grid, _of_load(records, grid.against_load), style).rows
-        rows = {
-            operation: {
-                name: _ratios(cells, others.get(operation, {}).get(name, []), own=True)
-                for name, cells in systems.items()
-            }
-            for operation, systems in rates.rows.items()
+    base = grid.against_load or grid.against
+    if base is None:
+        return rates
+    others = _grid(grid, _of_load(records, grid.against_load), style).rows if grid.against_load else rates.rows
+    rows = {
+        operation: {
+            name: _ratios(
+                cells, others.get(operation, {}).get(grid.against or name, []), own=grid.against_load is not None
+            )
+            for name, cells in systems.items()
+            if name != grid.against
         }
-        return replace(rates, rows=rows, scatter="", unit=f"times the rate of {grid.against_load}")
-    if grid.against is not None:
-        # As multiples of one system: what an array gains over a single drive, here and as published.
-        rows = {
-            operation: {
-                name: _ratios(cells, systems[grid.against]) for name, cells in systems.items() if name != grid.against
-            }
-            for operation, systems in rates.rows.items()
-            if grid.against in systems
-        }
-        return replace(rates, rows=rows, scatter="", unit=f"times the rate of {grid.against}")
-    return rates
+        for operation, systems in rates.rows.items()
+        if grid.against is None or grid.against in systems
+    }
+    return replace(rates, rows=rows, scatter="", unit=f"times the rate of {base}")
 
 
 def _ratios(cells: Sequence[GridCell], base: Sequence[GridCell], *, own: bool = False) -> list[GridCell]:
@@ -252,12 +244,10 @@ def _grid(grid: Grid, known: Values, style: Style) -> PrintedGrid:
             name: [
                 GridCell(
                     mean,
-                    min(values, default=None),
-                    max(values, default=None),
                     _text_value(grid, operation, name, size),
                     style.acceptable is not None and mean is not None and mean >= style.acceptable * most,
                 )
-                for mean, values, size, most in zip(means[name], table[name], sizes, best, strict=True)
+                for mean, size, most in zip(means[name], sizes, best, strict=True)
             ]
             for name in grid.systems
         }

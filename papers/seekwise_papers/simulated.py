@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -22,15 +22,13 @@ from seekwise import core
 from seekwise.simulate.setups import trials
 from seekwise.simulate.setups.setup import MIB, NotModelled, Setup, drive_model
 from seekwise.store.operations import PURE_OPERATIONS
-from seekwise_papers.queries import Defaults, Option, Query
+from seekwise_papers.queries import METRICS, Defaults, Option, Query
 from seekwise_papers.systems import setup_of
 
 # libata keeps one of the drive's 32 commands for itself: `NCQ (depth 31/32)` in the kernel's log.
 NCQ_KEPT_BACK = 1
 READ_SECTORS = 8  # Of the reads by which the product finds places on a disk.
 
-
-METRICS = ("rate", "access", "access_max", "syscpu", "cpu", "cpueff")
 GNOME_DISKS_MB = 10**6  # It prints decimal units (g_format_size).
 
 
@@ -46,15 +44,11 @@ class SimulatedResults:
         setup = setup_of(system)
         return Defaults(setup.schedulers, setup.threads)
 
-    def prepare(self, queries: Sequence[Query]) -> None:
-        """Simulates what will be asked for, side by side; what cannot be answered is left for the question itself."""
-        wanted: dict[str, None] = {}
-        for query in queries:
-            try:
-                wanted.update(dict.fromkeys(self._trials(query)))
-            except NotModelled:
-                continue
-        self._run(list(wanted))
+    def prepare(self, ask: Callable[[SimulatedResults], object]) -> None:
+        """Simulates all that `ask` asks for, side by side. A question that hangs on an answer may stay unforeseen: it only comes later."""
+        listener = _Listener()
+        ask(listener)
+        self._run(list(listener.wanted))
 
     def measure(self, queries: Sequence[Query]) -> list[float]:
         """Means over repeats, one per query, in the metric's own unit. Raises NotModelled where the simulator lacks something."""
@@ -131,6 +125,31 @@ class SimulatedResults:
         return (seconds + len(measurements) * setup.wait_s) / 60
 
 
+class _Listener(SimulatedResults):
+    """Notes the trials that are asked for; its answers are all the same and mean nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wanted: dict[str, None] = {}
+
+    def measure(self, queries: Sequence[Query]) -> list[float]:
+        """What cannot be answered is left for the question itself."""
+        for query in queries:
+            try:
+                self.wanted.update(dict.fromkeys(self._trials(query)))
+            except NotModelled:
+                continue
+        return [1.0] * len(queries)
+
+    def scatter(self, query: Query) -> float:
+        """Of a number that was not computed nothing is known."""
+        return 0.0
+
+    def model(self, name: str, quantity: str, options: tuple[Option, ...]) -> float:
+        """Properties are computed quickly when they are asked for."""
+        return 1.0
+
+
 def run(texts: list[str], workers: int, tell: trials.Tell | None = None) -> list[dict[str, float] | str]:
     """Metrics of each trial, or why there are none."""
     return [
@@ -140,30 +159,18 @@ def run(texts: list[str], workers: int, tell: trials.Tell | None = None) -> list
 
 
 def _metrics(document: dict[str, Any], result: dict[str, Any]) -> dict[str, float]:
-    if "report" not in document:
-        return _of_trial(result)
-    threads = document["cell"]["phases"][0]["jobs"][0]["threads"]
-    return {**_of_storage(result), **trials.cpu_metrics(result, threads)}
-
-
-def _of_trial(result: dict[str, Any]) -> dict[str, float]:
-    (phase,) = result["phases"]
-    return {
-        "rate": phase["bytes"] / trials.PRINTED_MB / (phase["elapsed_ns"] / 1e9),
-        "access": phase["latency_mean_ns"] / 1e6,
-        "access_max": phase["latency_max_ns"] / 1e6,
-    }
-
-
-def _of_storage(result: dict[str, Any]) -> dict[str, float]:
+    moved = result if "report" in document else result["phases"][0]
     samples = result.get("call_rate_mean")
-    return {
+    found = {
         "rate": samples / GNOME_DISKS_MB
         if samples
-        else result["bytes"] / trials.PRINTED_MB / (result["elapsed_ns"] / 1e9),
-        "access": result["latency_mean_ns"] / 1e6,
-        "access_max": result["latency_max_ns"] / 1e6,
+        else moved["bytes"] / trials.PRINTED_MB / (moved["elapsed_ns"] / 1e9),
+        "access": moved["latency_mean_ns"] / 1e6,
+        "access_max": moved["latency_max_ns"] / 1e6,
     }
+    if "report" in document:
+        found |= trials.cpu_metrics(result, document["cell"]["phases"][0]["jobs"][0]["threads"])
+    return found
 
 
 def _bytes_of_a_thread(setup: Setup, operation: str) -> int:
@@ -252,3 +259,4 @@ SYSTEM_QUANTITIES = {
     "cpu_tick_ms": lambda setup: 1000 / setup.hz,
     "ncq_depth": _ncq_depth,
 }
+QUANTITIES = (*DRIVE_QUANTITIES, *SYSTEM_QUANTITIES, "scenario_minutes")

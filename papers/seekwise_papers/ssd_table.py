@@ -14,7 +14,7 @@ from typing import Any
 
 from seekwise.simulate.setups.setup import NotModelled
 from seekwise.store.operations import PURE_OPERATIONS
-from seekwise_papers.queries import Option, Query, ResultSource
+from seekwise_papers.queries import Option, Query
 from seekwise_papers.simulated import SimulatedResults
 from seekwise_papers.systems import setup_of
 from seekwise_papers.value import ClaimError
@@ -51,7 +51,7 @@ def rows(text: str) -> list[tuple[str, Mapping[str, str]]]:
     return [(", ".join(str(row[column]) for column in columns), row) for row in found]
 
 
-def answer(row: Mapping[str, str], source: ResultSource) -> tuple[float, float]:
+def answer(row: Mapping[str, str], source: SimulatedResults) -> tuple[float, float]:
     """MB/s printed and simulated."""
     return _number(row, "mb_per_s"), source.measure([_query(row)])[0]
 

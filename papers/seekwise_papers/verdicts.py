@@ -15,20 +15,18 @@ from typing import Any
 
 from seekwise.simulate.setups.setup import NotModelled
 from seekwise.store.operations import PURE_OPERATIONS
-from seekwise_papers.prefetch import prepare
-from seekwise_papers.queries import SCHEDULERS, Query, ResultSource
+from seekwise_papers.queries import SCHEDULERS, Query
 from seekwise_papers.simulated import SimulatedResults
 from seekwise_papers.value import ClaimError
 from seekwise_papers.winner_rule import METRICS, RULE, decide
 
-__all__ = ["KEY", "SAID", "SHARE", "SHIPPED", "SUMMARY", "TABLE", "WHAT", "outcomes", "prepare", "source"]
 SUMMARY = "winners of published tables against the simulator"
 WHAT, TABLE, KEY = "facts", "cell", "fact"
 SHARE = 0.85
 SHIPPED = (Path(__file__).parent / "data/verdicts.toml").resolve()
 SAID = {"rule": RULE}
 source = SimulatedResults
-"""Who answers; `prepare` has it hear of all questions of a file first."""
+"""Who answers."""
 Outcome = tuple[str, bool, str | None]
 """Name of a fact, whether the source of results has an answer, and why the fact is missed (None: it is not)."""
 
@@ -36,7 +34,7 @@ Side = tuple[str, str]
 """System and scheduler."""
 
 
-def outcomes(document: Mapping[str, Any], source: ResultSource) -> list[Outcome] | str:
+def outcomes(document: Mapping[str, Any], source: SimulatedResults) -> list[Outcome] | str:
     """Of a file's document; a sentence says why it has none."""
     cells, blocks = document.get("cell"), document.get("block", [])
     records = [*cells, *blocks] if isinstance(cells, list) and isinstance(blocks, list) else [None]
@@ -54,7 +52,7 @@ def outcomes(document: Mapping[str, Any], source: ResultSource) -> list[Outcome]
 
 
 def _outcome(
-    cell: Mapping[str, Any], blocks: Mapping[str, Mapping[str, Any]], source: ResultSource
+    cell: Mapping[str, Any], blocks: Mapping[str, Mapping[str, Any]], source: SimulatedResults
 ) -> tuple[bool, str | None]:
     """Whether the source of results has an answer, and why the cell is missed (None: it is not)."""
     try:
@@ -93,7 +91,7 @@ def _sides(block: Mapping[str, Any]) -> tuple[Side, Side]:
     return chosen
 
 
-def _mean(side: Side, cell: Mapping[str, Any], source: ResultSource) -> tuple[float, float]:
+def _mean(side: Side, cell: Mapping[str, Any], source: SimulatedResults) -> tuple[float, float]:
     """And its standard error."""
     metric, operation = cell.get("metric"), cell.get("operation")
     if metric not in METRICS:

@@ -12,7 +12,8 @@ from seekwise import _core
 def known(word: str) -> dict[str, Any] | None:
     """A controller model by any of its names."""
     try:
-        return json.loads(_core.controller_model(word))
+        model: dict[str, Any] = json.loads(_core.controller_model(word))
+        return model
     except ValueError:
         return None
 

@@ -16,7 +16,7 @@ from typing import Any
 def keys(kind: type) -> tuple[str, ...]:
     """Fields and properties of a dataclass that are printed."""
     hidden = getattr(kind, "HIDDEN", ())
-    return (*(each.name for each in fields(kind) if each.name not in hidden), *getattr(kind, "SHOWN", ()))
+    return (*(field.name for field in fields(kind) if field.name not in hidden), *getattr(kind, "SHOWN", ()))
 
 
 def key(kind: type, name: str) -> str:
@@ -35,7 +35,7 @@ def printed(value: object) -> Any:
         made = {"schema": kind.SCHEMA} if hasattr(kind, "SCHEMA") else {}
         return made | {key(kind, name): printed(getattr(value, name)) for name in keys(kind)}
     if isinstance(value, dict):
-        return {key: printed(each) for key, each in value.items()}
+        return {key: printed(held) for key, held in value.items()}
     if isinstance(value, list | tuple):
-        return [printed(each) for each in value]
+        return [printed(item) for item in value]
     return str(value) if isinstance(value, PurePath) else value

@@ -6,6 +6,7 @@ import functools
 import json
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from seekwise import _core, suggestion
@@ -97,16 +98,16 @@ def find(name: str) -> str:
     else:
         return plain if "/" in plain else identifier
     asked = read(plain)
-    matching = [each for each in known() if _is(asked, each)]
+    matching = [model for model in known() if _is(asked, model)]
     # `Samsung 980` is not the 980 PRO: the one with the fewest words that were not said.
-    fewest = min((len(each.plain - asked.words) for each in matching), default=0)
-    matching = [each for each in matching if len(each.plain - asked.words) == fewest]
+    fewest = min((len(model.plain - asked.words) for model in matching), default=0)
+    matching = [model for model in matching if len(model.plain - asked.words) == fewest]
     if len(matching) == 1 or (matching and _is_plainly_nearer(asked, matching)):
         return min(matching, key=lambda each: _apart(asked, each)).name
     if matching:
-        shown = ", ".join(each.name for each in matching[:SHOWN_MOST])
+        shown = ", ".join(model.name for model in matching[:SHOWN_MOST])
         raise UsageError(f"`{plain}` means several drive models: {shown}", "name one of them")
-    spelt = suggestion.nearest(plain, [each.name for each in known()], MISSPELT)
+    spelt = suggestion.nearest(plain, [model.name for model in known()], MISSPELT)
     if spelt is not None:
         raise UsageError(f"no drive model is called `{plain}`", f"did you mean `{spelt}`?")
     nearest, why = _nearest(asked)
@@ -151,7 +152,7 @@ def known() -> tuple[Known, ...]:
     return tuple(found)
 
 
-def _kind(model: dict) -> str:
+def _kind(model: Mapping[str, object]) -> str:
     if model["kind"] == "hdd":
         return "hard disk"
     attachment = str(model.get("attachment") or "")
@@ -174,7 +175,7 @@ def _apart(asked: DriveQuery, model: Known) -> float:
 
 def _is_plainly_nearer(asked: DriveQuery, matching: list[Known]) -> bool:
     """One of them has the capacity that was said, and the others do not quite."""
-    first, second = sorted(_apart(asked, each) for each in matching)[:2]
+    first, second = sorted(_apart(asked, model) for model in matching)[:2]
     return asked.capacity_bytes is not None and first < 0.03 < second
 
 
@@ -195,7 +196,7 @@ def _nearest(asked: DriveQuery) -> tuple[Known | None, str]:
             each.name in TYPICAL.values(),
         )
 
-    candidates = [each for each in known() if each.kind in TYPICAL]
+    candidates = [model for model in known() if model.kind in TYPICAL]
     best = max(candidates, key=score)
     if not any(score(best)[:3]) and asked.capacity_bytes is None:
         return None, ""

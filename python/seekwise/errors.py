@@ -74,6 +74,6 @@ def reason(error: BaseException) -> str:
     is_full = (
         getattr(error, "errno", None) in _FULL_CODES
         or getattr(error, "sqlite_errorcode", 0) & 0xFF == _SQLITE_FULL
-        or any(each in text for each in _FULL_TEXTS)
+        or any(words in text for words in _FULL_TEXTS)
     )
     return FULL if is_full else text

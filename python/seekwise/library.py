@@ -100,12 +100,10 @@ class Picture:
         return self.svg
 
     def save(self, path: str | Path) -> Path:
-        """Writes it, as PNG if the name ends so, else as SVG. Raises OSError."""
+        """Writes it as SVG. Raises OSError."""
         from seekwise.files import write_product
-        from seekwise.report.charts import files
 
-        path = Path(path)
-        return write_product(path, files.png(self.svg) if path.suffix == ".png" else self.svg.encode())
+        return write_product(Path(path), self.svg.encode())
 
 
 def simulate(
@@ -169,12 +167,12 @@ def analyse(run: Simulation) -> Analysis:
 
 def plot(analysis: Analysis, name: str | None = None) -> list[Picture]:
     """The charts of the report, or only that of this name. Raises UsageError for a name that none has."""
-    found = [Picture(each, svg) for each, svg in analysis.report.pictures()]
+    found = [Picture(title, svg) for title, svg in analysis.report.pictures()]
     if name is None:
         return found
-    chosen = [each for each in found if each.name == name]
+    chosen = [picture for picture in found if picture.name == name]
     if not chosen:
-        raise UsageError(f"no chart is called {name!r}", hint="charts: " + ", ".join(each.name for each in found))
+        raise UsageError(f"no chart is called {name!r}", hint="charts: " + ", ".join(picture.name for picture in found))
     return chosen
 
 

@@ -38,9 +38,9 @@ def settle() -> None:
 
 def _place() -> Path:
     named = os.environ.get("TMPDIR")
-    for each in (*((Path(named),) if named else ()), *PLACES):
-        if os.access(each, os.W_OK | os.X_OK) and is_safe(each):
-            return Path(os.path.realpath(each))
+    for parent in (*((Path(named),) if named else ()), *PLACES):
+        if os.access(parent, os.W_OK | os.X_OK) and is_safe(parent):
+            return Path(os.path.realpath(parent))
     return Path("/tmp")
 
 

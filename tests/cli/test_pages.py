@@ -61,7 +61,7 @@ def test_report_of_a_live_run_as_json_and_pictures(db):
     live_run(db)
     document = json.loads(call(db, "report", "before", "--json", "--pictures", "pictures"))
     assert Path(document["report"]).is_file() and len(document["pictures"]) >= 6
-    assert {Path(each).suffix for each in document["pictures"]} == {".svg", ".png"}
+    assert {Path(each).suffix for each in document["pictures"]} == {".svg"}
 
 
 def test_two_live_runs_are_compared_differences_first(db):

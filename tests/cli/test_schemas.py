@@ -76,7 +76,7 @@ def test_a_schema_is_found_by_a_short_name_and_a_wrong_one_gets_a_suggestion():
         ("explain", "bfq"),
         ("explain", "wd2500ys"),
         ("explain", "9650se-2lp"),
-        ("explain", "--seed"),
+        ("explain", "SEEKWISE_DB"),
         ("explain",),
         ("devices",),
         ("devices", "--root", str(MACHINE)),

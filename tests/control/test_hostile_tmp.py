@@ -1,7 +1,4 @@
-"""A temporary folder and a working folder made hostile for the libraries and programs that a command uses: nothing in them is followed or run.
-
-V8 (vl-convert) draws the pictures, fio measures.
-"""
+"""A temporary folder and a working folder made hostile for the libraries and programs that a command uses: nothing in them is followed or run."""
 
 from __future__ import annotations
 

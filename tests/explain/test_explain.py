@@ -24,8 +24,8 @@ def test_every_word_is_explained_and_every_reference_leads_somewhere():
 
 
 def test_every_word_of_help_is_explained():
-    """Commands, options, settings, uses, profiles and studies."""
-    asked = [*program.commands(), *program.options(), *factors.FACTORS, *workloads.shipped(), *profiles.names()]
+    """Commands, settings, uses, profiles and studies."""
+    asked = [*program.commands(), *factors.FACTORS, *workloads.shipped(), *profiles.names()]
     asked += starters.names()
     unknown = []
     for word in asked:
@@ -92,9 +92,3 @@ def test_the_command_prints_one_json_document():
     document = json.loads(result.output)
     assert document["schema"] == "seekwise.explain/1"
     assert "tcq" in document["see"]
-
-
-def test_an_option_is_asked_for_with_its_dashes():
-    result = CliRunner().invoke(command, ["--seed"])
-    assert result.exit_code == 0 and result.output.startswith("--seed: an option")
-    assert json.loads(CliRunner().invoke(command, ["--seed", "--json"]).output)["kind"] == "program"

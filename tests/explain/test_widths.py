@@ -21,7 +21,7 @@ def page(word, width, capsys):
 
 @pytest.mark.parametrize("width", [60, 80, 100])
 def test_every_page_fits_the_width(width, capsys):
-    for word in [*words(), "cfq", "--for", "desktop"]:
+    for word in [*words(), "cfq", "desktop"]:
         for line in page(word, width, capsys).splitlines():
             # A word that is longer than the terminal cannot be broken: a path, an address.
             assert len(line) <= width or not line.strip().count(" "), (word, line)

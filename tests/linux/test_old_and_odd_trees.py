@@ -164,8 +164,8 @@ def test_identify_words_are_decoded_and_can_lose_their_serial():
     words = [0] * 256
     words[10:20] = [int.from_bytes(b"  SERIAL1234567890  "[at : at + 2], "big") for at in range(0, 20, 2)]
     words[75], words[76], words[217] = 31, 1 << 8, 5400
-    facts = ata.facts(words)
-    assert (facts["ata_serial"], facts["ncq_depth"], facts["rotation_rpm"]) == ("SERIAL1234567890", 32, 5400)
+    drive = ata.identity(words)
+    assert (drive.serial, drive.ncq_depth, drive.rotation_rpm) == ("SERIAL1234567890", 32, 5400)
     changed = ata.parse(_identify_without_serial(words, b"key").decode())
     assert len(ata.string(changed, 10, 19)) == 16
     assert ata.string(changed, 10, 19) != "SERIAL1234567890"
@@ -175,6 +175,6 @@ def test_identify_words_are_decoded_and_can_lose_their_serial():
 def test_an_ssd_has_no_rotation_rate_and_a_drive_without_ncq_says_so():
     words = [1] * 256
     words[76], words[217] = 0, 1
-    facts = ata.facts(words)
-    assert facts["ncq_supported"] is False
-    assert "rotation_rpm" not in facts
+    drive = ata.identity(words)
+    assert drive.ncq_supported is False
+    assert drive.rotation_rpm is None

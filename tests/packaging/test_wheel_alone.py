@@ -14,7 +14,7 @@ import pytest
 from tests.words.test_docs import commands
 
 ROOT = Path(__file__).parents[2]
-ALLOWED = {"click", "pydantic", "scipy", "numpy", "rich", "jinja2", "vl-convert-python", "zstandard"}
+ALLOWED = {"click", "pydantic", "scipy", "numpy", "rich", "jinja2", "zstandard"}
 """Each with its sentence in ARCHITECTURE.md. NumPy is what SciPy computes with."""
 OF_OTHERS = rb"proof/crates/\w+|seekwise_(?:proof|papers|replay|validate|drive)\b"
 ARTICLE = ("article-2008", "ssd-raid10", "nvme-page", "tiobench-comparison")

@@ -120,6 +120,19 @@ def test_rows_hold_both_sides_of_an_exchange_and_are_never_cut():
     assert row_lines(question, 5, 80)[-1].endswith(" more rows in the report")
 
 
+def test_on_request_every_setting_that_was_compared_has_a_row_and_a_figure_keeps_its_rows_together():
+    question = asked(START, COPY, figure("streams", LEVEL))
+    found = [(row.use, row.judged.metric, row.other) for row in answered.rows(question, every=True)]
+    assert sorted(found) == sorted(
+        (each.use, each.metric, standing.setting)
+        for each in question.judged
+        for standing in each.standings
+        if standing.setting != each.base
+    )
+    figures = [row[:2] for row in found]
+    assert figures == sorted(figures, key=figures.index)
+
+
 def test_beyond_starvation_a_ratio_has_no_digits():
     starved = figure("desktop-copy", {"mq-deadline": 1755, "bfq": 77}, role="background")
     (row,) = answered.rows(asked(starved, names=("mq-deadline", "bfq")))

@@ -85,18 +85,3 @@ def test_many_settings_share_one_picture_per_operation_and_few_have_lines():
 
 def test_one_setting_has_no_picture():
     assert losses.blocks(content({"deadline": 1.0}), Looks()) == []
-
-
-@pytest.mark.parametrize(
-    ("label", "words"),
-    [
-        ("raid_level=raid5", "RAID 5"),
-        ("scheduler=bfq nr_requests=64", "bfq, nr requests 64"),
-        ("read_ahead_kb=128", "read-ahead 128 KiB"),
-        ("=", "="),
-        ("undecided", "undecided"),
-        ("mq-deadline", "mq-deadline"),
-    ],
-)
-def test_labels_are_told_in_words(label, words):
-    assert losses.shown_setting(label) == words

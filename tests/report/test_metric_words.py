@@ -37,3 +37,18 @@ def test_every_unit_of_a_job_has_a_noun():
     }
     assert all(units.values()), units
     assert units["file-server", "store"] == "stored file" and units["file-server", "fetch"] == "file"
+
+
+@pytest.mark.parametrize(
+    ("label", "words"),
+    [
+        ("raid_level=raid5", "RAID 5"),
+        ("scheduler=bfq nr_requests=64", "bfq, nr requests 64"),
+        ("read_ahead_kb=128", "read-ahead 128 KiB"),
+        ("=", "="),
+        ("undecided", "undecided"),
+        ("mq-deadline", "mq-deadline"),
+    ],
+)
+def test_labels_are_told_in_words(label, words):
+    assert metric_words.shown_setting(label) == words

@@ -55,14 +55,20 @@ UDEV = {
     "a property of the same line": 'KERNEL=="sda", ATTR{queue/scheduler}="$env{IO}", ENV{IO}="bfq"',
     "properties in a file": 'KERNEL=="sda", IMPORT{file}="/etc/default/io", ATTR{queue/scheduler}="%E{SCHEDULER}"',
     "bash with two writes": 'KERNEL=="sda", RUN+="/bin/bash -c \'echo bfq > /sys/block/%k/queue/scheduler; echo 2 > /sys/block/%k/queue/nomerges\'"',
+    "a program of udev's own folder": 'KERNEL=="sd?", RUN+="set-io.sh %k bfq"',
+    "a program that is asked": 'KERNEL=="sd?", PROGRAM=="/bin/sh -c \'echo bfq > /sys/block/%k/queue/scheduler\'"',
+    "systemd-run": 'KERNEL=="sd?", RUN+="/usr/bin/systemd-run --no-block /bin/sh -c \'echo bfq > /sys/block/%k/queue/scheduler\'"',
+    "labels": 'KERNEL!="sd*", GOTO="end"\nATTR{queue/rotational}=="0", GOTO="ssd"\nATTR{queue/scheduler}="bfq"\nGOTO="end"\nLABEL="ssd"\nATTR{queue/scheduler}="none"\nLABEL="end"',
+    "a loop of doubled dollars": 'KERNEL=="sda", RUN+="/bin/sh -c \'for i in /sys/block/sd*/queue/scheduler; do echo bfq > $$i; done\'"',
     "by number": 'KERNEL=="sda", RUN+="/bin/sh -c \'echo bfq > /sys/dev/block/$major:$minor/queue/scheduler\'"',
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("form", UDEV)
 def test_a_udev_rule_is_named(form, tmp_path):
-    made = machine(tmp_path, {RULE: UDEV[form] + "\n", "/etc/default/io": "SCHEDULER=bfq\n"}, scheduler="bfq")
-    assert set_by(made, "sda").startswith(f"udev rule {RULE}:1")
+    own = {"/usr/lib/udev/set-io.sh": "#!/bin/sh\necho $2 > /sys/block/$1/queue/scheduler\n"}
+    made = machine(tmp_path, {RULE: UDEV[form] + "\n", "/etc/default/io": "SCHEDULER=bfq\n", **own}, scheduler="bfq")
+    assert set_by(made, "sda").startswith(f"udev rule {RULE}:")
     assert ineffective(made) == []
     if "KERNEL" in UDEV[form]:
         assert "none of the places" in set_by(made, "nvme0n1")
@@ -136,10 +142,22 @@ SCRIPTS = {
     "a name that only a run knows": "ROOT=$(findmnt -n -o SOURCE / | sed 's/[0-9]*$//')\nNAME=$(basename \"$ROOT\")\necho bfq > \"/sys/block/$NAME/queue/scheduler\"\n",
     "a configuration file read in": ". /etc/default/io\necho $SCHEDULER > /sys/block/sda/queue/scheduler\n",
     "a script started": "/usr/local/sbin/set-io sda bfq\n",
+    "arguments shifted": "set -- sdb sda\nwhile [ $# -gt 0 ]; do echo bfq > /sys/block/$1/queue/scheduler; shift; done\n",
+    "the redirection first": "> /sys/block/sda/queue/scheduler echo bfq\n",
+    "find by path": "find /sys/devices -path '*block/sd*/queue/scheduler' | while read -r f; do echo bfq > \"$f\"; done\n",
+    "find by name": "find /sys/devices -name scheduler | while read f; do echo bfq > $f; done\n",
+    "su": "su -c 'echo bfq > /sys/block/sda/queue/scheduler' root\n",
+    "xargs with $0": "ls -d /sys/block/sd* | xargs -n1 sh -c 'echo bfq > $0/queue/scheduler'\n",
+    "nice with a number": "nice -n 19 sh -c 'echo bfq > /sys/block/sda/queue/scheduler'\n",
+    "folders of SCSI disks": "for f in /sys/class/scsi_disk/*/device/block/*/queue/scheduler; do echo bfq > $f; done\n",
+    "hardware folders": "for f in /sys/devices/pci0000:00/*/ata1/*/*/*/block/*/queue/scheduler; do echo bfq > $f; done\n",
+    "an exit behind a condition": "[ -x /bin/foo ] || { echo no; exit 0; }\necho bfq > /sys/block/sda/queue/scheduler\n",
+    "an exit in a branch": "case $1 in\nstart) true ;;\n*) exit 1 ;;\nesac\necho bfq > /sys/block/sda/queue/scheduler\n",
     "sudo": "echo bfq | sudo tee -a /sys/block/sda/queue/scheduler >/dev/null 2>&1\n",
 }  # fmt: skip
 MORE = {
     "/etc/default/io": "# which\nSCHEDULER=bfq\n",
+    "/usr/lib/udev/set-io.sh": "#!/bin/sh\necho $2 > /sys/block/$1/queue/scheduler\n",
     "/usr/local/sbin/set-io": '#!/bin/sh\necho "$2" > /sys/block/"$1"/queue/scheduler\n',
 }
 
@@ -279,7 +297,61 @@ def test_crontabs_and_init_scripts_are_read(tmp_path):
         ("queue/scheduler", "bfq"), ("queue/nr_requests", "64"), ("queue/nomerges", "2")}  # fmt: skip
 
 
+PLACES = {
+    "/etc/cron.weekly/io": "#!/bin/sh\n{}\n",
+    "/etc/anacrontab": "1\t5\tio.job\t{}\n",
+    "/etc/crontab": "@reboot\troot\t{}\n",
+    "/etc/NetworkManager/dispatcher.d/pre-up.d/io": "#!/bin/sh\n{}\n",
+    "/etc/network/if-up.d/io": "#!/bin/sh\n{}\n",
+    "/etc/initramfs-tools/scripts/init-top/io": "#!/bin/sh\n{}\n",
+    "/etc/profile.d/io.sh": "{}\n",
+    "/boot/config/go": "#!/bin/bash\n{}\n",
+    "/usr/local/etc/rc.d/io.sh": "#!/bin/sh\ncase $1 in start) {};; esac\n",
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_places_where_scripts_lie(place, tmp_path):
+    made = machine(
+        tmp_path, {place: PLACES[place].format("echo bfq > /sys/block/sda/queue/scheduler")}, scheduler="bfq"
+    )
+    assert f" {place}:" in set_by(made, "sda")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo 1 > /sys/class/scsi_device/0:0:0:0/device/queue_depth",
+        "for d in /sys/bus/scsi/devices/*/queue_depth; do echo 1 > $d; done",
+        "hdparm -Q1 /dev/sda",
+        "hdparm -Q 1 /dev/sda",
+    ],
+)
+def test_the_queue_depth_by_other_ways(command, tmp_path):
+    made = machine(tmp_path, {RC: f"#!/bin/sh\n{command}\n"})
+    assert {(each.device, each.attribute, each.value) for each in survey(made.tree(), made.stack()).setters} == {
+        ("sda", "device/queue_depth", "1")}  # fmt: skip
+
+
+def test_the_argument_of_tmpfiles_is_taken_as_it_stands_with_its_escapes(tmp_path):
+    file = "/etc/tmpfiles.d/io.conf"
+    made = machine(tmp_path, {file: "w /sys/block/sda/queue/scheduler - - - - bfq\\n\n"}, scheduler="bfq")
+    assert set_by(made, "sda") == f"tmpfiles.d {file}:1"
+    made.add({file: 'w /sys/block/sda/queue/scheduler - - - - "bfq"\n'})
+    assert ineffective(made) == [
+        f'tmpfiles.d {file}:1 does not act: sda does not offer "bfq" (none mq-deadline kyber bfq)'
+    ]
+
+
 # What does not act
+
+
+def test_a_line_behind_the_exit_of_a_start_script_is_called_dead(tmp_path):
+    made = machine(tmp_path, {RC: "#!/bin/sh\nexit 0\necho bfq > /sys/block/sda/queue/scheduler\n"}, scheduler="bfq")
+    assert "none of the places" in set_by(made, "sda")
+    assert ineffective(made) == [f"script or unit {RC}:3 does not act: the script ends in line 2 (`exit`)"]
+    (finding,) = [each for each in examine(Machine(made.stack(), made.tree())) if each.check == "no-effect"]
+    assert "above" in finding.mend[0]
 
 
 def ineffective(made) -> list[str]:

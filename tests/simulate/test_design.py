@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -17,7 +19,7 @@ from seekwise.judge.design_choice import ERROR
 from seekwise.judge.front import on_front
 from seekwise.report import array_answer
 from seekwise.simulate import use_trials
-from seekwise.simulate.design import search, trial
+from seekwise.simulate.design import kept, search, trial
 from seekwise.simulate.design.space import Array, Point, arrays_of, parse_drives, space_of
 from seekwise.simulate.gain_error import gain_error
 from seekwise.workload.study import uses
@@ -36,11 +38,15 @@ def swept(
     return sweep, search.carry_out(sweep)
 
 
+def chosen(sweep, best, wanted=None):
+    return design_choice.choose(kept.asked_of(sweep, wanted), kept.finalists(sweep, list(best.values())))
+
+
 def test_every_combination_is_simulated_and_the_best_array_is_named() -> None:
     sweep, best = swept(use="random-write")
     every = sweep.space.every()
     assert {point for point, _ in sweep.found} == set(every) and len(every) == sweep.space.size
-    answer = design_choice.choose(sweep, best, None)
+    answer = chosen(sweep, best)
     rates = {point: math.exp(sweep.logs(point)[search.RATE]) for point in every}
     # Another array that is as fast, and on it the settings that change least: each within the model's error.
     settings = gain_error(search.SETTINGS)
@@ -49,24 +55,23 @@ def test_every_combination_is_simulated_and_the_best_array_is_named() -> None:
 
 
 def test_four_seeds_give_the_same_answer_and_equals_are_called_equals() -> None:
-    answers = [design_choice.choose(*swept(seed=seed), None) for seed in (1, 2, 3, 4)]
+    answers = [chosen(*swept(seed=seed)) for seed in (1, 2, 3, 4)]
     assert len({answer.chosen.point for answer in answers}) == 1
     sweep, best = swept()
-    answer = design_choice.choose(sweep, best, None)
+    answer = chosen(sweep, best)
     # One reader keeps one request outstanding: neither scheduler nor queue depth nor chunk makes a difference.
-    assert set(answer.equals["scheduler"]) == set(sweep.space.schedulers)
-    assert answer.equals["depth"] == list(sweep.space.depths)
+    assert set(answer.chosen.equals["scheduler"]) == set(sweep.space.schedulers)
+    assert answer.chosen.equals["depth"] == list(sweep.space.depths)
     assert answer.chosen.point.scheduler == sweep.model.default
-    assert any(
-        line.startswith("Within what the model can tell, one at a time: ") for line in array_answer.lines(answer, sweep)
-    )
+    said = array_answer.advice(answer, ()).reasons
+    assert any(text.startswith("Within what the model can tell, one at a time: ") for text in said)
 
 
 def test_what_makes_a_difference_is_no_equal() -> None:
     sweep, best = swept(use="queries-and-log", levels=("raid10",), drives=(4,))
-    answer = design_choice.choose(sweep, best, None)
+    answer = chosen(sweep, best)
     own = math.exp(sweep.logs(answer.chosen.point)[search.RATE])
-    for name, values in answer.equals.items():
+    for name, values in answer.chosen.equals.items():
         for value in values:
             rate = math.exp(sweep.logs(replace(answer.chosen.point, **{name: value}))[search.RATE])
             assert abs(math.log(rate / own)) <= math.log1p(gain_error((name,)))
@@ -74,27 +79,54 @@ def test_what_makes_a_difference_is_no_equal() -> None:
 
 def test_an_array_that_survives_nothing_is_recommended_only_when_asked_for() -> None:
     sweep, best = swept()
-    assert {row.point.array.level for row in design_choice.choose(sweep, best, None).rows} == {"raid10", "raid5"}
+    assert {row.point.array.level for row in chosen(sweep, best).rows} == {"raid10", "raid5"}
     sweep, best = swept(levels=("raid0",), survives=0)
-    text = array_answer.lines(design_choice.choose(sweep, best, None), sweep)
-    assert any("loses all data" in line for line in text)
+    assert any("loses all data" in text for text in array_answer.advice(chosen(sweep, best), ()).reasons)
 
 
-def test_the_answer_fits_a_terminal() -> None:
-    sweep, best = swept(drives=(4, 5, 6, 7, 8), levels=("raid10", "raid5", "raid6"))
-    text = array_answer.lines(design_choice.choose(sweep, best, None), sweep)
-    assert len(text) <= 25 and max(map(len, text)) <= 80
-    assert text[0].startswith("Build RAID ")
+def test_a_design_is_kept_and_every_output_says_the_same(tmp_path) -> None:
+    db = ["--db", str(tmp_path / "runs.db")]
+    words = [
+        "design",
+        MODEL,
+        "--for",
+        "random-read-1",
+        "--drives",
+        "4,6",
+        "--level",
+        "raid10,raid5",
+        *db,
+    ]
+    shown = run(words).stdout
+    lines = shown.splitlines()
+    assert len(lines) <= 23 and max(map(len, lines)) <= 80  # the shell's prompt is the 24th
+    assert lines[0].startswith("Build RAID ")
+    assert "design" in run(["results", *db]).stdout
+    # The list's title line and the blank one below it stand above.
+    assert run(["results", "last", *db]).stdout.splitlines()[2:] == lines
+    document = json.loads(run(["results", "last", "--json", *db]).stdout)
+    headline = document["advice"]["headline"]
+    assert " ".join(lines[: lines.index("")]) == headline
+    assert json.loads(run([*words, "--json"]).stdout)["headline"] == headline
+    page = Path(run(["report", "last", "--output", str(tmp_path), *db]).stdout.splitlines()[-1]).read_text()
+    assert headline in html.unescape(page)
+    assert all(row[0] in page for row in document["table"]["rows"])
+
+
+def run(words):
+    done = CliRunner().invoke(cli, words, standalone_mode=False, obj={})
+    assert done.exception is None, done.exception
+    return done
 
 
 def test_with_a_wanted_rate_the_fewest_drives_win() -> None:
     sweep, best = swept(drives=(4, 6, 8))
-    free = design_choice.choose(sweep, best, None)
+    free = chosen(sweep, best)
     slow = min(min(row.rates_mb_s) for row in free.rows)
-    modest = design_choice.choose(sweep, best, slow * 0.9)
+    modest = chosen(sweep, best, slow * 0.9)
     assert modest.chosen.point.array.drives == 4
     with pytest.raises(NotMetError, match="no array of these reaches"):
-        design_choice.choose(sweep, best, 1e6)
+        chosen(sweep, best, 1e6)
 
 
 def test_the_front_holds_what_nothing_beats() -> None:
@@ -141,10 +173,9 @@ def test_wrong_words_end_in_one_error(words, says) -> None:
     assert says in done.exception.message
 
 
-def test_the_document_is_what_its_schema_says() -> None:
+def test_the_document_is_what_its_schema_says(tmp_path) -> None:
     words = ["design", MODEL, "--for", "random-read-1", "--drives", "4,5", "--level", "raid10,raid5", "--json"]
-    done = CliRunner().invoke(cli, words, standalone_mode=False, obj={})
-    document = json.loads(done.stdout)
+    document = json.loads(run([*words, "--db", str(tmp_path / "runs.db")]).stdout)
     checking.check(document)
     assert document["recommended"]["survives_failures"] >= 1
 

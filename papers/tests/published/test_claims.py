@@ -49,14 +49,17 @@ class Prepared(Level):
     """A source of results that must have been told of every question before the first one."""
 
     def __init__(self):
-        self.known = None
+        self.known, self.is_listening = set(), False
 
-    def prepare(self, queries):
-        assert self.known is None
-        self.known = set(queries)
+    def prepare(self, ask):
+        self.is_listening = True
+        ask(self)
+        self.is_listening = False
 
     def measure(self, queries):
-        assert self.known is not None and set(queries) <= self.known
+        if self.is_listening:
+            self.known.update(queries)
+        assert set(queries) <= self.known
         return super().measure(queries)
 
 

@@ -6,7 +6,7 @@ The facts come with other distributions (entry points of the group `seekwise.che
     WHAT, TABLE, KEY          what is counted; the records of a file, and where they name their fact
     SHIPPED, SAID             the file that ships; what the document says besides
     outcomes(document, source)    [(fact, whether it is modelled, why it is missed or None)], or a sentence: there are none
-    source(tell), prepare(source, ask)    who answers; hears of all questions first
+    source(tell)              who answers; its `prepare(ask)`, where it has one, hears of all questions first
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ class Publications:
         """Of files, or of folders that are searched for files with the kind's name."""
         source = source or self.facts.source(options.get("tell"))
         found = files_below(paths or [self.shipped], [f"{self.name}.toml"])
-        self.facts.prepare(source, lambda asked: [self._file(path, asked) for path in found])
+        if hasattr(source, "prepare"):
+            source.prepare(lambda asked: [self._file(path, asked) for path in found])
         files = [self._file(path, source) for path in found]
         passed, total = sum(file.passed for file in files), sum(file.total for file in files)
         modelled = sum(file.modelled for file in files if isinstance(file, PublicationFile))

@@ -165,7 +165,7 @@ def command(
     asked.check_values(what.wanted, stack)
     _confirm.refuse_waiting(list(what.wanted))
     files = _files(ways, what, stack)
-    found = conflicts.find(what.wanted, ways, open_tree(Path("/")), stack)
+    found = conflicts.find(what.wanted, ways, open_tree(), stack)
     _refuse_or_name(found, accept_conflicts or dry_run)
     if guard is not None:
         from seekwise.cli import _guard  # its statistics take a second to load

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -52,7 +53,7 @@ class Size(click.ParamType):
 )
 @click.option("--kernel", metavar="VERSION", help="Linux version to model.")
 @_options.seed("Seed of the simulated requests.", default=1, show_default=True)
-@_options.as_json()
+@_options.common
 def command(
     drive: str,
     drives: str,
@@ -64,6 +65,7 @@ def command(
     data: int | None,
     kernel: str | None,
     seed: int,
+    db: Path | None,
     as_json: bool,
 ) -> None:
     """Find the array to build of some DRIVEs for a load.
@@ -73,10 +75,11 @@ def command(
     """
     from seekwise.cli import _shown
     from seekwise.judge import design_choice
-    from seekwise.report import array_answer
+    from seekwise.report import array_answer, of_run
     from seekwise.simulate import use_trials
-    from seekwise.simulate.design import search, trial
+    from seekwise.simulate.design import kept, search, trial
     from seekwise.simulate.design import space as spaces
+    from seekwise.store.database import Store
     from seekwise.workload.study import uses as use_files
 
     if rate is not None and not math.isfinite(rate):
@@ -102,12 +105,20 @@ def command(
         simulate=trial.simulate,
         tell=_ProgressLine(),
     )
-    found = design_choice.choose(sweep, search.carry_out(sweep), rate)
-    if as_json:
-        _shown.echo_json(array_answer.document(found, sweep))
-        return
-    for line in array_answer.lines(found, sweep):
-        click.echo(line)
+    finalists = kept.finalists(sweep, list(search.carry_out(sweep).values()))
+    asked = kept.asked_of(sweep, rate)
+    choice = design_choice.choose(asked, finalists)
+    run, records = kept.run_of(asked, finalists, [design_choice.name_of(each.point) for each in finalists])
+    with Store.open(db) as store:
+        store.add_run(run)
+        for record in records:
+            store.add(record)
+        store.end_run(run.run_id, "complete")
+        if as_json:
+            _shown.echo_json(array_answer.document(choice, run.run_id))
+            return
+        of_run.of(store, store.run(run.run_id)).show(_shown.out())
+    click.echo(f"\nnext: seekwise report {run.run_id}")
 
 
 def _failures(levels: tuple[str, ...], survives: int | None) -> int:

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from seekwise.cli import _options
 from seekwise.cli._shown import echo_json, out
-from seekwise.report.explain import explain, with_own_figures, words
+from seekwise.report.explain import explain, words
 from seekwise.report.explain.explanation import Explanation, Fact, ModelParameter, Tunable
 from seekwise.report.layout import plain_table, wrapped
 
@@ -23,13 +23,13 @@ COMMENT = re.compile(r"^( *)(\S.*?) {2,}(# .*)$")
 """A line of an example with a remark behind it."""
 
 
-@click.command(context_settings={"ignore_unknown_options": True})  # `explain --seed` asks for a word
+@click.command()
 @click.argument("word", required=False, nargs=-1)
 @_options.as_json("seekwise.explain/1")
 def command(word: tuple[str, ...], as_json: bool) -> None:
     """Explain WORD: a scheduler, setting, metric or term.
 
-    Also commands, options, uses, studies, and models of drives, controllers and hosts. Without WORD, list them.
+    Also commands, uses, studies, and models of drives, controllers and hosts. Without WORD, list them.
     """
     if not word:
         if as_json:
@@ -37,7 +37,7 @@ def command(word: tuple[str, ...], as_json: bool) -> None:
         else:
             click.echo("\n".join(wrapped(", ".join(words()), _console().width)))
         return
-    explanation = with_own_figures(explain(" ".join(word)))
+    explanation = explain(" ".join(word))
     if as_json:
         echo_json(explanation)
         return

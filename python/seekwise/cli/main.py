@@ -46,7 +46,7 @@ OF_PROOF = dict.fromkeys(
     ("bench", "lab", "verify"), "it comes with the distribution `seekwise-proof`: `pip install seekwise-proof`"
 )
 """Hints for commands of a distribution that is not installed."""
-ONLY_WHOLE = frozenset({"numpy", "scipy", "vl_convert", "jinja2"})
+ONLY_WHOLE = frozenset({"numpy", "scipy", "jinja2"})
 """What the collector (`packaging/repack.py`) is installed without."""
 ALL = "seekwise.help.all"
 """Key in a context's `meta`: whether the list is whole."""

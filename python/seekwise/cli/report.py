@@ -39,7 +39,7 @@ class WrittenReport:
 @click.option(
     "--pictures",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Write each chart as SVG and PNG into this folder too.",
+    help="Write each chart as SVG into this folder too.",
 )
 @click.option("--merge", is_flag=True, help="Treat several runs of one study as one run instead of comparing them.")
 @_options.common

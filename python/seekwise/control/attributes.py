@@ -246,7 +246,7 @@ def may_move(name: str, asked: Iterable[str]) -> bool:
     asked = set(asked)
     if name.startswith(IOSCHED):
         # A tunable can be tied to another one; a scheduler brings its own, and they follow the number of requests.
-        return any(each in ("queue/scheduler", "queue/nr_requests") or each.startswith(IOSCHED) for each in asked)
+        return any(name in ("queue/scheduler", "queue/nr_requests") or name.startswith(IOSCHED) for name in asked)
     if name in (CACHE_TYPE, "queue/write_cache"):
         return bool(asked & {CACHE_TYPE, "queue/write_cache"})
     if name == READ_AHEAD:
@@ -264,8 +264,11 @@ def everything(folder: Path) -> dict[str, str]:
     What cannot be read because of an error is not passed over: SeekwiseError, since nobody could restore it.
     """
     names = [row.name for row in REGISTRY if not row.name.endswith("*")]
-    read = {name: value(name, sysfs.read_or_raise(path(name, folder))) for name in names} | tunables(folder)
-    return {name: read[name] for name in sorted(read, key=order) if read[name] is not None}
+    read = tunables(folder)
+    for name in names:
+        if (text := value(name, sysfs.read_or_raise(path(name, folder)))) is not None:
+            read[name] = text
+    return {name: read[name] for name in sorted(read, key=order)}
 
 
 def tunables(folder: Path) -> dict[str, str]:

@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, TypedDict
 
 from seekwise.control import interrupt, process
 from seekwise.control.journal import Entry, Journal
@@ -47,7 +47,7 @@ class ChildProgram:
     """A running program. `pid` is the program's own, as seen from here."""
 
     def __init__(
-        self, name: str, mark: str, entry: Entry | None, supervisor: subprocess.Popen, lifeline: int, report: int
+        self, name: str, mark: str, entry: Entry | None, supervisor: subprocess.Popen[bytes], lifeline: int, report: int
     ) -> None:
         self.name = name
         self.mark = mark
@@ -142,14 +142,23 @@ class ChildProgram:
                     Journal().close(self._entry)
 
 
+_Path = str | os.PathLike[str]
+
+
+class _Streams(TypedDict):
+    stdin: int | IO[Any]
+    stdout: int | IO[Any]
+    stderr: int | IO[Any]
+
+
 @contextlib.contextmanager
 def started(
-    argv: Sequence[str | os.PathLike[str]],
+    argv: Sequence[_Path],
     *,
-    stdin: int | object = subprocess.DEVNULL,
-    stdout: int | object = subprocess.DEVNULL,
-    stderr: int | object = subprocess.DEVNULL,
-    cwd: str | os.PathLike[str] | None = None,
+    stdin: int | IO[Any] = subprocess.DEVNULL,
+    stdout: int | IO[Any] = subprocess.DEVNULL,
+    stderr: int | IO[Any] = subprocess.DEVNULL,
+    cwd: _Path | None = None,
     env: Mapping[str, str] | None = None,
     cgroup_files: Sequence[Path] = (),
 ) -> Iterator[ChildProgram]:
@@ -161,7 +170,13 @@ def started(
         load: ChildProgram | None = None
         try:
             with interrupt.held():
-                load = _start([os.fspath(word) for word in argv], stdin, stdout, stderr, cwd, env, cgroup_files)
+                load = _start(
+                    [os.fspath(word) for word in argv],
+                    _Streams(stdin=stdin, stdout=stdout, stderr=stderr),
+                    cwd,
+                    env,
+                    cgroup_files,
+                )
             yield load
         finally:
             if load is not None:
@@ -176,7 +191,13 @@ def watched() -> Iterator[None]:
         yield
 
 
-def _start(argv, stdin, stdout, stderr, cwd, env, cgroup_files) -> ChildProgram:
+def _start(
+    argv: Sequence[str],
+    streams: _Streams,
+    cwd: _Path | None,
+    env: Mapping[str, str] | None,
+    cgroup_files: Sequence[Path],
+) -> ChildProgram:
     mark = secrets.token_hex(8)
     # Where the kernel cannot promise that workers die with the supervisor, the next start looks for them.
     entry = None if _may_have_namespace() else Journal().open("child", [{"mark": mark, "program": argv[0]}])
@@ -197,9 +218,7 @@ def _start(argv, stdin, stdout, stderr, cwd, env, cgroup_files) -> ChildProgram:
     try:
         supervisor = subprocess.Popen(
             command,
-            stdin=stdin,
-            stdout=stdout,
-            stderr=stderr,
+            **streams,
             cwd=cwd,
             env={**(os.environ if env is None else env), MARK: mark},
             pass_fds=(lifeline_read, report_write),
@@ -218,10 +237,10 @@ def _start(argv, stdin, stdout, stderr, cwd, env, cgroup_files) -> ChildProgram:
 
 
 def run(
-    argv: Sequence[str | os.PathLike[str]],
+    argv: Sequence[_Path],
     *,
     timeout_s: float | None = None,
-    cwd: str | os.PathLike[str] | None = None,
+    cwd: _Path | None = None,
     env: Mapping[str, str] | None = None,
     cgroup_files: Sequence[Path] = (),
 ) -> Completed:

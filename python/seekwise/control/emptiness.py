@@ -148,9 +148,8 @@ def _prove(stack: Stack, device: str, root: Path) -> tuple[int, EmptyProof]:
     found = _device(stack, device)
     node = root / "dev" / found.name.replace("!", "/")
     reasons = [*_in_use(stack, found, root)]
-    content = (
-        [f"{dict(known).get('type', 'a known format')}, says udev"] if (known := found.details.get("signature")) else []
-    )
+    signature = found.signature
+    content = [f"{signature.get('type', 'a known format')}, says udev"] if signature else []
     descriptor = None
     size_bytes = 0
     looked = None
@@ -181,7 +180,7 @@ def _prove(stack: Stack, device: str, root: Path) -> tuple[int, EmptyProof]:
     if reasons or content:
         if descriptor is not None:
             os.close(descriptor)
-        said = dict.fromkeys([*reasons, *(f"holds {each}" for each in content)])
+        said = dict.fromkeys([*reasons, *(f"holds {holding}" for holding in content)])
         raise RefusedError(
             f"{found.name} does not prove empty: it {'; it '.join(said)}",
             CHOOSE_ANOTHER if reasons else f"if nothing of it is needed, zero it yourself: `blkdiscard -z {node}`",
@@ -321,7 +320,8 @@ def _backing(device: BlockDevice, descriptor: int, stack: Stack, root: Path) -> 
 def _size_bytes(descriptor: int) -> int:
     if not stat.S_ISBLK(os.fstat(descriptor).st_mode):
         return os.fstat(descriptor).st_size
-    return struct.unpack("Q", fcntl.ioctl(descriptor, BLKGETSIZE64, b"\0" * 8))[0]
+    size_bytes: int = struct.unpack("Q", fcntl.ioctl(descriptor, BLKGETSIZE64, b"\0" * 8))[0]
+    return size_bytes
 
 
 def _is_read_only(descriptor: int) -> bool:
@@ -341,7 +341,7 @@ def _with_everything_above(stack: Stack, name: str) -> list[str]:
 
 
 def _nodes(device: BlockDevice) -> set[str]:
-    names = {f"/dev/{device.name.replace('!', '/')}", *(str(link) for link in device.details.get("links", ()))}
+    names = {f"/dev/{device.name.replace('!', '/')}", *device.links}
     if mapping := device.details.get("dm_name"):
         names.add(f"/dev/mapper/{mapping}")
     return names
@@ -384,9 +384,7 @@ def allow_destroy(stack: Stack, device: str, named: tuple[str, ...], root: Path 
 
 def identifiers(stack: Stack, device: BlockDevice) -> tuple[str, ...]:
     """What confirms this device in `--destroy`, the usual one first."""
-    links = tuple(
-        link for link in map(str, device.details.get("links", ())) if re.match(r"/dev/disk/by-(id|partuuid)/", link)
-    )
+    links = tuple(link for link in device.links if re.match(r"/dev/disk/by-(id|partuuid)/", link))
     if device.kind == "partition":
         return links
     if device.kind == "loop":

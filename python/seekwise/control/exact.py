@@ -7,14 +7,18 @@ import contextlib
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 from seekwise import files
 from seekwise.errors import RefusedError, SeekwiseError
 
 BYTES_MAX = 4 << 20
 
+FileState = dict[str, Any]
+"""`uid`, `gid` and `mtime_ns`; of a link its `link`, of a file `bytes`, `mode` and `xattrs`; bytes in Base64."""
 
-def state(path: Path) -> dict | None:
+
+def state(path: Path) -> FileState | None:
     """What a path is, as the journal keeps it; None: it does not exist. Refuses what is neither file nor link."""
     try:
         status = os.lstat(path)
@@ -38,7 +42,7 @@ def state(path: Path) -> dict | None:
     return {**found, "bytes": encoded(content), "mode": stat.S_IMODE(status.st_mode), "xattrs": xattrs}
 
 
-def restore(path: Path, before: dict) -> None:
+def restore(path: Path, before: FileState) -> None:
     """Makes `path` what `state` said it was, whole or not at all."""
     if "link" in before:
         draft = path.with_name(f".{path.name}.{os.getpid()}")
@@ -60,7 +64,7 @@ def restore(path: Path, before: dict) -> None:
     os.utime(path, ns=(before["mtime_ns"], before["mtime_ns"]))
 
 
-def content(found: dict | None) -> bytes | None:
+def content(found: FileState | None) -> bytes | None:
     """The bytes of a file's state; None of a link, or of nothing."""
     return decoded(found["bytes"]) if found is not None and "bytes" in found else None
 
@@ -78,7 +82,7 @@ def text(path: Path) -> str:
         raise SeekwiseError(f"{path} cannot be read ({error.strerror})") from error
 
 
-def same(one: dict | None, other: dict | None) -> bool:
+def same(one: FileState | None, other: FileState | None) -> bool:
     """Whether two states are the same but for their times."""
     if one is None or other is None:
         return one is other

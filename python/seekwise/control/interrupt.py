@@ -12,7 +12,9 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
@@ -25,13 +27,15 @@ class Stopped(KeyboardInterrupt):
         self.signal_number = number
 
 
+Handler = Callable[[int, FrameType | None], Any] | int | signal.Handlers | None
+
 _hold_depth = 0
 _waiting: int | None = None
 _install_depth = 0
-_previous: dict[int, object] = {}
+_previous: dict[int, Handler] = {}
 
 
-def _on_signal(number: int, _frame: object) -> None:
+def _on_signal(number: int, _frame: FrameType | None) -> None:
     global _waiting
     if _hold_depth:
         _waiting = number

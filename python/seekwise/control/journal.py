@@ -33,6 +33,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from seekwise import files
 from seekwise.control.process import ProcessIdentity, machine, pid_namespace, this_process
@@ -43,6 +44,9 @@ SCHEMA_NAME = "seekwise.journal"
 SCHEMA_VERSION = 1
 SUFFIX = ".entry"
 ENTRY_BYTES_MAX = 64 << 20
+
+Item = dict[str, Any]
+"""A line of an entry as JSON: one device, folder or file. What it holds is checked where it is restored."""
 
 _held: dict[Path, tuple[int, int]] = {}
 """{file: (pid, descriptor)} of entries that this process has opened; a forked child has no part in them."""
@@ -56,8 +60,8 @@ class Entry:
     kind: str
     owner: ProcessIdentity
     started_at: str
-    items: tuple[dict, ...]
-    details: dict = field(default_factory=dict)
+    items: tuple[Item, ...]
+    details: dict[str, Any] = field(default_factory=dict)
     damage: str | None = None
     held: bool | None = None
     """Whether its file was locked when it was read; None: that cannot be told."""
@@ -90,7 +94,7 @@ class Journal:
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = (folder if folder is not None else state_folder()) / "journal"
 
-    def open(self, kind: str, items: list[dict], **details: object) -> Entry:
+    def open(self, kind: str, items: list[Item], **details: object) -> Entry:
         """Writes an entry durably and locks it; when this returns, a power cut cannot lose it."""
         owner = this_process()
         entry = Entry(
@@ -114,7 +118,7 @@ class Journal:
             ) from error
         return entry
 
-    def update(self, entry: Entry, items: list[dict] | None = None, **details: object) -> Entry:
+    def update(self, entry: Entry, items: list[Item] | None = None, **details: object) -> Entry:
         """Writes an open entry anew, whole or not at all. A detail of None goes away."""
         merged = {key: value for key, value in {**entry.details, **details}.items() if value is not None}
         entry = replace(entry, items=entry.items if items is None else tuple(items), details=merged)
@@ -356,12 +360,12 @@ def _new_id(pid: int) -> str:
     return f"{stamp}.{now_ns % 10**9:09d}-{pid}-{secrets.token_hex(2)}"
 
 
-def _line(document: dict) -> str:
+def _line(document: dict[str, Any]) -> str:
     text = json.dumps(document, sort_keys=True, ensure_ascii=True)
     return f"{zlib.crc32(text.encode()):08x} {text}\n"
 
 
-def _parse(line: bytes) -> dict | None:
+def _parse(line: bytes) -> dict[str, Any] | None:
     checksum, _, text = line.partition(b" ")
     try:
         if int(checksum, 16) != zlib.crc32(text):

@@ -8,12 +8,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 from seekwise import files
 from seekwise.control import exact
-from seekwise.control.journal import Entry
+from seekwise.control.journal import Entry, Item
 from seekwise.errors import MissingError, SeekwiseError, reason
 
 
@@ -33,7 +32,7 @@ def write_items(entry: Entry) -> None:
             raise SeekwiseError(f"{path} cannot be written ({reason(error)})", "nothing was changed") from error
 
 
-def take_back(item: Mapping[str, object]) -> str:
+def take_back(item: Item) -> str:
     """Makes one file what it was; what somebody has edited since stays, and is said."""
     path, before = Path(str(item["file"])), item["before"]
     if isinstance(before, str):  # as an earlier version kept it

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from seekwise import temporary
 from seekwise.control import attributes, child, interrupt, persisted, scratch, settings, sysfs, tracefs
-from seekwise.control.journal import SUFFIX, Entry, Journal
+from seekwise.control.journal import SUFFIX, Entry, Item, Journal
 from seekwise.control.lock import devices_locked
 from seekwise.errors import SeekwiseError, UsageError, reason
 
@@ -104,7 +104,7 @@ def _decided(entries: list[Entry], journal: Journal) -> Entry | None:
         return None
 
 
-def _names_of(item: dict, ahead: dict[str, dict[str, str]]) -> list[str]:
+def _names_of(item: Item, ahead: dict[str, dict[str, str]]) -> list[str]:
     """Names to restore of one device. `ahead`: its values once the newer entries are restored, which come first."""
     device, old = str(item["device"]), dict(item["old"])
     if device not in ahead:
@@ -117,7 +117,7 @@ def _names_of(item: dict, ahead: dict[str, dict[str, str]]) -> list[str]:
     return sorted(names)
 
 
-def _now(item: dict, folder: Path) -> dict[str, str | None]:
+def _now(item: Item, folder: Path) -> dict[str, str | None]:
     """Values of one device as they are now. One that cannot be read is an error: it is not one that somebody else has set."""
     return {
         name: attributes.value(name, sysfs.read_or_raise(attributes.path(name, folder), "it stays as it is"))
@@ -132,11 +132,11 @@ def _restore_all(entries: list[Entry], journal: Journal, marker: Entry | None = 
     markers = [entry for entry in entries if entry.kind == "reverting" and not entry.held]
     names = {
         item["entry"]: item["names"]
-        for each in [*markers, *([marker] if marker else [])]
-        for item in each.items
+        for marking in [*markers, *([marker] if marker else [])]
+        for item in marking.items
         if isinstance(item.get("names"), dict) and isinstance(item.get("entry"), str)
     }
-    for entry in (each for each in entries if each.kind != "reverting"):
+    for entry in (opened for opened in entries if opened.kind != "reverting"):
         if entry.id in waiting:
             sentence = "files that belong to settings which could not be restored stay with them"
             outcomes.append(Outcome(entry, "failed", (sentence,)))
@@ -146,8 +146,8 @@ def _restore_all(entries: list[Entry], journal: Journal, marker: Entry | None = 
             waiting.add(str(entry.details["pending"]))
         outcomes.append(outcome)
     if not any(outcome.state == "failed" for outcome in outcomes):
-        for each in markers:
-            journal.close(each)
+        for marking in markers:
+            journal.close(marking)
     return outcomes
 
 
@@ -173,7 +173,7 @@ def _is_left_behind(entry: Entry, journal: Journal) -> bool:
     return not entry.alive
 
 
-def restore(entry: Entry, journal: Journal, names: dict | None = None, *, own: bool = False) -> Outcome:
+def restore(entry: Entry, journal: Journal, names: Item | None = None, *, own: bool = False) -> Outcome:
     """Restores one entry and closes it. Whatever is wrong with it is said, and never keeps another one from being restored.
 
     `own`: the caller is the process that opened the entry, so no other process is changing it.
@@ -229,7 +229,7 @@ def _unusable(entry: Entry, journal: Journal) -> Outcome:
 
 
 def _restore_settings(
-    entry: Entry, journal: Journal, names: dict | None = None, *, own: bool = False
+    entry: Entry, journal: Journal, names: Item | None = None, *, own: bool = False
 ) -> tuple[str, list[str]]:
     # The process that opened the entry knows that it was written completely and that no part of it has been restored.
     pending = journal.is_pending(entry) and not own
@@ -247,7 +247,7 @@ def _restore_settings(
 
 
 def _restore_device(
-    entry: Entry, item: dict, pending: bool, decided: frozenset[str] | None, kept: bool
+    entry: Entry, item: Item, pending: bool, decided: frozenset[str] | None, kept: bool
 ) -> tuple[list[str], list[str]]:
     """What was done to one device, and what could not be done, as sentences. `decided`: the names to restore, if that is known.
 
@@ -286,7 +286,7 @@ def _restore_device(
     return sentences, failures
 
 
-def _ours(item: dict, now: dict[str, str | None], *, settled: bool) -> tuple[frozenset[str], list[str]]:
+def _ours(item: Item, now: dict[str, str | None], *, settled: bool) -> tuple[frozenset[str], list[str]]:
     """The names to restore, and sentences about what somebody else has set since and what therefore stays.
 
     `settled`: the values after our writes are in the journal (`left`), and only what still has them is ours to restore.
@@ -312,7 +312,7 @@ def _ours(item: dict, now: dict[str, str | None], *, settled: bool) -> tuple[fro
     return frozenset(restored), sorted(foreign)
 
 
-def _still_to_restore(entry: Entry, item: dict, folder: Path, kept: bool) -> frozenset[str] | None:
+def _still_to_restore(entry: Entry, item: Item, folder: Path, kept: bool) -> frozenset[str] | None:
     """None: all of it. Else the names that outlive the kernel's own state, if it is still the same drive."""
     then, now = item["identity"], settings.identity(folder)
     if entry.owner.of_this_boot and then["inode"] == now["inode"]:
@@ -363,22 +363,24 @@ def preview(journal: Journal) -> list[Outcome]:
         if entry.damage or not sentences:
             sentences.append(f"journal entry {entry.id}: {entry.damage or 'empty'}")
         if entry.elsewhere:
-            alive, sentences = True, [f"left to {entry.machine.split()[-1]}: {each}" for each in sentences]
+            alive, sentences = True, [f"left to {entry.machine.split()[-1]}: {sentence}" for sentence in sentences]
         elif alive:
-            sentences = [f"process {entry.owner.pid} still runs and will do itself: {each}" for each in sentences]
+            sentences = [
+                f"process {entry.owner.pid} still runs and will do itself: {sentence}" for sentence in sentences
+            ]
         state = "busy" if alive else "failed" if entry.damage else "open"
         outcomes.append(Outcome(entry, state, tuple(sentences)))
     return outcomes
 
 
-def _described(item: dict) -> str:
+def _described(item: Item) -> str:
     try:
         return describe(item)
     except (KeyError, TypeError, ValueError, AttributeError):
         return "an item that lacks something"
 
 
-def describe(item: dict) -> str:
+def describe(item: Item) -> str:
     """One item of the journal as a sentence."""
     if "old" in item:
         names = [name for name in item["old"] if name in settings.touched(item, item.get("left"))

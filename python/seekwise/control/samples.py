@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,7 +63,7 @@ def look(descriptor: int, size_bytes: int, backing: Path | None = None) -> Looke
     )
 
 
-def _first_data(descriptor: int, places, longest_s: float | None) -> tuple[int | None, int]:
+def _first_data(descriptor: int, places: Iterable[tuple[int, int]], longest_s: float | None) -> tuple[int | None, int]:
     """(offset of the first non-zero byte or None, places looked at)."""
     end, looked = time.monotonic() + (longest_s or 0), 0
     for offset, length in places:

@@ -26,7 +26,7 @@ from pathlib import Path, PosixPath
 
 from seekwise import files
 from seekwise.control import interrupt, notice
-from seekwise.control.journal import Entry, Journal
+from seekwise.control.journal import Entry, Item, Journal
 from seekwise.control.process import machine, proc_folder, this_process
 from seekwise.errors import FULL, RefusedError, SeekwiseError, UsageError, reason
 from seekwise.linux import failure
@@ -156,7 +156,7 @@ class scratch:
         finally:
             interrupt.uninstall_if_installed()
 
-    def _remove(self, item: dict) -> None:
+    def _remove(self, item: Item) -> None:
         """By the descriptors that we hold: wherever target and folder have been moved meanwhile."""
         name = Path(item["path"]).name
         try:
@@ -208,7 +208,7 @@ def _write_manifest(folder: int, secret: str, note: str) -> int:
     return descriptor
 
 
-def remove(item: dict) -> str:
+def remove(item: Item) -> str:
     """Removes the scratch folder of a journal item and says so; refuses anything that is not that very folder."""
     path = Path(str(item["path"]))
     if not path.name.startswith(PREFIX):
@@ -246,10 +246,10 @@ def _name_of(parent: int, name: str, inode: int | None) -> str | None:
         if inode is None or status.st_ino == inode:
             return name
     with os.scandir(parent) as found:
-        return next((each.name for each in found if inode is not None and each.inode() == inode), None)
+        return next((item.name for item in found if inode is not None and item.inode() == inode), None)
 
 
-def _remove_known(parent: int, name: str, item: dict | None = None) -> None:
+def _remove_known(parent: int, name: str, item: Item | None = None) -> None:
     """Removes one folder by name. `item` None: an orphan, whose manifest was looked at."""
     try:
         folder = files.open_folder(name, parent)
@@ -263,7 +263,7 @@ def _remove_known(parent: int, name: str, item: dict | None = None) -> None:
         os.close(folder)
 
 
-def _remove_open(parent: int, folder: int, name: str, item: dict | None) -> None:
+def _remove_open(parent: int, folder: int, name: str, item: Item | None) -> None:
     status = os.fstat(folder)
     if against := _against(status, os.fstat(parent), folder, item):
         raise SeekwiseError(f"the scratch folder {name} {against} and stays", "look at it, and remove it by hand")
@@ -286,7 +286,7 @@ def _remove_open(parent: int, folder: int, name: str, item: dict | None) -> None
                     raise
 
 
-def _against(status: os.stat_result, parent: os.stat_result, folder: int, item: dict | None) -> str | None:
+def _against(status: os.stat_result, parent: os.stat_result, folder: int, item: Item | None) -> str | None:
     """What speaks against a folder being the one of the journal."""
     if status.st_uid != os.geteuid():
         return f"belongs to user {status.st_uid}"
@@ -310,7 +310,7 @@ def _against(status: os.stat_result, parent: os.stat_result, folder: int, item: 
     return None
 
 
-def _manifest(folder: int) -> dict | None:
+def _manifest(folder: int) -> Item | None:
     """The manifest in an open folder, if it is a file of ours; None where there is none or it is damaged. OSError where the storage fails."""
     try:
         descriptor = os.open(MANIFEST, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
@@ -348,14 +348,14 @@ def _check_no_mount(folder: int, st_dev: int, depth: int = 0) -> None:
 
 def _folders(folder: int) -> Iterator[str]:
     with os.scandir(folder) as found:
-        names = [each.name for each in found if each.is_dir(follow_symlinks=False)]
+        names = [item.name for item in found if item.is_dir(follow_symlinks=False)]
     yield from names
 
 
 def _remove_content(folder: int, keep: str | None = None) -> None:
     """Everything in an open folder, without following anything."""
     with os.scandir(folder) as found:
-        content = [(each.name, each.is_dir(follow_symlinks=False)) for each in found if each.name != keep]
+        content = [(item.name, item.is_dir(follow_symlinks=False)) for item in found if item.name != keep]
     for name, is_folder in content:
         with contextlib.suppress(FileNotFoundError):
             if not is_folder:
@@ -371,7 +371,7 @@ def _remove_content(folder: int, keep: str | None = None) -> None:
 
 def _orphans(parent: int) -> list[str]:
     with os.scandir(parent) as found:
-        names = sorted(each.name for each in found if each.name.startswith(PREFIX))
+        names = sorted(item.name for item in found if item.name.startswith(PREFIX))
     return [name for name in names if _is_orphan(parent, name)]
 
 
@@ -398,7 +398,7 @@ def _is_orphan(parent: int, name: str) -> bool:
         os.close(folder)
 
 
-def remove_left_behind(item: dict, *, same_boot: bool) -> str:
+def remove_left_behind(item: Item, *, same_boot: bool) -> str:
     """What recovery does with one journalled folder: a sentence, or an error that keeps the entry.
 
     A device that is there no more took the folder along; should it come back, the next run on it removes the folder as an orphan.

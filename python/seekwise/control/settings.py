@@ -18,11 +18,11 @@ import contextlib
 import errno
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from seekwise.control import attributes, interrupt, notice, sysfs
-from seekwise.control.journal import Entry, Journal
+from seekwise.control.journal import Entry, Item, Journal
 from seekwise.control.lock import devices_locked
 from seekwise.errors import MissingError, SeekwiseError, UsageError
 
@@ -174,7 +174,12 @@ def _check_value(device: str, folder: Path, name: str, wanted: Mapping[str, str]
 
 
 def write_journalled(
-    kind: str, changes: Mapping[str, Mapping[str, str]], root: Path, journal: Journal, remember, **details
+    kind: str,
+    changes: Mapping[str, Mapping[str, str]],
+    root: Path,
+    journal: Journal,
+    remember: Callable[[Entry], object],
+    **details: object,
 ) -> Entry | None:
     """Captures, journals, writes, reads back. `remember(entry)` is called before the first write. None: all was so already.
 
@@ -194,7 +199,7 @@ def write_journalled(
     return entry
 
 
-def item_for(device: str, folder: Path, root: Path, asked: Mapping[str, str]) -> dict:
+def item_for(device: str, folder: Path, root: Path, asked: Mapping[str, str]) -> Item:
     """What the journal keeps of one device."""
     return {
         "device": device,
@@ -205,7 +210,7 @@ def item_for(device: str, folder: Path, root: Path, asked: Mapping[str, str]) ->
     }
 
 
-def left_by(items: Iterable[Mapping[str, object]]) -> list[dict]:
+def left_by(items: Iterable[Item]) -> list[Item]:
     """The journal's items with the values after our writes: they tell later whether somebody else has changed one since."""
     found = []
     for item in items:
@@ -280,7 +285,7 @@ def _altered(device: str, folder: Path, name: str, asked: str, found: str | None
     return SettingRefused(f"{device} {name} is {found} after writing {asked}", refusal)
 
 
-def touched(item: Mapping[str, object], left: Mapping[str, str] | None) -> frozenset[str]:
+def touched(item: Item, left: Mapping[str, str] | None) -> frozenset[str]:
     """What was asked, and what that moved: as seen in `left`, the values after our writes, or as it may be (`left` None)."""
     asked, old = dict(item["asked"]), dict(item["old"])
     return frozenset(
@@ -290,7 +295,7 @@ def touched(item: Mapping[str, object], left: Mapping[str, str] | None) -> froze
     )
 
 
-def restore_item(item: Mapping[str, object], only: frozenset[str] | None = None) -> list[str]:
+def restore_item(item: Item, only: frozenset[str] | None = None) -> list[str]:
     """Restores one device to what the journal says; returns what could not be restored, as sentences.
 
     `only`: names to restore; every other value stays as it is now, also where restoring moves it. Values that are right are

@@ -59,4 +59,4 @@ def known(node: str) -> list[str]:
         signatures = json.loads(done.stdout or "{}").get("signatures", ())
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return []
-    return list(dict.fromkeys(f"{each['type']}, says wipefs" for each in signatures if each.get("type")))
+    return list(dict.fromkeys(f"{signature['type']}, says wipefs" for signature in signatures if signature.get("type")))

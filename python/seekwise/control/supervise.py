@@ -106,7 +106,9 @@ def tell(report: int, line: bytes) -> None:
         pass
 
 
-def start(program: list, cgroup_files: list, libc: ctypes.CDLL, report: int, namespace: bool) -> tuple:
+def start(
+    program: list[str], cgroup_files: list[str], libc: ctypes.CDLL, report: int, namespace: bool
+) -> tuple[int, int, int]:
     """Forks the program, below an init of its own if it has a PID namespace.
 
     Returns the process to wait for and to kill, the program's pid, and the pipe on which the init reports. The program
@@ -160,7 +162,7 @@ def be_init(outcome: int) -> None:
             os._exit(0)
 
 
-def run_program(program: list, cgroup_files: list, go: int, report: int) -> None:
+def run_program(program: list[str], cgroup_files: list[str], go: int, report: int) -> None:
     """Becomes the program, once told to; reports why where it cannot."""
     try:
         if os.read(go, 1) != b"g":
@@ -171,10 +173,10 @@ def run_program(program: list, cgroup_files: list, go: int, report: int) -> None
                 procs.write("0\n")  # 0 means the writer
         os.execvp(program[0], program)
     except OSError as error:
-        tell(report, b"failed %d\n" % error.errno)
+        tell(report, b"failed %d\n" % (error.errno or 0))
 
 
-def watch(top: int, program_pid: int, lifeline: int, parent: int, woken: int) -> tuple:
+def watch(top: int, program_pid: int, lifeline: int, parent: int, woken: int) -> tuple[int, bool]:
     """Returns the wait status of `top` once it has ended, by itself or by us, and whether our starter has let go without a word."""
     watched = [lifeline, woken]
     try:
@@ -230,7 +232,7 @@ def kill_everything() -> None:
         pause_s = min(pause_s * 2, 0.1)
 
 
-def children_of(parent: int) -> list:
+def children_of(parent: int) -> list[int]:
     """Process ids of a process's children."""
     found = []
     for name in os.listdir("/proc"):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Self
 
 from seekwise.control import attributes, interrupt, settings, sysfs
-from seekwise.control.journal import Journal
+from seekwise.control.journal import Item, Journal
 from seekwise.control.lock import devices_locked
 
 CHOSEN_WITH_SCHEDULER = frozenset({"queue/nr_requests", "queue/wbt_lat_usec"})
@@ -35,7 +35,7 @@ class switching(settings.changed):
                 merged.setdefault(device, {}).update(wanted)
         super().__init__(merged, root, journal)
         self.candidates = [settings.normalised(candidate) for candidate in candidates]
-        self._items: dict[str, dict] = {}
+        self._items: dict[str, Item] = {}
 
     def __enter__(self) -> Self:  # type: ignore[override]
         interrupt.install_if_possible()
@@ -112,7 +112,7 @@ class switching(settings.changed):
         return {device: settings.read_settings(device, self.root) for device in self._items}
 
     @staticmethod
-    def _of_the_original(item: Mapping[str, dict], asked: Mapping[str, str]) -> frozenset[str]:
+    def _of_the_original(item: Item, asked: Mapping[str, str]) -> frozenset[str]:
         """What the kernel set anew when it came back to the original scheduler, and what nothing that is asked for moves.
 
         Without it the configuration in force would be measured with the default options of its scheduler.
@@ -129,7 +129,7 @@ class switching(settings.changed):
             and not attributes.may_move(name, others)
         )
 
-    def _unnamed(self, item: Mapping[str, dict], asked: Mapping[str, str], folder: Path) -> dict[str, str]:
+    def _unnamed(self, item: Item, asked: Mapping[str, str], folder: Path) -> dict[str, str]:
         """Original values of what other candidates change and this one does not name.
 
         A scheduler's own options belong to that scheduler, and the kernel chooses nr_requests and the write-back
@@ -149,7 +149,7 @@ class switching(settings.changed):
         return found
 
 
-def _written(item: Mapping[str, dict], values: Mapping[str, str]) -> dict[str, str]:
+def _written(item: Item, values: Mapping[str, str]) -> dict[str, str]:
     """The values as they can be written: a limit that was given in per cent comes back in per cent, for 0 bytes is no value."""
     found = {}
     for name, text in values.items():

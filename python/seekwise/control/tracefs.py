@@ -213,7 +213,11 @@ def remove_left_behind() -> None:
     for root_ in (*ROOTS, OWN):
         for path in (root_ / "instances").glob("seekwise-*"):
             numbers = path.name.removeprefix("seekwise-").split("-")
-            if len(numbers) <= 2 and all(each.isdecimal() for each in numbers) and not _is_alive(*map(int, numbers)):
+            if (
+                len(numbers) <= 2
+                and all(number.isdecimal() for number in numbers)
+                and not _is_alive(*map(int, numbers))
+            ):
                 _remove(path)
     if os.path.ismount(OWN):
         with contextlib.suppress(OSError):

@@ -67,7 +67,7 @@ def read(
     measured, labelled, depths = setups.by_depth(one_each, named)
     records = _records(run_id, measured, labelled)
     said = [*([depths] if depths else []), *at_once, *setups.notes(measured, labelled)]
-    return _run(run_id, name, records, [each.result for each in measured], said), records
+    return _run(run_id, name, records, [entry.result for entry in measured], said), records
 
 
 def _results(form: Format, group: list[Source], given: Given) -> list[Result]:
@@ -123,7 +123,7 @@ def _format(source: Source) -> Format:
         begins = f"it is not text in UTF-8 (byte {error.start:,} is 0x{source.data[error.start]:02x})"
     raise ForeignError(
         f"{source.path} has no format that is known; {begins}",
-        hint=f"known: {', '.join(each.title for each in registry.FORMATS)}; `--format NAME` if one of them is meant",
+        hint=f"known: {', '.join(known.title for known in registry.FORMATS)}; `--format NAME` if one of them is meant",
     )
 
 
@@ -173,25 +173,25 @@ def _factors(result: Result, label: str, differing: set[str]) -> dict[str, str |
 def _records(run_id: str, measured: Sequence[Measured], labels: Sequence[str]) -> list[Record]:
     repeats: dict[tuple[str, str], int] = {}
     records = []
-    known = [each.result.more for each in measured]
+    known = [entry.result.more for entry in measured]
     differing = {name for more in known for name in more if len({str(other.get(name)) for other in known}) > 1}
-    for index, (each, label) in enumerate(zip(measured, labels, strict=True)):
-        result = each.result
-        key = (each.load, label)
+    for index, (entry, label) in enumerate(zip(measured, labels, strict=True)):
+        result = entry.result
+        key = (entry.load, label)
         repeats[key] = repeats.get(key, 0) + 1
         records.append(
             Record(
                 run_id=run_id,
                 trial=index,
                 repetition=repeats[key],
-                combination=each.load.partition(" ")[2],
+                combination=entry.load.partition(" ")[2],
                 setting=label,
                 factors=_factors(result, label, differing - {"load"}),
                 provenance="measured",
                 seed=result.seed,
                 started_at=result.started_at,
                 phases=result.phases,
-                environment={"file": each.files, **result.environment},
+                environment={"file": entry.files, **result.environment},
                 load={"tool": result.tool, "options": result.options},
                 conditions={"role": "candidate", "imported": True, "notes": list(result.notes)},
                 valid=result.invalid_reason is None,

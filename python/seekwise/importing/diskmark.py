@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 
 from seekwise.importing.result import Format, Given, Result, Source, phase
-from seekwise.store.operations import Operation
+from seekwise.store.operations import Operation, pure
 from seekwise.workload.study.quantity import parse_bytes
 
 LINE = re.compile(
@@ -55,14 +55,14 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
     return found
 
 
-def float_of(source: Source, match: re.Match, name: str) -> float:
+def float_of(source: Source, match: re.Match[str], name: str) -> float:
     """A number of a line; 0 where the line has none."""
     return source.number(match[name], f"{match['pattern']}: {name}") if match[name] else 0.0
 
 
-def _result(source: Source, match: re.Match, side: str, tool: str, given: Given) -> Result:
+def _result(source: Source, match: re.Match[str], side: str, tool: str, given: Given) -> Result:
     random = match["pattern"] in ("RND", "Random")
-    operation: Operation = "mixed" if side == "Mix" else f"{'rand' if random else 'seq'}_{side.lower()}"  # type: ignore[assignment]
+    operation: Operation = "mixed" if side == "Mix" else pure(is_random=random, is_write=side == "Write")
     size = (match["size"] or "").replace(" ", "").rstrip("B").rstrip("i")
     block = given.block_bytes or (parse_bytes(size) if size else None)
     rate, iops = float_of(source, match, "rate"), float_of(source, match, "iops")

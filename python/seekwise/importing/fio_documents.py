@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from seekwise.bounds import JSON_VALUES
-from seekwise.importing.fio_result import FioOutputError, sample
+from seekwise.importing.fio_result import FioJob, FioOutputError, sample
 
 SUM_OF_CLIENTS = "All clients"
 ALIASES = {"readwrite": "rw", "blocksize": "bs", "blocksize_range": "bsrange", "blocksize_split": "bssplit"}
@@ -26,12 +26,12 @@ class FioDocument:
     """One document. Each job has its options with those of `[global]` under them, and the host that ran it (`--client`)."""
 
     version: str
-    jobs: list[dict]
+    jobs: list[FioJob]
     shared: dict[str, str]
     """Options of `[global]`."""
     ended_s: float | None
     """When the document was printed, in seconds since 1970."""
-    sum_of_clients: dict | None = None
+    sum_of_clients: FioJob | None = None
     """fio's own sum over clients: it merges their percentiles, which nobody else can."""
     beginnings: int = 0
     """Documents of the same run that came before it."""
@@ -71,7 +71,7 @@ def runs(text: str, source: str) -> tuple[list[FioDocument], list[str]]:
     return found, notes
 
 
-def _documents(text: str, source: str) -> Iterator[dict]:
+def _documents(text: str, source: str) -> Iterator[FioJob]:
     values = text.count(",") + text.count("{") + text.count("[")
     if values > JSON_VALUES:
         raise FioOutputError(
@@ -91,17 +91,34 @@ def _documents(text: str, source: str) -> Iterator[dict]:
             ) from error
         except (RecursionError, ValueError) as error:
             raise FioOutputError(f"{source} is no JSON that fio writes: {str(error)[:200]}") from error
-        yield document
+        yield from _within(document) or [document]
         start = _next_start(text, end)
 
 
+WITHIN = 4
+"""Levels of a document of somebody else's around fio's."""
+
+
+def _within(document: object, levels: int = WITHIN) -> list[FioJob]:
+    """fio's documents in a list, or in a document that somebody else wrote around them."""
+    if isinstance(document, dict) and {"jobs", "client_stats"} & document.keys():
+        return [document]
+    inner = document.values() if isinstance(document, dict) else document if isinstance(document, list) else ()
+    return [found for each in inner for found in _within(each, levels - 1)] if levels else []
+
+
 def _next_start(text: str, position: int) -> int | None:
-    """A `{` at the start of a line, or behind a document that has just ended, opens the next one."""
-    match = re.compile(r"\s*\{").match(text, position) or re.compile(r"^\{", re.MULTILINE).search(text, position)
+    """A `{` at the start of a line (fio's progress ends in a carriage return), or behind a document that has just ended, opens the next one.
+
+    A `[` that opens the text opens a list of documents.
+    """
+    if position == 0 and re.compile(r"\s*\[\s*\{").match(text):
+        return text.index("[")
+    match = re.compile(r"\s*\{").match(text, position) or re.compile(r"(?:^|\r)\{", re.MULTILINE).search(text, position)
     return match.end() - 1 if match else None
 
 
-def _run(document: dict, source: str) -> FioDocument:
+def _run(document: FioJob, source: str) -> FioDocument:
     jobs = document.get("jobs", document.get("client_stats"))
     if not isinstance(jobs, list) or not jobs:
         kind = "lists no jobs" if "fio version" in document else "is not fio's: it lists no `jobs`"
@@ -133,19 +150,18 @@ def _run(document: dict, source: str) -> FioDocument:
 
 def _shared(options: object, source: str) -> dict[str, dict[str, str]]:
     """{"": options of `[global]`}, or of each client by `host:port`: newer clients print a list."""
-    each = options if isinstance(options, list) else [options]
-    if not all(isinstance(one, dict) for one in each):
-        raise FioOutputError(f"{source} has `global options` that are none")
     if isinstance(options, dict):
         return {"": options}
-    return {f"{one.get('hostname', '')}:{one.get('port', '')}": one for one in each}
+    if not isinstance(options, list) or not all(isinstance(client, dict) for client in options):
+        raise FioOutputError(f"{source} has `global options` that are none")
+    return {f"{client.get('hostname', '')}:{client.get('port', '')}": client for client in options}
 
 
-def _named(options: dict) -> dict[str, str]:
+def _named(options: Mapping[str, object]) -> dict[str, str]:
     return {ALIASES.get(name, name): str(value) for name, value in options.items()}
 
 
-def _stamp(document: dict) -> float | None:
+def _stamp(document: FioJob) -> float | None:
     for name, scale in (("timestamp_ms", 1e3), ("timestamp", 1.0)):
         value = document.get(name)
         if isinstance(value, int | float) and 0 < value / scale < 1e11:
@@ -153,7 +169,7 @@ def _stamp(document: dict) -> float | None:
     return None
 
 
-def _sides(job: dict) -> list[dict]:
+def _sides(job: FioJob) -> list[FioJob]:
     return [job[name] for name in SIDES if isinstance(job.get(name), dict)]
 
 
@@ -181,5 +197,5 @@ def _names(run: FioDocument) -> list[tuple[object, object, object]]:
     return [(job.get("jobname"), job.get("groupid"), job.get("job options")) for job in run.jobs]
 
 
-def _ios(job: dict) -> int:
+def _ios(job: FioJob) -> int:
     return sum(int(side.get("total_ios", 0)) for side in _sides(job))

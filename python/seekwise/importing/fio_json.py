@@ -11,13 +11,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from seekwise.errors import SeekwiseError
 from seekwise.importing import fio_documents, fio_result
 from seekwise.importing.fio_documents import FioDocument
+from seekwise.importing.fio_result import FioJob
 from seekwise.importing.result import PAGE_CACHE, ForeignError, Format, Given, Result, Source, ms, times
+from seekwise.store.percentiles import percentiles
 from seekwise.store.record import Phase
 from seekwise.workload.study.quantity import parse_bytes
 
@@ -103,15 +106,15 @@ def _errno_words(error: object) -> str | None:
     return os.strerror(error).lower() if isinstance(error, int) and 0 < error < 200 else None
 
 
-def _groups(jobs: list[dict]) -> list[list[dict]]:
+def _groups(jobs: list[FioJob]) -> list[list[FioJob]]:
     """Jobs that ran together: fio counts their group; `stonewall` and `new_group` raise it."""
-    groups: dict[str, list[dict]] = {}
+    groups: dict[str, list[FioJob]] = {}
     for job in jobs:
         groups.setdefault(str(job.get("groupid", 0)), []).append(job)
     return list(groups.values())
 
 
-def _overlapped(groups: list[list[dict]]) -> bool:
+def _overlapped(groups: list[list[FioJob]]) -> bool:
     """Whether groups ran at once (`new_group` without `stonewall`): one by one they would have taken longer than fio ran.
 
     fio prints whole seconds since its start, rounded up.
@@ -126,30 +129,30 @@ def _overlapped(groups: list[list[dict]]) -> bool:
     return 0 < elapsed_s * 1e3 < one_by_one_ms
 
 
-def _loads(group: list[dict]) -> list[list[dict]]:
+def _loads(group: list[FioJob]) -> list[list[FioJob]]:
     """The jobs of a group by what they do."""
-    loads: dict[object, list[dict]] = {}
+    loads: dict[object, list[FioJob]] = {}
     for job in group:
         loads.setdefault(_load(job), []).append(job)
     return list(loads.values())
 
 
-def _load(job: dict) -> tuple[object, ...]:
+def _load(job: FioJob) -> tuple[object, ...]:
     """Pattern, sizes, depth and the options that tell loads apart."""
     options = job["job options"]
     asked = (fio_result.pattern_of(job), options.get("bs"), options.get("iodepth"))
     return (*asked, tuple(options.get(name) for name in LOAD_OPTIONS))
 
 
-def _name(jobs: list[dict]) -> str:
+def _name(jobs: list[FioJob]) -> str:
     """`reader`; `reader1, reader2` of jobs that did the same."""
     return ", ".join(dict.fromkeys(str(job.get("jobname", "")) for job in jobs))
 
 
 def _result(
-    run: FioDocument, jobs: list[dict], number: int, notes: Sequence[str], given: Given, beside: list[str]
+    run: FioDocument, jobs: list[FioJob], number: int, notes: Sequence[str], given: Given, beside: list[str]
 ) -> Result | None:
-    found = fio_result.phase(jobs)
+    found = fio_result.phase(jobs, given.operation)
     if found.ios == 0 or (found.errors and found.bytes == 0):
         return None
     if found.elapsed_s < LEAST_S:
@@ -162,12 +165,13 @@ def _result(
         more = {name: value for name, value in more.items() if name not in OF_MIXED}
     if beside:
         more["beside"] = "; ".join(beside)
-    alone = run.sum_of_clients is not None and len(jobs) == len(run.jobs)
-    reported = (
-        {} if found.latency_bins else _percentiles([{**run.sum_of_clients, "job options": options}] if alone else jobs)
-    )
-    phase = found.as_phase(
-        {"sides": _sides(jobs)} if found.operation == "mixed" else None, reported_percentiles_ns=reported
+    timed = jobs
+    if run.sum_of_clients is not None and len(jobs) == len(run.jobs):
+        timed = [{**run.sum_of_clients, "job options": options}]
+    reported = {} if found.latency_bins else _percentiles(timed)
+    phase = replace(
+        found.as_phase({"sides": _sides(jobs)} if found.operation == "mixed" else None),
+        reported_percentiles_ns=reported,
     )
     errors = [job for job in jobs if job.get("error")]
     seed = str(options.get("randseed", ""))
@@ -186,7 +190,7 @@ def _result(
         else _of_durable_writes(jobs, phase)
         if found.write_bytes and not found.read_bytes and _waits_for_the_drive(options)
         else "",
-        notes=(*notes, *_notes(jobs, found, reported, depth_note)),
+        notes=(*notes, *_notes(jobs, found, reported, depth_note, asked=given.operation is not None)),
         invalid_reason=f"fio reports error {errors[0]['error']} in job {_name(jobs)}" if errors else None,
         job=_name(jobs),
         document=number,
@@ -195,7 +199,7 @@ def _result(
     )  # fmt: skip
 
 
-def _keeps_depth(options: dict, found: fio_result.FioPhase) -> bool:
+def _keeps_depth(options: Mapping[str, str], found: fio_result.FioPhase) -> bool:
     """Not where requests wait for syncs, where a flush at the end is part of the time, or where the page cache takes them one at a time."""
     on = {name for name in (*SYNCS, *FLUSHES) if options.get(name, "0") not in ("0", "")}
     cached = _is_buffered(options) and (bool(found.write_bytes) or options.get("iodepth", "1") != "1")
@@ -203,11 +207,11 @@ def _keeps_depth(options: dict, found: fio_result.FioPhase) -> bool:
     return found.syncs is None and not on and (limited or not cached)
 
 
-def _is_buffered(options: dict) -> bool:
+def _is_buffered(options: Mapping[str, str]) -> bool:
     return options.get("direct", "0") in ("0", "") and options.get("buffered", "1") != "0"
 
 
-def _waits_for_the_drive(options: dict) -> bool:
+def _waits_for_the_drive(options: Mapping[str, str]) -> bool:
     """O_SYNC or O_DSYNC: each write returns when it is durable."""
     return options.get("sync", "0") not in ("0", "none", "")
 
@@ -216,14 +220,14 @@ def _iso(stamp: float | None) -> str:
     return datetime.fromtimestamp(stamp, UTC).isoformat() if stamp else "unknown"
 
 
-def _synced(phase: Phase, found: fio_result.FioPhase, options: dict) -> tuple[Phase, ...]:
+def _synced(phase: Phase, found: fio_result.FioPhase, options: Mapping[str, str]) -> tuple[Phase, ...]:
     """The phase of the syncs: what was made durable by them, and how long each took."""
     if found.syncs is None:
         return ()
     asked = [name for name in SYNCS if options.get(name, "0") not in ("0", "")]
     return (
         Phase(
-            operation=asked[0] if len(asked) == 1 else "sync",  # type: ignore[arg-type]
+            operation=asked[0] if len(asked) == 1 else "sync",
             elapsed_s=phase.elapsed_s,
             bytes=found.write_bytes or phase.bytes,
             ios=found.syncs.count,
@@ -237,7 +241,7 @@ def _synced(phase: Phase, found: fio_result.FioPhase, options: dict) -> tuple[Ph
     )
 
 
-def _sides(jobs: list[dict]) -> dict[str, dict[str, float]]:
+def _sides(jobs: list[FioJob]) -> dict[str, dict[str, float]]:
     """Reads and writes of a mixed load, each by itself."""
     sides: dict[str, dict[str, float]] = {}
     for name in ("read", "write"):
@@ -248,7 +252,7 @@ def _sides(jobs: list[dict]) -> dict[str, dict[str, float]]:
     return sides
 
 
-def _percentiles(jobs: list[dict]) -> dict[str, int]:
+def _percentiles(jobs: list[FioJob]) -> dict[str, int]:
     """{percent: ns} of a load that one side of one job made up; `unified_rw_reporting=both` has one over both sides."""
     sides = [(job, name) for job in jobs for name in fio_result.sides_of(job)]
     if len(jobs) == 1 and len(sides) == 2 and jobs[0].get("mixed", {}).get("total_ios", 0) > 0:
@@ -262,9 +266,16 @@ def _percentiles(jobs: list[dict]) -> dict[str, int]:
     return {}
 
 
-def _notes(jobs: list[dict], found: fio_result.FioPhase, reported: dict[str, int], depth_note: str) -> list[str]:
+def _notes(
+    jobs: list[FioJob], found: fio_result.FioPhase, reported: dict[str, int], depth_note: str, *, asked: bool
+) -> list[str]:
     said = [depth_note] if depth_note else []
     options = jobs[0]["job options"]
+    if not options and not asked and found.operation != "mixed":
+        said.append(
+            f"{_name(jobs)}: the file has no options, so not whether access was random: sequential, fio's default, was taken "
+            f"(`--given operation=rand_{found.operation.rpartition('_')[2]}`)"
+        )
     if found.elapsed_s < SHORT_S:
         said.append(
             f"{_name(jobs)} ran for {ms(found.elapsed_s * 1e9)} only, too short to mean anything: `--time_based --runtime=60`"
@@ -295,35 +306,51 @@ def _notes(jobs: list[dict], found: fio_result.FioPhase, reported: dict[str, int
     return said  # fmt: skip
 
 
-def _of_syncs(jobs: list[dict], found: fio_result.FioPhase, syncs: fio_result.Syncs) -> str:
+def _of_syncs(jobs: list[FioJob], found: fio_result.FioPhase, syncs: fio_result.Syncs) -> str:
     options = jobs[0]["job options"]
     asked = (
         " and ".join(f"{name}={options[name]}" for name in SYNCS if options.get(name, "0") not in ("0", "")) or "sync"
     )
-    levels = syncs.percentiles_ns or Phase("mixed", 0, 0, 0, syncs.bins, 0, 0, None).percentiles_ns  # type: ignore[arg-type]
+    levels = syncs.percentiles_ns or percentiles(syncs.bins)
     return (
         f"durable writes of {_name(jobs)} ({asked}): each sync took {times(syncs.mean_ns, levels, syncs.max_ns)}; the writes before it "
         f"{ms(found.latency_mean_ns)} on average"
     )
 
 
-def _of_durable_writes(jobs: list[dict], phase: Phase) -> str:
+def _of_durable_writes(jobs: list[FioJob], phase: Phase) -> str:
     """Of writes that each return when they are durable."""
     took = times(phase.latency_mean_ns, phase.percentiles_ns, phase.latency_max_ns)
     return f"durable writes of {_name(jobs)} (sync={jobs[0]['job options']['sync']}): each write took {took}"
 
 
-def _threads(jobs: list[dict]) -> int:
-    """fio prints each thread, or with `group_reporting` one job for `numjobs` of them."""
+def _threads(jobs: list[FioJob]) -> int:
+    """fio prints each thread, or with `group_reporting` one job for all of a group, whose `job_runtime` is the sum over its threads."""
     printed: dict[tuple[str, str, str], list[int]] = {}
     for job in jobs:
         asked = str(job["job options"].get("numjobs", "1"))
         key = (str(job.get("hostname", "")), str(job.get("port", "")), str(job.get("jobname", "")))
         printed.setdefault(key, []).append(int(asked) if asked.isdecimal() and len(asked) < 10 else 1)
-    return sum(max(len(counts), max(counts)) for counts in printed.values())
+    asked_for = sum(max(len(counts), max(counts)) for counts in printed.values())
+    return max(asked_for, _threads_that_ran(jobs[0])) if len(jobs) == 1 else asked_for
 
 
-def _depth(options: dict, found: fio_result.FioPhase, given: Given) -> tuple[int | None, str]:
+WHOLE = 0.03
+"""How near to a whole number the summed run time of a group's threads is, in shares of it, where all of them ran to the end."""
+
+
+def _threads_that_ran(job: FioJob) -> int:
+    """Of a group that is printed as one job; 0 where that cannot be told, as when what was written is read back afterwards."""
+    sides = fio_result.sides_of(job)
+    longest_ms = max((float(job[name]["runtime"]) for name in sides), default=0.0)
+    others = [name for name in ("read", "write", "trim") if name not in sides and job.get(name, {}).get("total_ios")]
+    if longest_ms < 1e3 * SHORT_S or ("mixed" not in sides and others):
+        return 0
+    ratio = float(job.get("job_runtime", 0)) / longest_ms
+    return round(ratio) if abs(ratio - round(ratio)) <= WHOLE * ratio else 0
+
+
+def _depth(options: Mapping[str, str], found: fio_result.FioPhase, given: Given) -> tuple[int | None, str]:
     """(requests in flight per thread, a note where that is not what was asked for)."""
     text = str(options.get("iodepth", "1"))
     asked = int(text) if text.isdecimal() and 0 < len(text) < 10 else None
@@ -338,7 +365,7 @@ def _depth(options: dict, found: fio_result.FioPhase, given: Given) -> tuple[int
     return asked, ""
 
 
-def _block(options: dict, found: fio_result.FioPhase, given: Given) -> tuple[int | None, dict[str, str]]:
+def _block(options: Mapping[str, str], found: fio_result.FioPhase, given: Given) -> tuple[int | None, dict[str, str]]:
     """(request size, factors in its place): none where sizes vary (`bssplit`, `bsrange`) or differ between reads and writes."""
     if given.block_bytes:
         return given.block_bytes, {}
@@ -365,4 +392,6 @@ def _block(options: dict, found: fio_result.FioPhase, given: Given) -> tuple[int
     return (round(moved), {}) if moved == round(moved) and not options and round(moved) % 512 == 0 else (None, {})  # fmt: skip
 
 
-FORMAT = Format("fio-json", "fio JSON (json, json+)", _recognises, _read, takes=("threads", "block", "iodepth"))
+FORMAT = Format(
+    "fio-json", "fio JSON (json, json+)", _recognises, _read, takes=("operation", "threads", "block", "iodepth")
+)

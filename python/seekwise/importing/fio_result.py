@@ -9,10 +9,14 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 from seekwise.errors import SeekwiseError
-from seekwise.store.operations import Operation
+from seekwise.store.operations import Operation, pure
 from seekwise.store.record import CpuSeconds, Phase
+
+FioJob = dict[str, Any]
+"""A job, or an object within one, of fio's JSON."""
 
 
 class FioOutputError(SeekwiseError):
@@ -35,7 +39,7 @@ class Syncs:
 class FioPhase:
     """Facts of jobs that ran together, all threads added up."""
 
-    operation: Operation
+    operation: str
     elapsed_s: float
     bytes: int
     read_bytes: int
@@ -54,20 +58,19 @@ class FioPhase:
     syncs: Syncs | None = None
     """Where jobs synced and fio timed it."""
 
-    def as_phase(self, details: dict[str, object] | None = None, **more: object) -> Phase:
-        """The record's phase; `more` are its fields that fio cannot know, `details` go beside fio's."""
-        own = {
-            "operation": self.operation,
-            "elapsed_s": self.elapsed_s,
-            "bytes": self.bytes,
-            "ios": self.ios,
-            "latency_bins": self.latency_bins,
-            "latency_mean_ns": self.latency_mean_ns,
-            "latency_max_ns": self.latency_max_ns,
-            "cpu": CpuSeconds(submitter_user=self.submitter_user_s, submitter_system=self.submitter_system_s),
-            "details": {**self.details, "depth_share_percent": self.depth_share, **(details or {})},
-        }
-        return Phase(**{**own, **more})
+    def as_phase(self, details: dict[str, object] | None = None) -> Phase:
+        """The record's phase, as far as fio knows it; `details` go beside fio's."""
+        return Phase(
+            operation=self.operation,
+            elapsed_s=self.elapsed_s,
+            bytes=self.bytes,
+            ios=self.ios,
+            latency_bins=self.latency_bins,
+            latency_mean_ns=self.latency_mean_ns,
+            latency_max_ns=self.latency_max_ns,
+            cpu=CpuSeconds(submitter_user=self.submitter_user_s, submitter_system=self.submitter_system_s),
+            details={**self.details, "depth_share_percent": self.depth_share, **(details or {})},
+        )
 
 
 def parse(text: str, source: str = "fio's output") -> dict[str, object]:
@@ -97,7 +100,7 @@ def sample(text: str) -> str:
     return f"; it begins: {line[:80]!r}" if line else "; it is empty"
 
 
-def phase(jobs: list[dict], operation: Operation | None = None) -> FioPhase:
+def phase(jobs: list[FioJob], operation: str | None = None) -> FioPhase:
     """Adds up jobs that ran at the same time. `operation` None: told from what they did."""
     try:
         found = _phase(jobs, operation)
@@ -138,7 +141,7 @@ def _check(found: FioPhase) -> None:
 NUMBER_MAX = 2.0**63
 
 
-def _phase(jobs: list[dict], operation: Operation | None) -> FioPhase:
+def _phase(jobs: list[FioJob], operation: str | None) -> FioPhase:
     sides = [(job, name, job[name]) for job in jobs for name in sides_of(job)]
     bins: dict[int, int] = {}
     weighted, count, longest_latency = 0.0, 0, 0
@@ -193,7 +196,7 @@ PURE = {
 }
 
 
-def sides_of(job: dict) -> tuple[str, ...]:
+def sides_of(job: FioJob) -> tuple[str, ...]:
     """The sides of a job that count: `read` and `write`, or `mixed` (`unified_rw_reporting`).
 
     A job of one direction reads only to verify what it wrote; trims move nothing.
@@ -205,18 +208,18 @@ def sides_of(job: dict) -> tuple[str, ...]:
     return ("write",) if verifies else tuple(done)
 
 
-def pattern_of(job: dict) -> str:
+def pattern_of(job: FioJob) -> str:
     """`randread` of `rw=randread:8`; empty where the options do not say."""
     options = job.get("job options", {})
     return str(options.get("rw", options.get("readwrite", ""))).partition(":")[0].strip()
 
 
-def _unified(job: dict) -> str:
+def _unified(job: FioJob) -> str:
     """Direction of a job whose sides were reported as one; of both, either: the operation is told by the pattern."""
     return PURE.get(pattern_of(job), "read")
 
 
-def _syncs(jobs: list[dict]) -> Syncs | None:
+def _syncs(jobs: list[FioJob]) -> Syncs | None:
     timed = [
         (int(latency["N"]), latency)
         for job in jobs
@@ -236,7 +239,7 @@ def _syncs(jobs: list[dict]) -> Syncs | None:
     return Syncs(count, mean_ns, longest, bins, percentiles_of(timed[0][1]) if len(timed) == 1 else {})
 
 
-def percentiles_of(latency: dict) -> dict[str, int]:
+def percentiles_of(latency: FioJob) -> dict[str, int]:
     """{percent: ns}; none where fio did not time requests (`gtod_reduce`) and prints zeros."""
     # Older versions fill the list up with `0.00`.
     found = {
@@ -247,12 +250,12 @@ def percentiles_of(latency: dict) -> dict[str, int]:
     return found if any(found.values()) else {}
 
 
-def knows_cpu(jobs: list[dict]) -> bool:
+def knows_cpu(jobs: list[FioJob]) -> bool:
     """Whether fio printed how long the threads ran: `job_runtime` came with fio 3.8 (commit bcbb4c6c, 2018)."""
     return all("job_runtime" in job for job in jobs)
 
 
-def cpu_seconds(jobs: list[dict]) -> tuple[float, float]:
+def cpu_seconds(jobs: list[FioJob]) -> tuple[float, float]:
     """(user, system) of the job threads; 0 where fio does not print their run time.
 
     fio divides the summed CPU time of a group by the summed runtime of its threads, and `job_runtime` is that same sum:
@@ -265,12 +268,13 @@ def cpu_seconds(jobs: list[dict]) -> tuple[float, float]:
     return user, system
 
 
-def latency_of(side: dict) -> dict:
+def latency_of(side: FioJob) -> FioJob:
     """Time from submission to completion; completion alone where fio did not time the whole (`disable_lat`).
 
     The distribution is that of completions where only those have one (by default).
     """
-    total, completion = side.get("lat_ns", {}), side.get("clat_ns", {})
+    total: FioJob = side.get("lat_ns", {})
+    completion: FioJob = side.get("clat_ns", {})
     # What is no time is refused with its name, not passed over for the other figure.
     timed = total if float(total.get("mean", 0)) != 0 else completion if float(completion.get("mean", 0)) > 0 else total
     if not timed:
@@ -280,7 +284,7 @@ def latency_of(side: dict) -> dict:
     return {**completion, "mean": timed["mean"], "max": timed["max"]}
 
 
-def _io_bytes(side: dict) -> int:
+def _io_bytes(side: FioJob) -> int:
     # Before fio 3.0 `io_bytes` counted KiB; `io_kbytes` came with the change and tells the two apart.
     return int(side["io_bytes"]) if "io_kbytes" in side else int(side["io_bytes"]) * 1024
 
@@ -297,18 +301,17 @@ def bin_upper(middle_ns: int) -> int:
     return ((middle_ns >> width_bits) + 1 << width_bits) - 1
 
 
-def operation_of(jobs: list[dict], read_bytes: int, write_bytes: int) -> Operation:
+def operation_of(jobs: list[FioJob], read_bytes: int, write_bytes: int) -> Operation:
     """The operation that jobs carried out, from their options; `mixed` where both directions or patterns occur."""
     patterns = {pattern_of(job) for job in jobs}
     random = {pattern.startswith("rand") for pattern in patterns}
     unified = any("mixed" in sides_of(job) and pattern_of(job) not in PURE for job in jobs)
     if (read_bytes and write_bytes) or len(random) > 1 or unified:
         return "mixed"
-    kind = "rand" if random == {True} else "seq"
-    return f"{kind}_{'write' if write_bytes else 'read'}"  # type: ignore[return-value]
+    return pure(is_random=random == {True}, is_write=bool(write_bytes))
 
 
-def _depth_share(jobs: list[dict]) -> dict[str, float]:
+def _depth_share(jobs: list[FioJob]) -> dict[str, float]:
     """Mean over jobs, each weighted by its requests."""
     share: dict[str, float] = {}
     total = 0

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from seekwise.importing.result import KIB, Format, Given, Result, Source, phase
-from seekwise.store.operations import Operation
+from seekwise.store.operations import Operation, pure
 from seekwise.store.record import Phase
 
 READ = 5
@@ -130,7 +130,9 @@ def _phase(source: Source, jobs: list[TerseLine], given: Given) -> Phase:
         percentiles_ns=all_sides[0].percentiles_ns if len(all_sides) == 1 else {},
         user_s=user,
         system_s=system,
-        percentiles_by_side_ns={name: [side.percentiles_ns for side in each] for name, each in sides.items() if each},
+        percentiles_by_side_ns={
+            name: [side.percentiles_ns for side in of_jobs] for name, of_jobs in sides.items() if of_jobs
+        },
     )
 
 
@@ -191,7 +193,7 @@ def _operation(source: Source, jobs: list[TerseLine], given: Given, *, reads: bo
             hint=f"have fio write JSON, which says it: `fio … --output-format=json+ --output=NAME.json`; or, of one load, add "
             f"`--given operation=rand_{direction}` or `--given operation=seq_{direction}`",
         )
-    return f"{pattern}_{direction}"  # type: ignore[return-value]
+    return pure(is_random=pattern == "rand", is_write=writes)
 
 
 FORMAT = Format(

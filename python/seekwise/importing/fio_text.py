@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 
 from seekwise.importing.fio_documents import SUM_OF_CLIENTS
 from seekwise.importing.result import Format, Given, Result, Source, phase, times
-from seekwise.store.operations import Operation
+from seekwise.store.operations import Operation, pure
 from seekwise.store.record import Phase
 from seekwise.workload.study.quantity import parse_bytes
 
@@ -152,7 +152,7 @@ def _jobs(source: Source) -> list[PrintedJob]:
     return jobs
 
 
-def _side(source: Source, match: re.Match, number: int) -> PrintedSide:
+def _side(source: Source, match: re.Match[str], number: int) -> PrintedSide:
     elapsed_s = int(match["time"]) / 1e3
     unit = BYTES.get(match["unit"])
     if unit is None or elapsed_s <= 0:
@@ -172,7 +172,7 @@ def _scaled(source: Source, text: str, number: int) -> float:
 
 
 def _result(
-    source: Source, jobs: list[PrintedJob], opening: re.Match | None, given: Given, beside: list[str]
+    source: Source, jobs: list[PrintedJob], opening: re.Match[str] | None, given: Given, beside: list[str]
 ) -> Result:
     """Of jobs that ran together: each thread is printed on its own without `group_reporting`."""
     pattern = opening["rw"] if opening else ""
@@ -181,7 +181,7 @@ def _result(
     sides = [(job, name, side) for job in jobs for name, side in job.sides.items() if name in wanted]
     # `unified_rw_reporting=both` prints a sum beside the sides, with a distribution over both.
     sums = [side for _, name, side in sides if name == "mixed"]
-    sides = [each for each in sides if each[1] != "mixed"] or sides
+    sides = [row for row in sides if row[1] != "mixed"] or sides
     names = {name for _, name, _ in sides}
     if not sides:
         raise source.error(f"job {jobs[0].name!r} of pattern {pattern} has no such rate")
@@ -250,10 +250,10 @@ def _operation(source: Source, job: PrintedJob, pattern: str, names: set[str], g
             f"the line that says what job {job.name!r} did (`rw=…`) is missing",
             hint=f"say it: `--given operation=rand_{direction}` or `--given operation=seq_{direction}`",
         )
-    return f"{'rand' if pattern.startswith('rand') else 'seq'}_{direction}"  # type: ignore[return-value]
+    return pure(is_random=pattern.startswith("rand"), is_write=direction == "write")
 
 
-def _block(opening: re.Match | None, names: set[str]) -> int | None:
+def _block(opening: re.Match[str] | None, names: set[str]) -> int | None:
     """`(R) 4096B-4096B, (W) …` of the directions that were used; None where sizes vary."""
     if opening is None:
         return None
@@ -271,7 +271,7 @@ def _synced(jobs: list[PrintedJob], made: Phase) -> tuple[Phase, ...]:
         return ()
     return (
         phase(
-            "sync",  # type: ignore[arg-type]
+            "sync",
             elapsed_s=made.elapsed_s,
             total_bytes=made.bytes,
             ios=0,

@@ -78,7 +78,7 @@ def phase_of(operation: str, times_s: list[float], size: int) -> Phase:
         bins[round(time_s * 1e9)] = bins.get(round(time_s * 1e9), 0) + 1
     total_s = sum(times_s)
     return phase(
-        operation,  # type: ignore[arg-type]
+        operation,
         elapsed_s=total_s,
         total_bytes=size * len(times_s),
         ios=len(times_s),

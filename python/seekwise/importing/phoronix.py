@@ -101,8 +101,8 @@ def _values(source: Source, entry: ElementTree.Element, key: str) -> list[float]
     text = (entry.findtext("RawString") or "").strip() or (entry.findtext("Value") or "").strip()
     return [
         value
-        for each in re.split(r"[:,]", text)
-        if each.strip() and (value := source.number(each, f"{key}: a value")) > 0
+        for word in re.split(r"[:,]", text)
+        if word.strip() and (value := source.number(word, f"{key}: a value")) > 0
     ]
 
 
@@ -124,13 +124,15 @@ def _test(source: Source, profile: str, description: str, given: Given) -> Test:
         size = re.search(r"(\d+)\s*MB", fields.get("size per thread", description))
         count = fields.get("thread count") or (found[1] if (found := re.search(r"(\d+) Threads?", description)) else "")
         threads = int(count) if count.isdigit() else None
-        more = {"file_mib_per_thread": int(size[1])} if size else {}
+        more: dict[str, str | int] = {"file_mib_per_thread": int(size[1])} if size else {}
         return Test(profile, operation, given.threads or threads, given.block_bytes or TIOBENCH_BLOCK_BYTES, more)
     jobs = fields.get("job count", "1")
     block = _block(fields.get("block size", ""))
-    more = {name: fields[name] for name in ("engine", "io engine", "direct", "buffered") if name in fields}
+    engine = {
+        name.replace(" ", "_"): fields[name] for name in ("engine", "io engine", "direct", "buffered") if name in fields
+    }
     return Test(profile, operation, given.threads or (int(jobs) if jobs.isdigit() else None), given.block_bytes or block,
-                {name.replace(" ", "_"): value for name, value in more.items()})  # fmt: skip
+                {**engine})  # fmt: skip
 
 
 def _in_words(description: str) -> Operation | None:

@@ -30,4 +30,4 @@ FORMATS: tuple[Format, ...] = (
     sysbench.FORMAT,
     fio_logs.FORMAT,
 )
-BY_NAME = {each.name: each for each in FORMATS}
+BY_NAME = {reader.name: reader for reader in FORMATS}

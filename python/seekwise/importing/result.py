@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.store.operations import OPERATIONS, Operation
@@ -144,10 +145,14 @@ def headings(lines: Sequence[str], starts: Sequence[int], passed_over: re.Patter
         above = range(start - 1, max(-1, start - HEADING_ABOVE, starts[place - 1] if place else -1), -1)
         near = (lines[number] for number in above)
         line = next(
-            (each for each in near if not DECOR.fullmatch(each) and not (passed_over and passed_over.match(each))), ""
+            (text for text in near if not DECOR.fullmatch(text) and not (passed_over and passed_over.match(text))), ""
         )
         title = line.strip().strip("#*=- ").removesuffix(":").strip()
-        fits = len(title) <= HEADING_LONGEST and any(each.isalpha() for each in title) and not COMMAND.search(line)
+        fits = (
+            len(title) <= HEADING_LONGEST
+            and any(character.isalpha() for character in title)
+            and not COMMAND.search(line)
+        )
         found.append(title if fits else "")
     return found if all(found) and len(set(found)) == len(found) > 1 else [""] * len(found)
 
@@ -161,7 +166,7 @@ def tool_text(name: str, version: str | None) -> str:
 class Key:
     field: str
     meaning: str
-    convert: Callable[[str], object]
+    convert: Callable[[str], Any]
 
 
 def _count(text: str) -> int:
@@ -177,10 +182,11 @@ def _size(text: str) -> int:
     return value
 
 
-def _operation(text: str) -> str:
-    if text not in OPERATIONS:
-        raise ValueError(f"must be one of {', '.join(OPERATIONS)}")
-    return text
+def _operation(text: str) -> Operation:
+    for operation in OPERATIONS:
+        if operation == text:
+            return operation
+    raise ValueError(f"must be one of {', '.join(OPERATIONS)}")
 
 
 def _version(text: str) -> str:
@@ -203,7 +209,7 @@ KEYS = {
 
 def parse_given(words: Sequence[str]) -> Given:
     """`("threads=8", …)` as facts; a wrong key or value is an error that names it."""
-    found: dict[str, object] = {}
+    found: dict[str, Any] = {}
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or key not in KEYS:
@@ -231,7 +237,7 @@ class Format:
 
 
 def phase(
-    operation: Operation,
+    operation: str,
     *,
     elapsed_s: float,
     total_bytes: float,
@@ -259,8 +265,13 @@ def phase(
     )
 
 
-def phase_of_throughput(operation: Operation, bytes_per_s: float, iops: float, **more: object) -> Phase:
+def phase_of_throughput(operation: Operation, bytes_per_s: float, iops: float, as_printed: object) -> Phase:
     """A phase of a tool that prints rates without the time they were taken over: one second of that rate."""
     return phase(
-        operation, elapsed_s=1.0, total_bytes=bytes_per_s, ios=iops, duration="unknown; rates are per second", **more
+        operation,
+        elapsed_s=1.0,
+        total_bytes=bytes_per_s,
+        ios=iops,
+        duration="unknown; rates are per second",
+        as_printed=as_printed,
     )

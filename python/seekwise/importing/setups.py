@@ -40,22 +40,22 @@ class Measured:
 
 def labels(measured: Sequence[Measured]) -> list[str]:
     """The set-up of each result, in words."""
-    named = _by_path([each for each in measured if each.setting is None])
-    first = [each.setting or named[each.path] for each in measured]
+    named = _by_path([entry for entry in measured if entry.setting is None])
+    first = [entry.setting or named[entry.path] for entry in measured]
     return _by_job(measured, first)
 
 
 def _by_path(measured: Sequence[Measured]) -> dict[Path, str]:
     """{file: its set-up}: the folder where one file name occurs in several, the stem of the name else."""
-    paths = list(dict.fromkeys(each.path for each in measured))
-    stems = {each.path: each.stem for each in measured}
+    paths = list(dict.fromkeys(entry.path for entry in measured))
+    stems = {entry.path: entry.stem for entry in measured}
     if len({path.name for path in paths}) == len(paths):
         return stems
     folders = _folders(measured, paths)
     # Within a folder, names that differ by more than a number are set-ups of their own.
     seen: dict[tuple[str, str], set[str]] = {}
-    for each in measured:
-        seen.setdefault((folders[each.path], each.load), set()).add(_without_numbers(each.stem))
+    for entry in measured:
+        seen.setdefault((folders[entry.path], entry.load), set()).add(_without_numbers(entry.stem))
     if any(len(names) > 1 for names in seen.values()):
         return {path: f"{folders[path]}/{stems[path]}".strip("/") for path in paths}
     return folders
@@ -82,7 +82,8 @@ def _merges(measured: Sequence[Measured], shorter: dict[Path, str], longer: dict
     """Whether the shorter names make repeats of what the longer ones tell apart."""
     seen: dict[tuple[str, str], str] = {}
     return any(
-        seen.setdefault((shorter[each.path], each.load), longer[each.path]) != longer[each.path] for each in measured
+        seen.setdefault((shorter[entry.path], entry.load), longer[entry.path]) != longer[entry.path]
+        for entry in measured
     )
 
 
@@ -94,34 +95,35 @@ def _by_job(measured: Sequence[Measured], first: Sequence[str]) -> list[str]:
     """Set-ups with the job's name where one load was measured under several names."""
     within: dict[tuple[str, str, Path, int], list[str]] = {}
     across: dict[tuple[str, str], set[str]] = {}
-    for each, label in zip(measured, first, strict=True):
-        within.setdefault((label, each.load, each.path, each.result.document), []).append(each.result.job)
-        across.setdefault((label, each.load), set()).add(each.result.job)
+    for entry, label in zip(measured, first, strict=True):
+        within.setdefault((label, entry.load, entry.path, entry.result.document), []).append(entry.result.job)
+        across.setdefault((label, entry.load), set()).add(entry.result.job)
     split = {label for (label, *_), jobs in within.items() if len(set(jobs)) > 1}
-    given = {label for each, label in zip(measured, first, strict=True) if each.setting is not None}
+    given = {label for entry, label in zip(measured, first, strict=True) if entry.setting is not None}
     split |= {
         label for (label, _), jobs in across.items() if label not in given and len({_without_numbers(job) for job in jobs}) > 1
     }  # fmt: skip
     alone = len(set(first)) == 1
     return [
-        (each.result.job if alone else f"{label} {each.result.job}") if label in split and each.result.job else label
-        for each, label in zip(measured, first, strict=True)
+        (entry.result.job if alone else f"{label} {entry.result.job}") if label in split and entry.result.job else label
+        for entry, label in zip(measured, first, strict=True)
     ]
 
 
 def by_depth(measured: Sequence[Measured], names: Sequence[str]) -> tuple[list[Measured], list[str], str]:
     """Where files share no load and differ in their queue depth alone, depth is what is compared: (results, set-ups, the sentence)."""
     unchanged = (list(measured), list(names), "")
-    sources = {each.path for each in measured}
+    sources = {entry.path for entry in measured}
     if len(sources) < 2 or shared_loads(measured, names):
         return unchanged
     depths: dict[str, dict[int, set[str]]] = {}
-    without = [re.sub(r" iodepth=\S+", "", each.load) for each in measured]
-    for each, load, label in zip(measured, without, names, strict=True):
-        depths.setdefault(load, {}).setdefault(each.result.iodepth or 1, set()).add(label)
+    without = [re.sub(r" iodepth=\S+", "", entry.load) for entry in measured]
+    for entry, load, label in zip(measured, without, names, strict=True):
+        depths.setdefault(load, {}).setdefault(entry.result.iodepth or 1, set()).add(label)
     first = set(next(iter(depths.values())))
     if len(first) < 2 or any(
-        set(found) != first or any(len(each) > 1 for each in found.values()) for found in depths.values()
+        set(found) != first or any(len(labels_there) > 1 for labels_there in found.values())
+        for found in depths.values()
     ):
         return unchanged
     which = {depth: sorted(label for found in depths.values() for label in found[depth]) for depth in sorted(first)}
@@ -130,8 +132,8 @@ def by_depth(measured: Sequence[Measured], names: Sequence[str]) -> tuple[list[M
         for depth, labels in which.items()
     )
     return (
-        [replace(each, load=load) for each, load in zip(measured, without, strict=True)],
-        [f"depth {each.result.iodepth or 1}" for each in measured],
+        [replace(entry, load=load) for entry, load in zip(measured, without, strict=True)],
+        [f"depth {entry.result.iodepth or 1}" for entry in measured],
         f"no two files share a load; they differ in their queue depth alone, so the depths are compared: {said}",
     )  # fmt: skip
 
@@ -140,9 +142,9 @@ def _figures(measured: Sequence[Measured], depth: int) -> str:
     """`random read 200 IOPS, 40 ms`, of each load at one depth."""
     found = [
         f"{operations.name(phase.operation).lower()} {phase.iops:,.0f} IOPS, {ms(phase.latency_mean_ns)}"
-        for each in measured
-        if (each.result.iodepth or 1) == depth
-        for phase in each.result.phases
+        for entry in measured
+        if (entry.result.iodepth or 1) == depth
+        for phase in entry.result.phases
     ]
     return _listed(found)
 
@@ -150,8 +152,8 @@ def _figures(measured: Sequence[Measured], depth: int) -> str:
 def shared_loads(measured: Sequence[Measured], names: Sequence[str]) -> bool:
     """Whether any load was measured with two set-ups."""
     found: dict[str, set[str]] = {}
-    for each, label in zip(measured, names, strict=True):
-        found.setdefault(each.load, set()).add(label)
+    for entry, label in zip(measured, names, strict=True):
+        found.setdefault(entry.load, set()).add(label)
     return any(len(labels) > 1 for labels in found.values())
 
 
@@ -161,15 +163,15 @@ def together(
     """(results, set-ups, sentences): processes that did the same at the same time, each with a file of its own (Ceph's CBT), are one run of all of them."""
     clusters: dict[int, list[int]] = {}
     heads: list[int] = []
-    for number, (each, label) in enumerate(zip(measured, names, strict=True)):
+    for number, (entry, label) in enumerate(zip(measured, names, strict=True)):
         head = next(
             (
                 head
                 for head in heads
-                if (names[head], measured[head].load) == (label, each.load)
-                and measured[head].path != each.path
-                and measured[head].result.phases != each.result.phases
-                and _overlap(measured[head], each)
+                if (names[head], measured[head].load) == (label, entry.load)
+                and measured[head].path != entry.path
+                and measured[head].result.phases != entry.result.phases
+                and _overlap(measured[head], entry)
             ),
             None,
         )
@@ -182,8 +184,8 @@ def together(
         if len(members) == 1:
             kept.append(members[0])
             continue
-        result = _sum([each.result for each in members])
-        files = list(dict.fromkeys(each.files for each in members))
+        result = _sum([member.result for member in members])
+        files = list(dict.fromkeys(member.files for member in members))
         kept.append(replace(members[0], result=result, files=", ".join(files), load=load_of(result)))
         said.append(f"{_listed(files)} ran at the same time: counted as one run, their rates added")
     if len(said) > NAMED_MOST:
@@ -203,7 +205,7 @@ def _overlap(one: Measured, other: Measured) -> bool:
 def _sum(results: Sequence[Result]) -> Result:
     """All of them as one: amounts and CPU time added, latencies over all requests. Percentiles that were printed cannot be merged."""
     first = results[0]
-    phases = tuple(_sum_phases(each) for each in zip(*(result.phases for result in results), strict=True))
+    phases = tuple(_sum_phases(alike) for alike in zip(*(result.phases for result in results), strict=True))
     notes = dict.fromkeys(note for result in results for note in result.notes)
     if any(phase.reported_percentiles_ns for result in results for phase in result.phases):
         notes["p99 is absent where several processes ran at once: percentiles cannot be merged (json+ has histograms, which can)"] = None  # fmt: skip
@@ -219,21 +221,21 @@ def _sum(results: Sequence[Result]) -> Result:
 
 
 def _sum_phases(phases: Sequence[Phase]) -> Phase:
-    ios = sum(each.ios for each in phases)
-    elapsed_s = max(each.elapsed_s for each in phases)
-    mean = sum(each.latency_mean_ns * each.ios for each in phases) / ios if ios else 0.0
-    has_bins = all(each.latency_bins for each in phases)
+    ios = sum(phase.ios for phase in phases)
+    elapsed_s = max(phase.elapsed_s for phase in phases)
+    mean = sum(phase.latency_mean_ns * phase.ios for phase in phases) / ios if ios else 0.0
+    has_bins = all(phase.latency_bins for phase in phases)
     return replace(
         phases[0],
         elapsed_s=elapsed_s,
         # Each at its own rate: processes that end a little later than others would lower the sum.
-        bytes=round(sum(each.rate_bytes_per_s for each in phases) * elapsed_s),
+        bytes=round(sum(phase.rate_bytes_per_s for phase in phases) * elapsed_s),
         ios=ios,
-        latency_bins=merged(each.latency_bins for each in phases) if has_bins else {},
+        latency_bins=merged(phase.latency_bins for phase in phases) if has_bins else {},
         latency_mean_ns=mean,
-        latency_max_ns=max(each.latency_max_ns for each in phases),
+        latency_max_ns=max(phase.latency_max_ns for phase in phases),
         cpu=CpuSeconds(
-            sum(each.cpu.submitter_user for each in phases), sum(each.cpu.submitter_system for each in phases)
+            sum(phase.cpu.submitter_user for phase in phases), sum(phase.cpu.submitter_system for phase in phases)
         ),
         details={},
         reported_percentiles_ns={},
@@ -243,12 +245,12 @@ def _sum_phases(phases: Sequence[Phase]) -> Phase:
 def notes(measured: Sequence[Measured], names: Sequence[str]) -> list[str]:
     """What was taken for repeats, in sentences."""
     groups: dict[tuple[str, str], list[Measured]] = {}
-    for each, label in zip(measured, names, strict=True):
-        groups.setdefault((label, each.load), []).append(each)
+    for entry, label in zip(measured, names, strict=True):
+        groups.setdefault((label, entry.load), []).append(entry)
     repeats: dict[str, dict[str, None]] = {}
     for (label, _), members in groups.items():
         if len(members) > 1:
-            repeats.setdefault(label, {}).update(dict.fromkeys(_place(each) for each in members))
+            repeats.setdefault(label, {}).update(dict.fromkeys(_place(member) for member in members))
     said = [
         f"taken for repeats of {label} (same load, same set-up): {_listed(list(files))}"
         for label, files in list(repeats.items())[:NAMED_MOST]

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from seekwise.importing.result import MIB, Format, Given, Result, Source, headings, phase, tool_text
 from seekwise.store.operations import Operation
+from seekwise.store.record import Phase
 from seekwise.workload.study.quantity import parse_bytes
 
 MODES: dict[str, Operation] = {
@@ -80,14 +81,14 @@ def _of_run(source: Source, given: Given) -> list[Result]:
         total_bytes = float(moved[1]) * {"K": 2**10, "M": MIB, "G": 2**30}[moved[2].upper()]
     if ios <= 0 or total_bytes <= 0:
         raise source.error("no reads or writes were done")
-    latency, notes = _latency(source, new, syncs)
+    done = phase(operation, elapsed_s=elapsed_s, total_bytes=total_bytes, ios=ios, test=mode[1])
+    done, notes = _with_latency(done, source, new, syncs)
     threads = re.search(r"Number of threads:\s+(\d+)", text)
     block = re.search(r"^Block size (\S+)$", text, re.MULTILINE)
-    made = phase(operation, elapsed_s=elapsed_s, total_bytes=total_bytes, ios=ios, test=mode[1], **latency)
     version = re.search(r"^\s*sysbench (\d\S*?):?\s", text)
     return [
         Result(
-            phases=(made,),
+            phases=(done,),
             tool=tool_text("sysbench", version[1] if version else None),
             threads=given.threads or (int(threads[1]) if threads else None),
             block_bytes=given.block_bytes or _block(source, block),
@@ -104,15 +105,17 @@ def _of_run(source: Source, given: Given) -> list[Result]:
     ]
 
 
-def _block(source: Source, match: re.Match | None) -> int | None:
+def _block(source: Source, match: re.Match[str] | None) -> int | None:
+    if match is None:
+        return None
     try:
-        return parse_bytes(match[1]) if match else None
+        return parse_bytes(match[1])
     except ValueError:
-        raise source.error(f"block size {match[1]!r} is none such as 16KiB") from None  # type: ignore[index]
+        raise source.error(f"block size {match[1]!r} is none such as 16KiB") from None
 
 
-def _latency(source: Source, new: bool, syncs: float) -> tuple[dict[str, object], list[str]]:
-    """(fields of the phase, sentences about them)."""
+def _with_latency(done: Phase, source: Source, new: bool, syncs: float) -> tuple[Phase, list[str]]:
+    """(the phase with what is said of latency, sentences about that)."""
     unit = r"\s*(?:ms)?"
     found = {name: _found(source, rf"^\s+{name}:\s+([\d.]+){unit}\s*$", f"{name} latency") for name in ("avg", "max")}
     percentile = re.search(
@@ -124,14 +127,19 @@ def _latency(source: Source, new: bool, syncs: float) -> tuple[dict[str, object]
         for value, count in HISTOGRAM.findall(source.text.partition("Latency histogram")[2]):
             bins[round(float(value) * 1e6)] = bins.get(round(float(value) * 1e6), 0) + int(count)
     if syncs >= 1:
-        return {"latency_of_events_ms": found, "percentiles_of_events_ns": levels}, [
+        details = {**done.details, "latency_of_events_ms": found, "percentiles_of_events_ns": levels}
+        return replace(done, details=details), [
             "sysbench's latency includes its fsyncs (--file-fsync-freq), so it is kept but not compared"
         ]
-    fields: dict[str, object] = {"mean_ns": found["avg"] * 1e6, "max_ns": found["max"] * 1e6, "bins": bins}
-    if not bins:
-        fields["percentiles_ns"] = levels
+    done = replace(
+        done,
+        latency_bins=dict(sorted(bins.items())),
+        latency_mean_ns=found["avg"] * 1e6,
+        latency_max_ns=round(found["max"] * 1e6),
+        reported_percentiles_ns={} if bins else levels,
+    )
     missing = not bins and "99" not in levels
-    return fields, ["p99 is absent: sysbench prints it with `--percentile=99` or `--histogram`"] if missing else []
+    return done, ["p99 is absent: sysbench prints it with `--percentile=99` or `--histogram`"] if missing else []
 
 
 def _found(source: Source, pattern: str, what: str) -> float:

@@ -107,7 +107,7 @@ def _titled(lines: list[str], results: list[Result], places: list[int]) -> list[
     return titled
 
 
-def _said(in_row: str | None, in_head: re.Match | None) -> int | None:
+def _said(in_row: str | None, in_head: re.Match[str] | None) -> int | None:
     if in_row is not None:
         return int(in_row)
     return int(in_head[1]) if in_head else None
@@ -116,7 +116,7 @@ def _said(in_row: str | None, in_head: re.Match | None) -> int | None:
 def _result(
     source: Source,
     number: int,
-    match: re.Match,
+    match: re.Match[str],
     operation: Operation,
     size_mib: int | None,
     block: int | None,

@@ -71,14 +71,15 @@ def _unquoted(source: Source) -> list[str]:
 def _read(sources: list[Source], given: Given) -> list[Result]:
     (source,) = sources
     lines = _unquoted(source)
-    starts = [number for number, line in enumerate(lines) if HEAD.search(line)]
+    heads = {number: int(head[1]) for number, line in enumerate(lines) if (head := HEAD.search(line))}
+    starts = list(heads)
     if not starts:
         return [_terse(source, given)]
     command = COMMAND.search("\n".join(line for line in lines if "-d" in line or "-t" in line or "-f" in line))
     results = []
     titles = headings(lines, starts)
     for start, end, title in zip(starts, [*starts[1:], len(lines)], titles, strict=True):
-        threads = int(HEAD.search(lines[start])[1])  # type: ignore[index]
+        threads = heads[start]
         if threads < 1:
             raise source.error(f"line {start + 1} speaks of {threads} threads")
         rows = _table(source, lines[start:end], start)
@@ -107,20 +108,18 @@ def _table(source: Source, lines: list[str], offset: int) -> list[ResultLine]:
     return list(rows.values())
 
 
-def _row(source: Source, match: re.Match, number: int) -> ResultLine:
+def _row(source: Source, match: re.Match[str], number: int) -> ResultLine:
     # Fast disks overflow the columns: fields are found by their units, not by their place.
-    found = {
-        "time": re.search(r"([\d.]+) s\b", match[3]),
-        "rate": re.search(r"([\d.]+) MB/s", match[3]),
-    }
+    time = re.search(r"([\d.]+) s\b", match[3])
+    rate = re.search(r"([\d.]+) MB/s", match[3])
     cpu = re.findall(r"([\d.]+) %", match[3])
-    missing = [name for name, each in found.items() if each is None]
-    if missing or len(cpu) < 2:
+    if time is None or rate is None or len(cpu) < 2:
         raise source.error(
-            f"line {number}: the {missing[0] if missing else 'CPU'} of {match[1]!r} is missing",
+            f"line {number}: the {'time' if time is None else 'rate' if rate is None else 'CPU'} of {match[1]!r} is missing",
             hint="the table must not be shortened or wrapped",
         )
-    elapsed, throughput = (source.number(each[1], f"line {number}: {name}") for name, each in found.items())  # type: ignore[index]
+    elapsed = source.number(time[1], f"line {number}: time")
+    throughput = source.number(rate[1], f"line {number}: rate")
     mib = source.number(match[2], f"line {number}: MBs")
     # The time is printed to 0.1 s; amount and rate give it more exactly.
     exact = mib / throughput if throughput > 0 and mib >= 10 else elapsed
@@ -237,7 +236,7 @@ def _amount(
     """The row with the amount that was really moved, and the sentence about it; None where that cannot be known."""
     if not row.operation.startswith("rand"):
         return row, ""
-    twin = next((each for each in rows if each.operation == row.operation.replace("rand", "seq")), None)
+    twin = next((other for other in rows if other.operation == row.operation.replace("rand", "seq")), None)
     version = version_of(given)
     whole_file = twin is not None and abs(twin.mib - row.mib) < 0.5
     overstates = version is not None and (0, 4, 0) <= version < (0, 4, 3)

@@ -35,7 +35,7 @@ def _is_json(source: Source) -> bool:
 def _read(sources: list[Source], given: Given) -> list[Result]:
     (source,) = sources
     sides = _of_json(source) if _is_json(source) else _of_table(source)
-    results = [_result(block, each, given) for block, each in sides.items() if sum(rate for rate, _ in each.values())]
+    results = [_result(block, side, given) for block, side in sides.items() if sum(rate for rate, _ in side.values())]
     if not results:
         raise source.error(
             "the results of yabs have no rates", hint="the rows `Read` and `Write` of its table are needed"
@@ -66,11 +66,11 @@ def _of_json(source: Source) -> dict[str, dict[str, tuple[float, float]]]:
     sides: dict[str, dict[str, tuple[float, float]]] = {}
     start = re.search(r"^\s*\{", text, re.MULTILINE)
     document, _ = json.JSONDecoder().raw_decode(text, start.end() - 1 if start else 0)
-    for each in document["fio"]:
-        if each["speed_units"] != "KBps":
-            raise source.error(f"the unit {str(each['speed_units'])[:20]!r} is not KBps")
-        sides[str(each["bs"])] = {
-            name: (source.number(str(each[f"speed_{key}"]), "speed"), source.number(str(each[f"iops_{key}"]), "IOPS"))
+    for job in document["fio"]:
+        if job["speed_units"] != "KBps":
+            raise source.error(f"the unit {str(job['speed_units'])[:20]!r} is not KBps")
+        sides[str(job["bs"])] = {
+            name: (source.number(str(job[f"speed_{key}"]), "speed"), source.number(str(job[f"iops_{key}"]), "IOPS"))
             for name, key in (("Read", "r"), ("Write", "w"))
         }
     return sides

@@ -38,7 +38,7 @@ def unsafe_settings(records: Sequence[Record]) -> set[str]:
     survives: dict[str, int] = {}
     for record in records:
         if record.valid and "array" in record.load:
-            survives[record.setting] = int(record.load["array"]["survives_failures"])  # type: ignore[index, call-overload]
+            survives[record.setting] = int(record.load["array"]["survives_failures"])
     if max(survives.values(), default=0) == 0:
         return set()
     return {setting for setting, count in survives.items() if count == 0}

@@ -129,7 +129,7 @@ def _systems(records: Sequence[Record]) -> set[object]:
 
 
 def _named(record: Record) -> str:
-    return f"{record.factors.get('system')}: {name_of(record.load['array'])}"  # type: ignore[arg-type]
+    return f"{record.factors.get('system')}: {name_of(record.load['array'])}"
 
 
 def _states(row: ArrayRow, records: Sequence[Record]) -> list[ArrayRow]:
@@ -144,7 +144,7 @@ def _states(row: ArrayRow, records: Sequence[Record]) -> list[ArrayRow]:
             arrays[state] = result.array
             if result.slowdown:
                 slowest[state] = max(slowest.get(state, 1.0), result.slowdown)
-    system = row.name.removesuffix(name_of(records[0].load["array"]))  # type: ignore[arg-type]
+    system = row.name.removesuffix(name_of(records[0].load["array"]))
     made = []
     for state, array in arrays.items():
         made.append(

@@ -49,7 +49,7 @@ def rows(records: Sequence[Record]) -> list[BitmapRow]:
         return []
     found: dict[tuple[str, str], dict[str, list[Record]]] = {}
     for record in mine:
-        array = {**dict(record.load["array"]), "bitmap": "none"}  # type: ignore[call-overload]
+        array = {**dict(record.load["array"]), "bitmap": "none"}
         found.setdefault((name_of(array), load_words(record.combination)), {}).setdefault(
             str(record.factors[FACTOR]), []
         ).append(record)
@@ -57,7 +57,7 @@ def rows(records: Sequence[Record]) -> list[BitmapRow]:
     for (array, load), kinds in found.items():
         writes = {kind: sum(phase.iops for r in each for phase in r.phases) / len(each) for kind, each in kinds.items()}
         first = next(iter(kinds.values()))[0]
-        resync_s = first.load["array"]["rebuild_s"]  # type: ignore[index, call-overload]
+        resync_s = first.load["array"]["rebuild_s"]
         made.append(BitmapRow(array, load, writes, resync_s, int(first.factors["block_bytes"])))
     return sorted(made, key=lambda row: (natural(row.array), row.load))
 

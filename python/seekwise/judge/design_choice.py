@@ -7,8 +7,8 @@ the model cannot tell from it (`gain_error` of levels) the one that survives mor
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,19 @@ from numpy.typing import NDArray
 from seekwise.errors import NotMetError
 from seekwise.judge.front import on_front
 from seekwise.number_text import three
-from seekwise.simulate.design.search import CPU, P99, RATE, SEEDS, Sweep, equals
-from seekwise.simulate.design.space import Array, Point
+from seekwise.simulate.design.kept import Asked, Finalist
+from seekwise.simulate.design.search import CPU, P99, RATE
+from seekwise.simulate.design.space import Point
 from seekwise.simulate.gain_error import gain_error
 
 ERROR = gain_error(("raid_level", "drives"))
 NAMES = {"raid0": "RAID 0", "raid1": "RAID 1", "raid10": "RAID 10", "raid5": "RAID 5", "raid6": "RAID 6"}
+
+
+def name_of(point: Point) -> str:
+    """`RAID 5 of 4, chunk 64 KiB`; levels without stripes have no chunk."""
+    chunk = f", chunk {point.chunk_kib} KiB" if point.chunk_kib else ""
+    return f"{NAMES[point.array.level]} of {point.array.drives}{chunk}"
 
 
 @dataclass(frozen=True)
@@ -29,6 +36,8 @@ class ArrayResult:
     """The best point of an array, over its seeds."""
 
     point: Point
+    equals: dict[str, list[str | int]] = field(hash=False)
+    """{setting: values that do as well, each in place of the array's own value alone}."""
     rates_mb_s: tuple[float, ...]
     """By load."""
     p99_ms: float
@@ -40,9 +49,8 @@ class ArrayResult:
 
     @property
     def name(self) -> str:
-        """`RAID 5 of 4, chunk 64 KiB`; levels without stripes have no chunk."""
-        chunk = f", chunk {self.point.chunk_kib} KiB" if self.point.chunk_kib else ""
-        return f"{NAMES[self.point.array.level]} of {self.point.array.drives}{chunk}"
+        """`RAID 5 of 4, chunk 64 KiB`."""
+        return name_of(self.point)
 
     @property
     def rate_mb_s(self) -> float:
@@ -54,12 +62,10 @@ class ArrayResult:
 class DesignChoice:
     """The array to build of those that a sweep tried."""
 
+    asked: Asked
     chosen: ArrayResult
     rows: tuple[ArrayResult, ...]
     """Every array, the fastest first."""
-    wanted_mb_s: float | None
-    equals: dict[str, list[str | int]]
-    """{setting of the chosen array: values that do as well}."""
 
     @property
     def level(self) -> list[ArrayResult]:
@@ -67,41 +73,39 @@ class DesignChoice:
         return [row for row in self.rows if row.score >= 1 - ERROR and row.point.array.survives > 0] or [self.chosen]
 
 
-def choose(sweep: Sweep, best: Mapping[Array, Point], wanted_mb_s: float | None) -> DesignChoice:
-    """Raises NotMetError where no array reaches the wanted rate. `best`: the point that stands for each array."""
-    points = [best[array] for array in sorted(best)]
-    logs = [sweep.logs(point) for point in points]
+def choose(asked: Asked, finalists: Sequence[Finalist]) -> DesignChoice:
+    """Raises NotMetError where no array reaches the wanted rate. `finalists`: the points that stand for each array."""
+    # {finalist: logarithms of rate, p99 and CPU: means over seeds and loads, so that ratios are geometric means}.
+    logs = [
+        np.log([[load.rate_mb_s, load.p99_ms, load.cpu_us] for seed in each.figures for load in seed]).mean(axis=0)
+        for each in finalists
+    ]
     top = max(float(log[RATE]) for log in logs)
+    criteria = [_criteria(each.point, log) for each, log in zip(finalists, logs, strict=True)]
     rows = [
         ArrayResult(
-            point=point,
-            rates_mb_s=_throughputs(sweep, point),
+            point=each.point,
+            equals=each.equals,
+            rates_mb_s=tuple(
+                math.exp(sum(math.log(seed[place].rate_mb_s) for seed in each.figures) / len(each.figures))
+                for place in range(len(asked.uses))
+            ),
             p99_ms=float(np.exp(log[P99])),
             cpu_us=float(np.exp(log[CPU])),
             score=float(np.exp(log[RATE] - top)),
-            seeds=SEEDS,
+            seeds=len(each.figures),
             on_front=is_on,
         )
-        for point, log, is_on in zip(points, logs, on_front(list(map(_criteria, points, logs))), strict=True)
+        for each, log, is_on in zip(finalists, logs, on_front(criteria), strict=True)
     ]
     rows.sort(key=lambda row: -row.score)
-    return DesignChoice(
-        _chosen(rows, wanted_mb_s), tuple(rows), wanted_mb_s, equals(sweep, _chosen(rows, wanted_mb_s).point)
-    )
+    return DesignChoice(asked, _chosen(rows, asked.wanted_mb_s), tuple(rows))
 
 
 def _criteria(point: Point, logs: NDArray[np.float64]) -> list[float]:
     """Rate, p99, CPU, usable capacity and number of drives, such that more is better. Figures within 1 % count as equal."""
     rate, p99, cpu = (round(float(each), 2) for each in logs)
     return [rate, -p99, -cpu, float(point.array.capacity_bytes), -float(point.array.drives)]
-
-
-def _throughputs(sweep: Sweep, point: Point) -> tuple[float, ...]:
-    figures = [found for (each, _), found in sweep.found.items() if each == point]
-    return tuple(
-        float(np.exp(np.mean([math.log(each[place].rate_mb_s) for each in figures])))
-        for place in range(len(sweep.uses))
-    )
 
 
 def _chosen(rows: Sequence[ArrayResult], wanted_mb_s: float | None) -> ArrayResult:

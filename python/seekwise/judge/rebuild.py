@@ -54,6 +54,8 @@ class RebuildRow:
     """By what a unit of work is called."""
     survives_failures: int = 0
     """While it goes on."""
+    alone_s: float = 0.0
+    """With nothing else to do and no limit of the study; 0: not known."""
 
     @property
     def is_unprotected(self) -> bool:
@@ -67,7 +69,7 @@ def rows(records: Sequence[Record]) -> list[RebuildRow]:
     quiet: dict[tuple[str, str], float] = {}
     busy: dict[tuple[str, str, int], dict[str, list[Record]]] = {}
     for record in limited:
-        state = str(record.load["array"]["state"])  # type: ignore[index, call-overload]
+        state = str(record.load["array"]["state"])
         if state in WORDS:
             key = (_array(record), WORDS[state], int(record.factors[LIMIT]))
             busy.setdefault(key, {}).setdefault(_unit(record), []).append(record)
@@ -84,7 +86,8 @@ def rows(records: Sequence[Record]) -> list[RebuildRow]:
                 unit: Beside(max(_seconds(r, limit) for r in mine), quiet.get((name, unit)), _mean_s(mine))
                 for unit, mine in sorted(by_unit.items(), reverse=True)
             },
-            min(int(r.load["array"]["survives_failures"]) for mine in by_unit.values() for r in mine),  # type: ignore[index, call-overload]
+            min(int(r.load["array"]["survives_failures"]) for mine in by_unit.values() for r in mine),
+            max(float(r.load["array"]["rebuild_s"] or 0.0) for mine in by_unit.values() for r in mine),
         )
         for (name, what, limit), by_unit in busy.items()
     ]
@@ -92,7 +95,7 @@ def rows(records: Sequence[Record]) -> list[RebuildRow]:
 
 
 def _array(record: Record) -> str:
-    array = dict(record.load["array"])  # type: ignore[call-overload]
+    array = dict(record.load["array"])
     return name_of({**array, "state": "clean", "missing": []})
 
 
@@ -110,9 +113,9 @@ def _mean_s(records: Sequence[Record]) -> float:
 def _seconds(record: Record, limit_kib_s: int) -> float:
     """For the whole drive at the pace of the simulated time; no less than the drive takes with nothing else to do."""
     array = record.load["array"]
-    alone_s = float(array["rebuild_s"] or 0.0)  # type: ignore[index, call-overload]
-    member_kib = int(array["member_bytes"]) / 1024  # type: ignore[index, call-overload]
-    paces = [float(p.details["resync"]["kib_per_s"]) for p in record.phases if p.details.get("resync")]  # type: ignore[index, call-overload]
+    alone_s = float(array["rebuild_s"] or 0.0)
+    member_kib = int(array["member_bytes"]) / 1024
+    paces = [float(p.details["resync"]["kib_per_s"]) for p in record.phases if p.details.get("resync")]
     pace = max(min(sum(paces) / len(paces), limit_kib_s) if paces else limit_kib_s, 1.0)
     return max(member_kib / pace, alone_s)
 

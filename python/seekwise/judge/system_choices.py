@@ -4,13 +4,14 @@ Every choice is judged by the one rule of `seekwise.judge` (through `workloads.w
 weighed over the operations. Of those that the best does not beat the fastest is named, unless it loses much more than another one in the combination where it is worst.
 
 A chunk size competes like a setting. Systems that differ in their chunk alone are one family, and a study that varies `chunk_kib` in its
-settings is the same family written differently: both end in the same choice.
+settings is the same family written differently: both end in the same choice. Simulated chunks are named together if each stays within the error
+of the model of the best one under every load.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from seekwise.errors import UsageError
@@ -31,7 +32,8 @@ LEVEL_THROUGHPUT = 0.01
 LEVEL_LOSS = 0.10
 """… and its worst loss at most this much greater. Otherwise the first is only preferred: `rather X`."""
 CHUNK = "chunk_kib"
-
+CHUNK_DEFAULT = "512 KiB"
+"""mdadm's own, since 3.1."""
 
 LITTLE_KNOWN = f"({NOT_LONG_ENOUGH})"
 """After a setting that is the fastest so far, where another one may be as good."""
@@ -66,6 +68,13 @@ class SystemChoice:
     """Of what is not beaten it is known how far it is from what is named."""
     error: float = 0.0
     """Of what is simulated: the model's, as a share of the rate."""
+    losses: Mapping[str, float] = field(default_factory=dict)
+    """Of each setting, as `loss`."""
+
+    @property
+    def are_chunks(self) -> bool:
+        """Chunk sizes compete."""
+        return all(label.endswith(" KiB") for label in self.settings)
 
     @property
     def is_level(self) -> bool:
@@ -82,7 +91,14 @@ class SystemChoice:
         """Without saying how little is known."""
         if not self.named:
             return NOT_LONG_ENOUGH
-        return "no difference" if self.is_level else either(name.removeprefix("scheduler=") for name in self.named)
+        named = [name.removeprefix("scheduler=") for name in self.named]
+        if not self.are_chunks:
+            return "no difference" if self.is_level else either(named)
+        if self.is_level:
+            return f"no difference from {named[0]} to {named[-1]}; keep mdadm's default of {CHUNK_DEFAULT}"
+        first = self.settings.index(self.named[0])
+        is_range = len(named) > 2 and self.settings[first : first + len(named)] == self.named
+        return f"{named[0]} to {named[-1]}" if is_range else either(named)
 
     @property
     def text(self) -> str:
@@ -216,6 +232,10 @@ def choose(
     # No chance touches what is simulated: it needs no repeats.
     enough = weighed.is_simulated or repetitions >= ROUNDS_MIN
     unbeaten = weighed.best if enough else _by_estimate(weighed)
+    error, is_chunk = _error(chosen)
+    # The model cannot tell them apart, whatever is asked of them.
+    alike = tuple(n for n in settings if standings[n].regret <= error) if weighed.is_simulated and is_chunk else ()
+    unbeaten = alike or unbeaten
     order = sorted(unbeaten, key=lambda name: -_throughput(weighed, name))
     if not order:
         return SystemChoice(
@@ -225,7 +245,7 @@ def choose(
     least = min(standings[name].regret for name in order)
     first = next(name for name in order if standings[name].regret - least <= LEVEL_LOSS)
     throughputs = {name: _throughput(weighed, name) / _throughput(weighed, first) for name in standings}
-    named = tuple(
+    named = alike or tuple(
         name
         for name in settings
         if name in order
@@ -248,14 +268,16 @@ def choose(
         repetitions,
         weighed.is_simulated,
         enough and not _is_open(weighed, first, rest),
-        _error(chosen),
+        error,
+        {name: standing.regret for name, standing in standings.items()},
     )
 
 
-def _error(records: Sequence[Record]) -> float:
+def _error(records: Sequence[Record]) -> tuple[float, bool]:
+    """Error of the model as a share of the rate, and whether chunk sizes compete."""
     arrays: list[Any] = [record.load["array"] for record in records if "array" in record.load]
     is_chunk = len({array.get(CHUNK) for array in arrays}) > 1
-    return gain_error((CHUNK,)) if is_chunk else model_error("rate")
+    return gain_error((CHUNK,)) if is_chunk else model_error("rate"), is_chunk
 
 
 def _is_open(weighed: Weighed, first: str, others: Sequence[str]) -> bool:

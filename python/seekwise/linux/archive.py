@@ -7,14 +7,18 @@ import contextlib
 import gzip
 import io
 import lzma
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import BinaryIO
 
 from seekwise import bounds
 
 # Magic numbers: RFC 1952 (gzip), bzip2's format, the .xz file format 1.0.4.
-FORMATS = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\0": lzma.open}
+FORMATS: dict[bytes, Callable[[BinaryIO], io.BufferedIOBase]] = {
+    b"\x1f\x8b": lambda raw: gzip.GzipFile(fileobj=raw),
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ\0": lzma.LZMAFile,
+}
 EMPTY_READS = 8
 """How often what reads headers may ask again after the end; it would ask for ever."""
 
@@ -26,7 +30,7 @@ class TooLarge(Exception):
 class Bounded(io.RawIOBase):
     """A stream that ends with `TooLarge` where an archive is not a capture."""
 
-    def __init__(self, inner: IO[bytes]) -> None:
+    def __init__(self, inner: BinaryIO | io.BufferedIOBase) -> None:
         self._inner = inner
         self._header_bytes = self._empty = 0
         self._is_content = False
@@ -88,9 +92,9 @@ def opened(path: Path) -> Iterator[Bounded]:
     with path.open("rb") as raw:
         begins = raw.read(6)
         raw.seek(0)
-        unpack = next((each for magic, each in FORMATS.items() if begins.startswith(magic)), None)
+        unpack = next((opener for magic, opener in FORMATS.items() if begins.startswith(magic)), None)
         if unpack is None:
             yield Bounded(raw)
             return
-        with unpack(raw, "rb") as inner:
+        with unpack(raw) as inner:
             yield Bounded(inner)

@@ -7,6 +7,7 @@ Word numbers are those of the ATA Command Set (ACS-3, T13/2161-D, table of IDENT
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from seekwise.linux.tree import Tree
 
@@ -15,10 +16,10 @@ WORD_COUNT = 256
 
 def identify(tree: Tree, hardware: str | None, address: str) -> list[int] | None:
     """The words of the drive at SCSI `address` (`H:C:T:L`) below port `ataN`, or None."""
-    port = re.match(r"(.*/ata\d+)(/|$)", hardware or "")
+    port = re.match(r".*/ata(\d+)(/|$)", hardware or "")
     if port is None:
         return None
-    number = re.search(r"(\d+)$", port[1])[1]
+    number = port[1]
     _, channel, target, _ = (address.split(":") + ["0"] * 4)[:4]
     # Behind a port multiplier the SCSI channel is the multiplier's port; otherwise the target is the device (libata-transport.c).
     for name in (f"dev{number}.{target}", f"dev{number}.{channel}.{target}", f"dev{number}.{channel}"):
@@ -42,20 +43,31 @@ def string(words: list[int], first: int, last: int) -> str | None:
     return raw.decode("ascii", "replace").strip("\0 ") or None
 
 
-def facts(words: list[int]) -> dict[str, object]:
-    """Serial, firmware, model, NCQ and its depth, look-ahead and rotation (rpm) by word numbers of ATA8-ACS IDENTIFY DEVICE."""
-    found: dict[str, object] = {
-        "ata_serial": string(words, 10, 19),
-        "ata_firmware": string(words, 23, 26),
-        "ata_model": string(words, 27, 46),
-        # Words 82 to 87 hold only if bit 14 of word 87 is set and bit 15 clear.
-        "ncq_supported": words[76] not in (0, 0xFFFF) and bool(words[76] & 1 << 8),
-    }
-    if found["ncq_supported"]:
-        found["ncq_depth"] = (words[75] & 0x1F) + 1
-    if words[87] >> 14 == 0b01:
-        found["look_ahead"] = bool(words[85] & 1 << 6)
+@dataclass(frozen=True)
+class Identity:
+    """What a drive says of itself; None: it does not say."""
+
+    model: str | None
+    firmware: str | None
+    serial: str | None
+    ncq_supported: bool
+    ncq_depth: int | None
+    look_ahead: bool | None
+    rotation_rpm: int | None
+
+
+def identity(words: list[int]) -> Identity:
+    """By word numbers of ATA8-ACS IDENTIFY DEVICE."""
+    ncq_supported = words[76] not in (0, 0xFFFF) and bool(words[76] & 1 << 8)
+    # Words 82 to 87 hold only if bit 14 of word 87 is set and bit 15 clear.
+    features_hold = words[87] >> 14 == 0b01
     rate = words[217]
-    if 0x0401 <= rate <= 0xFFFE:
-        found["rotation_rpm"] = rate
-    return found
+    return Identity(
+        model=string(words, 27, 46),
+        firmware=string(words, 23, 26),
+        serial=string(words, 10, 19),
+        ncq_supported=ncq_supported,
+        ncq_depth=(words[75] & 0x1F) + 1 if ncq_supported else None,
+        look_ahead=bool(words[85] & 1 << 6) if features_hold else None,
+        rotation_rpm=rate if 0x0401 <= rate <= 0xFFFE else None,
+    )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class BlockDevice:
     write_cache: str | None = None
     read_only: bool = False
     backing_file: str | None = None
-    details: dict[str, object] = field(default_factory=dict)
+    details: dict[str, Any] = field(default_factory=dict)
     """Kind-specific facts: md level, chunk_bytes, members, sync state; dm uuid and target; controller; warnings."""
 
     @property
@@ -45,6 +45,24 @@ class BlockDevice:
         """The scheduler in force, or None where the device has no queue of its own."""
         words = self.queue.get("scheduler", "").split()
         return next((word.strip("[]") for word in words if word.startswith("[")), words[0] if len(words) == 1 else None)
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """Links of udev below /dev that lead to it."""
+        links = self.details.get("links")
+        return tuple(map(str, links)) if isinstance(links, list) else ()
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Devices that it stands on and that the tree does not show."""
+        missing = self.details.get("missing")
+        return tuple(map(str, missing)) if isinstance(missing, list) else ()
+
+    @property
+    def signature(self) -> dict[str, str]:
+        """What udev found on it: type, label, UUID and usage of a file system, an array, a volume group."""
+        signature = self.details.get("signature")
+        return signature if isinstance(signature, dict) else {}
 
     @property
     def schedulers_offered(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ own; the first that answers decides. A new kind is one file and one entry in `KI
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import Any
 
 from seekwise.linux import bcache, dm, loop, md, nvme, scsi, simple, sysfs, virtio
 from seekwise.linux.block_device import BlockDevice
@@ -24,7 +25,7 @@ def read_device(tree: Tree, node: Node) -> BlockDevice:
     major_minor = tree.word(node.path("dev")) or ""
     udev = read_udev(tree, node.name, major_minor)
     queue = {} if node.disk else sysfs.queue(tree, node)
-    facts: dict[str, object] = {
+    facts: dict[str, Any] = {
         "name": node.name,
         "kind": "disk",
         "size_bytes": sysfs.size_bytes(tree, node),
@@ -42,10 +43,9 @@ def read_device(tree: Tree, node: Node) -> BlockDevice:
     facts.update(
         {key: value for key, value in own.items() if value is not None and facts.get(key) in (None, {}, (), "disk")}
     )
-    details = facts["details"]
     if not node.disk:
         _from_udev(facts, udev)
-    _common_details(tree, node, udev, details, queue)
+    _common_details(tree, node, udev, facts["details"], queue)
     return BlockDevice(**{key: value for key, value in facts.items() if key in FIELD_NAMES})
 
 

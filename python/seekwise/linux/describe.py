@@ -106,7 +106,7 @@ def medium(device: BlockDevice) -> str:
     # These say `rotational` because their driver does not know; calling them hard disks would be a guess.
     if device.kind in ("virtio", "xen") or device.transport in MEDIUM_UNKNOWN:
         return f"{transport} disk".strip()
-    what = {True: "hard disk", False: "SSD"}.get(device.rotational, "disk")
+    what = {True: "hard disk", False: "SSD", None: "disk"}[device.rotational]
     if rpm := device.details.get("rotation_rpm"):
         what = f"{what} {rpm} rpm"
     return f"{transport} {what}".strip()
@@ -152,7 +152,7 @@ def sync_state(device: BlockDevice) -> str:
 def member_state(array: BlockDevice, name: str) -> str | None:
     """The member's part or state, where there is more to say than that it is in sync."""
     if array.kind == "bcache":
-        return "cache" if name in array.details.get("cache_devices", ()) else "backing device"  # type: ignore[operator]
+        return "cache" if name in array.details.get("cache_devices", ()) else "backing device"
     members = array.details.get("members")
     for member in members if isinstance(members, list) else ():
         if member["name"] == name:

@@ -62,7 +62,7 @@ class DiskCounters:
 
 def read(tree: Tree | None = None) -> dict[str, DiskCounters]:
     """{device: counters}, by default of the running machine; `/` in names is `!`, as in sysfs."""
-    text = (open_tree("/") if tree is None else tree).text("/proc/diskstats") or ""
+    text = (tree or open_tree()).text("/proc/diskstats") or ""
     found = {}
     for line in text.splitlines():
         words = line.split()

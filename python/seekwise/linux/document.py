@@ -180,7 +180,7 @@ def devices_document(stack: Stack, resolved: ResolvedPath | None = None) -> Devi
             for mount, names in mounted.items()
             if names and (resolved is None or set(names) & shown)
         ],
-        warnings=[each.line for each in stack.warnings if resolved is None or each.device in shown],
+        warnings=[warning.line for warning in stack.warnings if resolved is None or warning.device in shown],
         resolved=_resolved(resolved) if resolved else None,
     )
 
@@ -207,21 +207,20 @@ def _leaf_names(stack: Stack, names: tuple[str, ...]) -> list[str]:
 
 def _device(stack: Stack, device: BlockDevice, mounted: dict[Mount, tuple[str, ...]]) -> DeviceFacts:
     mounts = [mount for mount, names in mounted.items() if device.name in names]
-    signature = device.details.get("signature")
-    found_on_it = signature.get("type") if isinstance(signature, dict) else None
-    own = {each.name: getattr(device, each.name) for each in fields(DeviceFacts) if hasattr(device, each.name)}
+    own = {field.name: getattr(device, field.name) for field in fields(DeviceFacts) if hasattr(device, field.name)}
+    numbers: dict[str, Any] = {field.name: _number(device.queue.get(field.name)) for field in fields(DeviceNumbers)}
     return DeviceFacts(
         **own,
-        **{each.name: _number(device.queue.get(each.name)) for each in fields(DeviceNumbers)},
+        **numbers,
         path=device_path(device.name),
         above=[other.name for other in stack.above(device.name)],
         leaves=[leaf.name for leaf in stack.leaves(device.name)],
         storage_kind=storage_kind(device),
         scheduler_tunables=device.iosched,
-        filesystem=mounts[0].filesystem if mounts else found_on_it,
+        filesystem=mounts[0].filesystem if mounts else device.signature.get("type"),
         mounts=mounts,
         swap=is_swap(stack, device),
-        warnings=[each.line for each in device_warnings(device)],
+        warnings=[warning.line for warning in device_warnings(device)],
     )
 
 
@@ -234,7 +233,7 @@ def _number(text: str | None) -> int | None:
 
 def is_swap(stack: Stack, device: BlockDevice) -> bool:
     """Whether the device itself is in use as swap (not a file on it)."""
-    paths = {device_path(device.name), *map(str, device.details.get("links", ()))}
+    paths = {device_path(device.name), *device.links}
     return any(area in paths for area in stack.swaps)
 
 

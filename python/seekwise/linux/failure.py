@@ -118,7 +118,7 @@ def _can_be_read(name: str) -> bool:
 
 def watched(path: Path, names: Sequence[str], *, is_device: bool) -> Watched:
     """The storage below `path` as it is now. `names`: of the devices, the upper ones first."""
-    folders = [BLOCK_CLASS / each for each in names]
+    folders = [BLOCK_CLASS / name for name in names]
     st_dev = None if is_device else os.stat(path).st_dev
     return Watched(
         path,
@@ -136,7 +136,7 @@ def identity(st_dev: int) -> dict[str, str]:
     found = {"number": _number(st_dev), "sequence": _sequence(folder)}
     with contextlib.suppress(OSError):
         name = folder.resolve().name
-        found["uuid"] = next((each.name for each in BY_UUID.iterdir() if each.resolve().name == name), "")
+        found["uuid"] = next((link.name for link in BY_UUID.iterdir() if link.resolve().name == name), "")
     return found
 
 

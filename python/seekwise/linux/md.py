@@ -8,6 +8,7 @@ RAID by mechanism. A *container* holds the drives; *volumes* inside it name it a
 from __future__ import annotations
 
 import re
+from typing import TypedDict
 
 from seekwise.linux import sysfs
 from seekwise.linux.sysfs import Node
@@ -23,13 +24,22 @@ def read(tree: Tree, node: Node) -> dict[str, object] | None:
     """An md array: level, members, state, from sysfs or, on old kernels, /proc/mdstat; None for a device of another kind. Facts as `BlockDevice` takes them."""
     if node.disk or not re.match(r"md(_|\d)", node.name):
         return None
-    details = _from_sysfs(tree, node) if tree.is_folder(node.path("md")) else _from_mdstat(tree, node.name)
-    members = details.get("members", [])
+    in_sysfs = tree.is_folder(node.path("md"))
+    details, members = _from_sysfs(tree, node) if in_sysfs else _from_mdstat(tree, node.name)
     below = sysfs.slaves(tree, node) or tuple(member["name"] for member in members)
-    return {"kind": "md", "below": below, "details": details}
+    return {"kind": "md", "below": below, "details": {**details, "members": members}}
 
 
-def _from_sysfs(tree: Tree, node: Node) -> dict[str, object]:
+class Member(TypedDict):
+    """A member of an array. `slot` None: a spare, or one that has failed."""
+
+    name: str
+    slot: int | None
+    state: str
+    errors: int | None
+
+
+def _from_sysfs(tree: Tree, node: Node) -> tuple[dict[str, object], list[Member]]:
     def text(name: str) -> str | None:
         return tree.word(node.path("md", name))
 
@@ -52,18 +62,17 @@ def _from_sysfs(tree: Tree, node: Node) -> dict[str, object]:
         "group_thread_cnt": number("group_thread_cnt"),
         "bitmap": text("bitmap/location"),
         "consistency_policy": text("consistency_policy"),
-        "members": [_member(tree, node, entry) for entry in tree.names(node.path("md")) if entry.startswith("dev-")],
     }
     if details["level"] == "raid10" and isinstance(details["layout"], int):
         details["layout_name"] = raid10_layout(details["layout"])
     details.update(_external(str(details["metadata"] or "")))
     details["sync_fraction"] = _fraction(details["sync_completed"])
-    members = details["members"]
+    members = [_member(tree, node, entry) for entry in tree.names(node.path("md")) if entry.startswith("dev-")]
     members.sort(key=lambda member: (member["slot"] is None, member["slot"] or 0, member["name"]))
-    return {key: value for key, value in details.items() if value not in (None, "")}
+    return {key: value for key, value in details.items() if value not in (None, "")}, members
 
 
-def _member(tree: Tree, node: Node, entry: str) -> dict[str, object]:
+def _member(tree: Tree, node: Node, entry: str) -> Member:
     folder = node.path("md", entry)
     slot = tree.word(f"{folder}/slot")
     return {
@@ -99,7 +108,7 @@ def _fraction(completed: object) -> float | None:
     return None if match is None or not int(match[2]) else round(int(match[1]) / int(match[2]), 4)
 
 
-def _from_mdstat(tree: Tree, name: str) -> dict[str, object]:
+def _from_mdstat(tree: Tree, name: str) -> tuple[dict[str, object], list[Member]]:
     """What `/proc/mdstat` tells: `md0 : active raid5 sdc1[2] sdb1[1](F) sda1[0]` and the line below."""
     lines = (tree.text("/proc/mdstat") or "").splitlines()
     for index, line in enumerate(lines):
@@ -108,7 +117,7 @@ def _from_mdstat(tree: Tree, name: str) -> dict[str, object]:
             continue
         words = match[2].split()
         level = next((word for word in words if "[" not in word), None)
-        members = []
+        members: list[Member] = []
         for word in words:
             if parts := re.match(r"([^\[]+)\[(\d+)\](.*)", word):
                 state = "faulty" if "(F)" in parts[3] else "spare" if "(S)" in parts[3] else "in_sync"
@@ -116,16 +125,16 @@ def _from_mdstat(tree: Tree, name: str) -> dict[str, object]:
         rest = " ".join(lines[index + 1 : index + 3])
         chunk = re.search(r"(\d+)k chunk", rest)
         up = re.search(r"\[(\d+)/(\d+)\]", rest)
-        found: dict[str, object] = {
+        details: dict[str, object] = {
             "array_state": match[1],
             "level": level,
-            "members": sorted(members, key=lambda member: member["slot"]),
             "chunk_bytes": int(chunk[1]) * 1024 if chunk else None,
             "raid_disks": int(up[1]) if up else None,
             "degraded": int(up[1]) - int(up[2]) if up else None,
         }
         if progress := re.search(r"(resync|recovery|reshape|check)\s*=\s*([\d.]+)%", rest):
-            found["sync_action"] = "recover" if progress[1] == "recovery" else progress[1]
-            found["sync_fraction"] = round(float(progress[2]) / 100, 4)
-        return {key: value for key, value in found.items() if value is not None}
-    return {"members": []}
+            details["sync_action"] = "recover" if progress[1] == "recovery" else progress[1]
+            details["sync_fraction"] = round(float(progress[2]) / 100, 4)
+        members.sort(key=lambda member: member["slot"] or 0)
+        return {key: value for key, value in details.items() if value is not None}, members
+    return {}, []

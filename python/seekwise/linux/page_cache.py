@@ -72,7 +72,7 @@ def _by_mincore(descriptor: int) -> int:
                 raise OSError(ctypes.get_errno(), "mincore")
         finally:
             del start
-    return sum(each & 1 for each in seen)
+    return sum(byte & 1 for byte in seen)
 
 
 def evict(paths: Iterable[Path]) -> Evicted:

@@ -21,13 +21,13 @@ def pci_folder(folder: str | None) -> str | None:
     return None
 
 
-def pci_facts(tree: Tree, folder: str | None) -> dict[str, object]:
+def pci_facts(tree: Tree, folder: str | None) -> dict[str, str]:
     """`pci_address`, `pci_driver`, `pci_id`, `pci_class` of the controller above `folder`; empty where there is none."""
     found = pci_folder(folder)
     if found is None:
         return {}
     vendor, device = tree.word(f"{found}/vendor"), tree.word(f"{found}/device")
-    facts: dict[str, object] = {
+    facts = {
         "pci_address": found.rpartition("/")[2],
         "pci_driver": tree.link(f"{found}/driver"),
         "pci_id": f"{vendor.removeprefix('0x')}:{device.removeprefix('0x')}" if vendor and device else None,

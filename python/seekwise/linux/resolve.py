@@ -190,7 +190,7 @@ def _live_path(stack: Stack, asked: str) -> ResolvedPath:
     number = f"{os.major(status.st_dev)}:{os.minor(status.st_dev)}"
     if mount is None:
         # In a chroot or container the mount of the root itself may not be listed.
-        mount = next((each for each in stack.mounts if each.major_minor == number), None)
+        mount = next((listed for listed in stack.mounts if listed.major_minor == number), None)
         if mount is None and not (names := _by_number(stack, number)):
             raise UsageError(f"{asked} lies on a filesystem that /proc/self/mountinfo does not show", hint=HINT)
         if mount is None:
@@ -278,7 +278,7 @@ def _device_named(stack: Stack, asked: str, live: bool) -> str | None:
     if short in stack.devices:
         return short
     for name, device in stack.devices.items():
-        if asked in device.details.get("links", ()):
+        if asked in device.links:
             return name
         mapping = device.details.get("dm_name")
         if mapping and asked == f"/dev/mapper/{mapping}":

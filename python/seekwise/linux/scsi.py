@@ -67,11 +67,10 @@ def read(tree: Tree, node: Node) -> dict[str, object] | None:
     serial = vpd_serial(tree.bytes(f"{here}/vpd_pg80"))
     rpm = None
     if words := ata.identify(tree, hardware, address or ""):
-        known = ata.facts(words)
-        model, firmware = known.pop("ata_model") or model, known.pop("ata_firmware") or firmware
-        serial = known.pop("ata_serial") or serial
-        rpm = known.pop("rotation_rpm", None)
-        details.update(known)
+        own = ata.identity(words)
+        model, firmware, serial = own.model or model, own.firmware or firmware, own.serial or serial
+        rpm = own.rotation_rpm
+        details |= {"ncq_supported": own.ncq_supported, "ncq_depth": own.ncq_depth, "look_ahead": own.look_ahead}
     elif vendor and not is_ata:
         model = f"{vendor} {model or ''}".strip()
     details["rotation_rpm"] = rpm

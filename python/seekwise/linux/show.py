@@ -34,7 +34,7 @@ def show_stack(console: Console, stack: Stack, resolved: ResolvedPath | None = N
     if resolved:
         _print_where(console, resolved)
     names = {device.name for device in shown}
-    warnings = [each for each in stack.warnings if each.device in names]
+    warnings = [warning for warning in stack.warnings if warning.device in names]
     notes = [*(resolved.notes if resolved else ()), *_grouped(warnings)]
     if notes:
         console.print()
@@ -45,8 +45,8 @@ def show_stack(console: Console, stack: Stack, resolved: ResolvedPath | None = N
 def _grouped(warnings: list[DeviceWarning]) -> Iterator[str]:
     """The same warning about several devices once, with all their names."""
     about: dict[str, list[str]] = {}
-    for each in warnings:
-        about.setdefault(each.text, []).append(each.device)
+    for warning in warnings:
+        about.setdefault(warning.text, []).append(warning.device)
     for words, names in about.items():
         yield f"warning: {', '.join(names)}: {words}"
 
@@ -148,7 +148,7 @@ def _grow(tree: Tree, stack: Stack, device: BlockDevice, above: BlockDevice | No
     branch = tree.add(line)
     for name in device.below:
         _grow(branch, stack, stack.devices[name], device, room)
-    for name in device.details.get("missing", ()):  # type: ignore[attr-defined]
+    for name in device.missing:
         branch.add(Text(f"{name}  not shown by the kernel"))
 
 
@@ -160,9 +160,9 @@ def _settings(devices: list[BlockDevice], width: int) -> Iterator[RenderableType
     """A block per set of equal settings: twelve equal drives are told apart by what they are, not by twelve tables."""
     groups: dict[tuple[tuple[str, str], ...], list[BlockDevice]] = {}
     for device in devices:
-        lines = settings_lines(device)
+        lines = tuple(settings_lines(device))
         if lines and device.kind != "partition":
-            groups.setdefault(tuple(lines), []).append(device)
+            groups.setdefault(lines, []).append(device)
     for lines, group in groups.items():
         heading = Text(overflow="fold")
         for count, device in enumerate(group):

@@ -105,7 +105,7 @@ def _numbers_upon(name: str, devices: dict[str, BlockDevice]) -> set[str]:
     upon = {name}
     while more := {other.name for other in devices.values() if upon & set(other.below)} - upon:
         upon |= more
-    return {devices[each].major_minor for each in upon} - {""}
+    return {devices[upper].major_minor for upper in upon} - {""}
 
 
 def without_cycles(devices: dict[str, BlockDevice]) -> dict[str, BlockDevice]:
@@ -147,7 +147,7 @@ def _with_links(devices: dict[str, BlockDevice], links: dict[str, set[str]]) -> 
     for name, device in devices.items():
         also = links.get(name.rpartition("!")[2], set())
         if also:
-            known = {*device.details.get("links", ()), *also}
+            known = {*device.links, *also}
             device = replace(device, details={**device.details, "links": sorted(known)})
         found[name] = device
     return found

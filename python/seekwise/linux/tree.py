@@ -178,6 +178,10 @@ class FolderTree(Tree):
             return None
 
 
+class _Archive(tarfile.TarFile):
+    members: list[tarfile.TarInfo]
+
+
 class ArchiveTree(Tree):
     """A tar archive, compressed or not, held in memory."""
 
@@ -188,7 +192,7 @@ class ArchiveTree(Tree):
         self._folders: dict[str, set[str]] = {"/": set()}
         self._names_bytes = 0
         try:
-            with opened(archive) as stream, tarfile.open(fileobj=stream, mode="r:") as tar:
+            with opened(archive) as stream, _Archive.open(fileobj=stream, mode="r:") as tar:
                 for count, member in enumerate(tar):
                     if count >= bounds.CAPTURE_MEMBERS:
                         raise TooLarge(f"it has more than {bounds.CAPTURE_MEMBERS} members")
@@ -282,7 +286,7 @@ class BelowTree(Tree):
         return self._tree._names(self._folder + path)
 
 
-def open_tree(root: Path | Tree) -> Tree:
+def open_tree(root: Path | Tree = Path("/")) -> Tree:
     """The tree at `root`: `/`, a captured folder, or a tar archive."""
     if isinstance(root, Tree):
         return root

@@ -27,11 +27,10 @@ FIRMWARE_MEMBERS = {
 
 def warnings(stack: Stack) -> tuple[DeviceWarning, ...]:
     """What a reader must know of any device before trusting or changing its settings."""
-    found = []
+    found: list[DeviceWarning] = []
     for device in stack.devices.values():
         found += device_warnings(device)
-        signature = device.details.get("signature")
-        member = FIRMWARE_MEMBERS.get(str(signature.get("type"))) if isinstance(signature, dict) else None
+        member = FIRMWARE_MEMBERS.get(device.signature.get("type", ""))
         if member and not any(above.kind in ("md", "dmraid") for above in stack.above(device.name)):
             text = f"carries firmware (“fake”) RAID metadata, {member}, but no array is assembled from it"
             found.append(DeviceWarning(device.name, text))
@@ -61,8 +60,8 @@ def device_warnings(device: BlockDevice) -> Iterator[DeviceWarning]:
         yield warning(f"its backing file {device.backing_file} is deleted and vanishes when the loop is detached")
     if details.get("suspended"):
         yield warning("the mapping is suspended, I/O to it waits")
-    if missing := details.get("missing"):
-        yield warning(f"stands on {', '.join(missing)}, which this tree does not show")
+    if device.missing:
+        yield warning(f"stands on {', '.join(device.missing)}, which this tree does not show")
     state = details.get("device_state")
     if state and state not in ("running", "live"):
         yield warning(f"the drive is {state}")

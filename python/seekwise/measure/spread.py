@@ -19,7 +19,6 @@ from collections.abc import Iterator, Sequence
 from concurrent import futures
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +81,7 @@ def check(backend: str, place: Where | None) -> None:
     if place.address and importlib.util.find_spec("distributed") is None:
         raise MissingError("`--on` needs Dask, which is not installed", hint="pip install 'seekwise[dask]'")
     if place.workers:
-        there = memory.available_bytes(open_tree(Path("/")))
+        there = memory.available_bytes(open_tree())
         if there is not None and (most := there // WORKER_BYTES) < place.workers:
             raise MissingError(
                 f"{place.workers} workers need about {place.workers * WORKER_BYTES / 1e9:.3g} GB of memory, and {there / 1e9:.3g} GB are free",

@@ -243,29 +243,42 @@ def opponents(asked: Question) -> tuple[str, ...]:
     return (striking,) if striking is not None else ()
 
 
-def rows(asked: Question) -> list[UseRow]:
-    """A row for each figure that was measured, and one more where another setting differs by much; what differs most first."""
+def rows(asked: Question, *, every: bool = False) -> list[UseRow]:
+    """A row for each figure that was measured, and one more where another setting differs by much; what differs most first.
+
+    `every`: a row for every setting that was compared, those of a figure together.
+    """
     against = opponents(asked)
-    made: list[tuple[tuple[int, float], UseRow]] = []
-    for each in asked.judged:
-        known = [s for s in each.standings if s.setting != each.base and s.value is not None and s.ratio is not None]
-        if not known or each.of(asked.in_force) is None:
+    made: list[tuple[tuple[tuple[int, float], ...], UseRow]] = []
+    for judged in asked.judged:
+        known = [
+            s for s in judged.standings if s.setting != judged.base and s.value is not None and s.ratio is not None
+        ]
+        if not known or judged.of(asked.in_force) is None:
             continue
-        shown = [s for s in known if s.setting in against]
-        striking = max(known, key=_size)
-        if asked.purpose not in (None, each.purpose):
-            # Of what the purpose does not ask about, only what it costs.
-            shown = [s for s in shown if s.verdict == "worse"]
-        elif not shown or (
-            striking.setting not in against
-            and striking.verdict in ("better", "worse")
-            and _size(striking) >= max(map(_size, shown)) + STRIKING_LOG
-        ):
-            shown.append(striking)
-        for standing in shown:
-            made.append((order(standing), _row(each, standing, asked)))
+        shown = known if every else _telling(judged, known, against, asked.purpose)
+        first = (min(order(standing) for standing in shown),) if every else ()
+        made += [((*first, order(standing)), _row(judged, standing, asked)) for standing in shown]
     made.sort(key=lambda pair: pair[0])
     return [row for _, row in made]
+
+
+def _telling(
+    judged: Judged, known: Sequence[CandidateVerdict], against: Sequence[str], purpose: Purpose | None
+) -> list[CandidateVerdict]:
+    """Of the settings of a figure those that the answer names, and another that differs by much."""
+    shown = [s for s in known if s.setting in against]
+    striking = max(known, key=_size)
+    if purpose not in (None, judged.purpose):
+        # Of what the purpose does not ask about, only what it costs.
+        return [s for s in shown if s.verdict == "worse"]
+    if not shown or (
+        striking.setting not in against
+        and striking.verdict in ("better", "worse")
+        and _size(striking) >= max(map(_size, shown)) + STRIKING_LOG
+    ):
+        shown.append(striking)
+    return shown
 
 
 def _size(standing: CandidateVerdict) -> float:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from seekwise.judge.design_choice import ERROR, ArrayResult, DesignChoice
+from seekwise.judge.design_choice import ERROR, ArrayResult, DesignChoice, choose
 from seekwise.number_text import listed, three
 from seekwise.report.answered import WITHIN_MODEL
-from seekwise.report.layout import wrapped
-from seekwise.simulate.design.search import Sweep
+from seekwise.report.content import Advice, QuestionTable
+from seekwise.report.layout import joined
+from seekwise.simulate.design import kept
 from seekwise.simulate.design.space import Point, failures_text
 from seekwise.simulate.gain_error import gain_error
+from seekwise.store.record import Record
 from seekwise.workload.study.quantity import time_text
 
-WIDTH = 79
 ROWS_MOST = 9
 
 
@@ -54,6 +56,7 @@ class DesignDocument:
 
     SCHEMA: ClassVar = "seekwise.design/2"
 
+    run_id: str
     drive: str
     kernel: str
     loads: list[str]
@@ -78,38 +81,45 @@ def capacity_text(count: int) -> str:
     return f"{three(count / 1e12)} TB" if count >= 1e12 else f"{three(count / 1e9)} GB"
 
 
-def lines(answer: DesignChoice, sweep: Sweep) -> list[str]:
-    """At most 25 lines of at most 80 columns, the answer first."""
-    chosen, point = answer.chosen, answer.chosen.point
+def of_records(records: Sequence[Record]) -> DesignChoice | None:
+    """The choice of a stored run of `design`; None for any other run."""
+    found = kept.of_records(records)
+    return choose(*found) if found else None
+
+
+def headline(answer: DesignChoice) -> str:
+    """What to build and what it gives."""
+    chosen, point, wanted = answer.chosen, answer.chosen.point, answer.asked.wanted_mb_s
     array = point.array
-    if answer.wanted_mb_s is not None:
-        why = f"the fewest drives that reach {three(answer.wanted_mb_s)} MB/s"
+    if wanted is not None:
+        why = f"the fewest drives that reach {three(wanted)} MB/s"
     else:
         why = "the fastest" if len(answer.level) == 1 else f"as fast as any {WITHIN_MODEL} ({100 * ERROR:.0f} %)"
     throughputs = ", ".join(
-        f"{use.name} {three(throughput)} MB/s" for use, throughput in zip(sweep.uses, chosen.rates_mb_s, strict=True)
+        f"{use} {three(throughput)} MB/s" for use, throughput in zip(answer.asked.uses, chosen.rates_mb_s, strict=True)
     )
-    headline = (
+    return (
         f"Build {chosen.name}, with {_settings(point)}: {capacity_text(array.capacity_bytes)} usable, survives "
         f"{failures_text(array.survives)}, {why} ({throughputs}; p99 {three(chosen.p99_ms)} ms)."
     )
-    found = [*_wrapped(headline), ""]
-    found += _table(answer, len(sweep.uses) > 1)
-    found.append("")
+
+
+def advice(answer: DesignChoice, cautions: tuple[str, ...]) -> Advice:
+    """The answer with what it rests on."""
+    array = answer.chosen.point.array
+    said = []
     if array.survives == 0:
-        found += _wrapped("One failed drive of this array loses all data.")
+        said.append("One failed drive of this array loses all data.")
     elif array.rebuild_s is not None:
-        found += _wrapped(
-            f"Rebuilding a drive takes {time_text(array.rebuild_s)} with no other load, longer under load."
-        )
+        said.append(f"Rebuilding a drive takes {time_text(array.rebuild_s)} with no other load, longer under load.")
     fewest = min(answer.level, key=lambda row: (row.point.array.drives, -row.score))
-    if answer.wanted_mb_s is None and fewest.point.array.drives < array.drives:
-        found += _wrapped(f"{fewest.name} is as fast with fewer drives: the load does not need more.")
-    if same := _equals_text(answer):
-        found += _wrapped(same)
-    found += _wrapped(_how(sweep))
-    found += ["", f"next: {mdadm(point)}"]
-    return found
+    if answer.asked.wanted_mb_s is None and fewest.point.array.drives < array.drives:
+        said.append(f"{fewest.name} is as fast with fewer drives: the load does not need more.")
+    if same := _equals_text(answer.chosen):
+        said.append(same)
+    return Advice(
+        headline(answer), (*said, _how(answer.asked)), (mdadm(answer.chosen.point),), caution=cautions, recommended=(answer.chosen.name,)
+    )  # fmt: skip
 
 
 def _settings(point: Point) -> str:
@@ -124,16 +134,22 @@ def mdadm(point: Point) -> str:
     return f"mdadm --create /dev/md0 --level={level}{chunk} --raid-devices={point.array.drives} …"
 
 
-def _table(answer: DesignChoice, many: bool) -> list[str]:
-    heading = "Rate" if many else "MB/s"
-    found = [f"{'Array':<32}{'Usable':>9}{'Survives':>10}{heading:>8}{'p99 ms':>9}{'CPU µs':>8}"]
-    for row in shown(answer):
-        speed = f"{100 * row.score:.0f} %" if many else three(row.rate_mb_s)
-        found.append(
-            f"{row.name:<32}{capacity_text(row.point.array.capacity_bytes):>9}{row.point.array.survives:>10}{speed:>8}"
-            f"{three(row.p99_ms):>9}{three(row.cpu_us):>8}"
-        )
-    return found
+def table(answer: DesignChoice) -> QuestionTable:
+    """Every array; on a screen without room for all, the Pareto front."""
+    many = len(answer.asked.uses) > 1
+    brief = shown(answer)
+    return QuestionTable(
+        ("Array", "Usable", "Survives", "Rate" if many else "MB/s", joined("p99 ms"), joined("CPU µs")),
+        [
+            (
+                row.name, capacity_text(row.point.array.capacity_bytes), str(row.point.array.survives),
+                f"{100 * row.score:.0f} %" if many else three(row.rate_mb_s), three(row.p99_ms), three(row.cpu_us),
+            )
+            for row in answer.rows
+        ],
+        caption="CPU: host time per request.",
+        brief=tuple(place for place, row in enumerate(answer.rows) if row in brief),
+    )  # fmt: skip
 
 
 def shown(answer: DesignChoice) -> list[ArrayResult]:
@@ -147,11 +163,10 @@ def shown(answer: DesignChoice) -> list[ArrayResult]:
     return sorted(kept, key=lambda row: -row.score)
 
 
-def _how(sweep: Sweep) -> str:
+def _how(asked: kept.Asked) -> str:
     return (
-        f"Simulated: {sweep.model.title}, Linux {sweep.model.kernel}; random requests reach {capacity_text(sweep.data_bytes)}. "
-        f"All {sweep.space.size} combinations in {len(sweep.found)} trials. "
-        "CPU is host time per request; the table is the Pareto front of all columns and the number of drives."
+        f"Simulated: {asked.title}, Linux {asked.kernel}; random requests reach {capacity_text(asked.data_bytes)}. "
+        f"All {asked.combinations} combinations in {asked.trials} trials."
     )
 
 
@@ -163,42 +178,39 @@ EQUALS = {
 }
 
 
-def _equals_text(answer: DesignChoice) -> str:
+def _equals_text(row: ArrayResult) -> str:
     """`Within what the model can tell, one at a time: chunk 64, 128 or 512 KiB (7 %); …`; empty where every setting matters."""
     parts = [
         f"{EQUALS[name].format(listed(map(str, values)).replace(' and ', ' or '))} ({100 * gain_error((name,)):.0f} %)"
-        for name, values in answer.equals.items()
+        for name, values in row.equals.items()
     ]
     return f"{WITHIN_MODEL[0].upper()}{WITHIN_MODEL[1:]}, one at a time: {'; '.join(parts)}." if parts else ""
 
 
-def _wrapped(text: str) -> list[str]:
-    return wrapped(text, WIDTH)
-
-
-def document(answer: DesignChoice, sweep: Sweep) -> DesignDocument:
+def document(answer: DesignChoice, run_id: str) -> DesignDocument:
     """What `--json` prints."""
-    said = lines(answer, sweep)
+    asked = answer.asked
     return DesignDocument(
-        drive=sweep.model.name,
-        kernel=sweep.model.kernel,
-        loads=[use.name for use in sweep.uses],
-        data_bytes=sweep.data_bytes,
-        seed=sweep.seed,
-        combinations=sweep.space.size,
-        trials=len(sweep.found),
-        equals=answer.equals,
-        wanted_rate_mb_s=answer.wanted_mb_s,
-        recommended=_array(answer.chosen, sweep),
+        run_id=run_id,
+        drive=asked.drive,
+        kernel=asked.kernel,
+        loads=list(asked.uses),
+        data_bytes=asked.data_bytes,
+        seed=asked.seed,
+        combinations=asked.combinations,
+        trials=asked.trials,
+        equals=answer.chosen.equals,
+        wanted_rate_mb_s=asked.wanted_mb_s,
+        recommended=_array(answer.chosen, asked.uses),
         command=mdadm(answer.chosen.point),
-        arrays=[_array(row, sweep) for row in answer.rows],
-        headline=" ".join(said[: said.index("")]),
+        arrays=[_array(row, asked.uses) for row in answer.rows],
+        headline=headline(answer),
     )
 
 
-def _array(row: ArrayResult, sweep: Sweep) -> DesignedArray:
+def _array(row: ArrayResult, uses: Sequence[str]) -> DesignedArray:
     point, array = row.point, row.point.array
-    throughputs = {use.name: throughput for use, throughput in zip(sweep.uses, row.rates_mb_s, strict=True)}
+    throughputs = dict(zip(uses, row.rates_mb_s, strict=True))
     return DesignedArray(
         row.name, array.level, array.drives, point.chunk_kib or None, point.scheduler, point.depth, point.read_ahead_kib or None,
         array.capacity_bytes, array.survives, array.rebuild_s, throughputs, row.p99_ms, row.cpu_us, row.score, row.seeds, row.on_front,

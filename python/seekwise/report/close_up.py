@@ -158,7 +158,7 @@ def of_use(records: Sequence[Record], looks: Looks, title: str, recommended: str
     names = _shown(order, [recommended] if recommended else [])
     asked = [(name, kept[name].load["spec"]) for name in names]
     speeds = [throughput for name in names if (throughput := statistics.fmean(throughputs[name])) > 0]
-    close = again.of_specs(asked, asked[0][1]["phases"][-1]["operation"], speeds)  # type: ignore[arg-type, index]
+    close = again.of_specs(asked, asked[0][1]["phases"][-1]["operation"], speeds)
     if sum(len(each.requests) > 1 for each in close) < 2:
         return None
     return stretch(close, looks, f"{title}: all jobs together", left_out=len(order) - len(names), by_direction=True)
@@ -213,7 +213,7 @@ def stretch(
     by_traces: bool = False,
 ) -> CloseUpSection:
     """Numbers, sentence and picture of stretches of one load. `by_direction`: jobs that differ are told by their reads and writes."""
-    from seekwise.report.losses import shown_setting
+    from seekwise.report.metric_words import shown_setting
 
     known = looks.of([shown_setting(each.setting) for each in close])
     rows = [row(each, known[shown_setting(each.setting)], (cpu_us or {}).get(each.setting)) for each in close]

@@ -14,8 +14,7 @@ from seekwise.judge.decision.runs import UseChange
 from seekwise.judge.rule import more_is_better
 from seekwise.number_text import TIMES_FROM, change, factor_text, signed, span
 from seekwise.report.layout import wrapped
-from seekwise.report.losses import shown_setting
-from seekwise.report.metric_words import both_texts, metric_name
+from seekwise.report.metric_words import both_texts, metric_name, shown_setting
 from seekwise.store import operations
 from seekwise.store.database import IMPORTED, Run
 from seekwise.workload.study import combination_key

@@ -103,7 +103,7 @@ def figure(
                     row[f"{metric}_low"],
                     row[f"{metric}_high"],
                     tip(row, metric),
-                )  # type: ignore[arg-type]
+                )
                 for row in mine
                 if at.colour is None or row[at.colour] == colour
             ]

@@ -22,7 +22,7 @@ from seekwise.number_text import by
 from seekwise.report.charts.live_svg import Distance, distances
 from seekwise.report.content import ReportContent
 from seekwise.report.looks import Look, Looks
-from seekwise.report.metric_words import NO_BOUND_FACTOR
+from seekwise.report.metric_words import NO_BOUND_FACTOR, shown_setting
 from seekwise.store import operations
 from seekwise.store.operations import OPERATIONS, Operation
 from seekwise.store.record import Record
@@ -231,25 +231,3 @@ def amount(factor: float, metric: str) -> str:
     if factor < 1.0005:
         return "level"
     return by(factor, word, of_rate=more_is_better(metric))
-
-
-IN_WORDS = {
-    "raid_level": lambda value: value.replace("raid", "RAID "),
-    "scheduler": str,
-    "read_ahead_kb": lambda value: f"read-ahead {value} KiB",
-    "chunk_kib": lambda value: f"chunk {value} KiB",
-}
-
-
-def shown_setting(label: str) -> str:
-    """`raid_level=raid5` as `RAID 5`, `scheduler=bfq` as `bfq`, `read_ahead_kb=128` as `read-ahead 128 KiB`; several parts stay apart."""
-    parts = []
-    for word in label.split():
-        name, equals, value = word.partition("=")
-        if not (name and equals and value):
-            parts.append(word)
-        elif name in IN_WORDS:
-            parts.append(IN_WORDS[name](value))
-        else:
-            parts.append(f"{name.replace('_', ' ')} {value}")
-    return ", ".join(parts) if any("=" in word[1:-1] for word in label.split()) else label

@@ -201,3 +201,25 @@ def _quicker(name: str, speed: float, low: float, high: float, up: str) -> str:
 def times_text(factor: float) -> str:
     """`3.1 times`, `over 10 times`: beyond starvation a ratio has no digits."""
     return f"over {STARVED_FACTOR:.0f} times" if factor > STARVED_FACTOR else f"{factor_text(factor)} times"
+
+
+IN_WORDS = {
+    "raid_level": lambda value: value.replace("raid", "RAID "),
+    "scheduler": str,
+    "read_ahead_kb": lambda value: f"read-ahead {value} KiB",
+    "chunk_kib": lambda value: f"chunk {value} KiB",
+}
+
+
+def shown_setting(label: str) -> str:
+    """`raid_level=raid5` as `RAID 5`, `scheduler=bfq` as `bfq`, `read_ahead_kb=128` as `read-ahead 128 KiB`; several parts stay apart."""
+    parts = []
+    for word in label.split():
+        name, equals, value = word.partition("=")
+        if not (name and equals and value):
+            parts.append(word)
+        elif name in IN_WORDS:
+            parts.append(IN_WORDS[name](value))
+        else:
+            parts.append(f"{name.replace('_', ' ')} {value}")
+    return ", ".join(parts) if any("=" in word[1:-1] for word in label.split()) else label

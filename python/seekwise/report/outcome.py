@@ -17,7 +17,16 @@ from seekwise.judge.records import exact_note, invalid_note, remarks
 from seekwise.judge.rule import ROUNDS_MIN, RULE_VERSION, THRESHOLD_SHARE, more_is_better
 from seekwise.judge.study_outcome import StudyOutcome, condition_text, lines, otherwise, pooled_threads, reference
 from seekwise.number_text import TIMES_FROM, change, listed, three
-from seekwise.report import answered, array_advice, bitmap, insights, rebuild, systems_answer, whatif_answer
+from seekwise.report import (
+    answered,
+    array_advice,
+    array_answer,
+    bitmap,
+    insights,
+    rebuild,
+    systems_answer,
+    whatif_answer,
+)
 from seekwise.report.answered import Question
 from seekwise.report.content import Advice, QuestionTable, ReportContent, WinnerCell, WinnerRow
 from seekwise.report.rows import varied_dimensions
@@ -49,8 +58,10 @@ def content_of(found: StudyOutcome) -> ReportContent:
     environment.pop("stack", None)
     many = len(plan.systems) > 1
     labels = [setting.label for setting in plan.settings]
+    designed = array_answer.of_records(records)
     of_its_kind = (
-        whatif_answer.advice(compared, labels, cautions(plan))
+        (array_answer.advice(designed, cautions(plan)) if designed else None)
+        or whatif_answer.advice(compared, labels, cautions(plan))
         or rebuild.advice(compared, cautions(plan))
         or bitmap.advice(compared, cautions(plan))
         or array_advice.advice(compared, cautions(plan))
@@ -74,7 +85,7 @@ def content_of(found: StudyOutcome) -> ReportContent:
         stack_lines=[line for system in plan.systems for line in system.stack],
         environment=environment,
         repeat_lines=repeat_lines(run),
-        table=(own := _own_table(compared)),
+        table=(own := array_answer.table(designed) if designed else _own_table(compared)),
         arrays=() if own else arrays.with_states(compared),
         systems=tuple(study.system) if study else (),
         findings=insights.find(compared, study.system if study else ()),

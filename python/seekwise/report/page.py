@@ -26,6 +26,7 @@ from seekwise.report.charts import files, live_svg, panels
 from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.frame import Axes, Frame, axes, frame, shown
 from seekwise.report.looks import Looks
+from seekwise.report.metric_words import shown_setting
 from seekwise.store import operations
 
 number = three
@@ -43,7 +44,7 @@ def render(content: ReportContent) -> str:
     answer, charts = _answer(content, looks), _charts(content, looks, table)
     stretches = close_up.stretches(content.records, looks, content.advice.recommended)
     causes = why.causes(content.records, shown=bool(stretches))
-    labels = list(dict.fromkeys(losses.shown_setting(record.setting) for record in content.records))
+    labels = list(dict.fromkeys(shown_setting(record.setting) for record in content.records))
     words = terms.terms(labels, terms.ALWAYS)
     discarded = content.discarded or [record for record in content.records if not record.valid]
     run = content.run
@@ -69,7 +70,7 @@ def render(content: ReportContent) -> str:
         metrics=[name for name in METRIC_TITLES if any(name in row.cells for row in content.winners)],
         metric_titles=METRIC_TITLES,
         operation_names=operations.NAMES,
-        shown_setting=losses.shown_setting,
+        shown_setting=shown_setting,
         loads=tested.loads(content),
         facts=tested.facts(content.environment),
         **answer,

@@ -70,8 +70,10 @@ def _stuck_text(chosen: Sequence[Limit], *, others: bool) -> str:
         [_short(each.row.array) + (" (without redundancy)" if each.row.is_unprotected else "") for each in chosen]
     )
     start = "With" if others else "Set no limit: with"
+    alone_s = max(each.row.alone_s for each in chosen)
+    alone = f" ({long_text(alone_s)} with nothing else to do)" if alone_s else ""
     cure = "; raise sync_speed_min" if seconds > UNPROTECTED_MOST_S else ""
-    return f"{start} {units} on {names} no limit matters: {long_text(seconds)}{cure}."
+    return f"{start} {units} on {names} no limit matters: {long_text(seconds)}{alone}{cure}."
 
 
 def _short(array: str) -> str:

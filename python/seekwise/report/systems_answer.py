@@ -45,8 +45,7 @@ def _headline(overall: Sequence[SystemChoice], drives: Collection[str]) -> str:
         return choice.short if once else choice.text
 
     for kind, members in kinds.items():
-        are_chunks = all(label.endswith(" KiB") for member in members for label in member.settings)
-        title = f"Chunk for {kind}" if are_chunks else kind[0].upper() + kind[1:]
+        title = f"Chunk for {kind}" if all(member.are_chunks for member in members) else kind[0].upper() + kind[1:]
         is_drive = all(member.system in drives for member in members)
         if len(members) == 1 or is_drive:
             parts += [f"{each.system if is_drive else title}: {said(each)}" for each in members]
@@ -102,7 +101,8 @@ def _why(choice: SystemChoice) -> str:
 def _loss(choice: SystemChoice, name: str) -> str:
     ratio = choice.rates[name]
     if choice.is_simulated and ratio != 1 and abs(ratio - 1) <= choice.error:
-        return WITHIN_MODEL
+        # Chunks that lose nowhere are named.
+        return f"loses up to {100 * choice.losses[name]:.0f} % under a load" if choice.are_chunks else WITHIN_MODEL
     return "level" if round(100 * (ratio - 1)) == 0 else change(ratio)
 
 

@@ -141,13 +141,13 @@ def lines(found: LiveOutcome, report: str | None = None, width: int = 80, *, eve
         tail += [f"{label} {line}" for line in each[:2]]
     # A line is kept for the report's path, so that the table is the same wherever it is shown.
     room = 10**6 if everything else LINES_MOST - len(head) - len(tail) - 2
-    shown = row_lines(question(found), room, width)
+    shown = row_lines(question(found), room, width, every=everything)
     return [*head, *shown, *([""] if shown else []), *tail, *([report] if report is not None else [])]
 
 
-def row_lines(asked: Question, room: int, width: int) -> list[str]:
-    """A table without frame. Columns that are too long are wrapped within their width, never cut."""
-    made = answered.rows(asked)
+def row_lines(asked: Question, room: int, width: int, *, every: bool = False) -> list[str]:
+    """A table without frame. Columns that are too long are wrapped within their width, never cut. `every`: of all settings, not of the telling ones."""
+    made = answered.rows(asked, every=every)
     if not made:
         return []
     others = list(dict.fromkeys(row.other for row in made))

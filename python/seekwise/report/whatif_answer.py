@@ -133,7 +133,7 @@ def table_of(records: Sequence[Record]) -> list[str]:
 
 def open_p99(records: Sequence[Record]) -> dict[str, float]:
     """{setting: p99 of the replay at recorded times}; empty where the run had none (`--open`)."""
-    return {each.setting: float(each.load[OPEN_P99]) for each in records if OPEN_P99 in each.load}  # type: ignore[arg-type]
+    return {each.setting: float(each.load[OPEN_P99]) for each in records if OPEN_P99 in each.load}
 
 
 def advice(records: Sequence[Record], labels: Sequence[str], cautions: tuple[str, ...]) -> Advice | None:

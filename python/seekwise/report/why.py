@@ -86,7 +86,7 @@ def causes(records: Sequence[Record], *, shown: bool = False) -> Causes | None:
 
 
 def _name(record: Record) -> str:
-    from seekwise.report.losses import shown_setting
+    from seekwise.report.metric_words import shown_setting
 
     return shown_setting(record.setting)
 
@@ -110,7 +110,7 @@ def _values(phases: Sequence[Phase]) -> list[float | None]:
     ]
     if not busy:
         busy = [
-            phase.details["device_busy_ns"] / phase.elapsed_s / 1e9  # type: ignore[operator]
+            phase.details["device_busy_ns"] / phase.elapsed_s / 1e9
             for phase in phases
             if "device_busy_ns" in phase.details and phase.elapsed_s > 0
         ]
@@ -120,7 +120,7 @@ def _values(phases: Sequence[Phase]) -> list[float | None]:
     alone = not any("group_threads" in phase.details for phase in phases)
     waited, held = (_sum(phases, name) for name in ("lock_wait_s", "lock_held_s"))
     return [
-        sum(merged) / ios if merged and ios and len(merged) == len(phases) else None,  # type: ignore[arg-type]
+        sum(merged) / ios if merged and ios and len(merged) == len(phases) else None,
         moved / commands / 1e3 if commands else None,
         waiting / seconds if waiting and seconds else None,
         min(sum(busy) / len(busy), 1.0) if busy else None,

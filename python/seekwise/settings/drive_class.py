@@ -43,8 +43,7 @@ def lock_caps(device: BlockDevice) -> list[str]:
     """Where the locks of the schedulers that it offers cap a drive of its class; empty of others than NVMe."""
     if class_of(device) != "NVMe SSD":
         return []
-    known = caps.newest()
-    return [said for name in device.schedulers_offered if (said := caps.sentence(name, known))]
+    return [said for name in device.schedulers_offered if (said := caps.sentence(name))]
 
 
 @dataclass(frozen=True)

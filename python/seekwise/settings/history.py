@@ -179,9 +179,7 @@ def evidence_of(run: Run, store: Store) -> Evidence:
     environment = record.environment if record else {}
     devices = environment.get("devices") or []
     firmware = {
-        str(each["name"]): str(each["firmware"])
-        for each in devices  # type: ignore[union-attr]
-        if isinstance(each, dict) and each.get("firmware")
+        str(each["name"]): str(each["firmware"]) for each in devices if isinstance(each, dict) and each.get("firmware")
     }
     kernel = environment.get("kernel")
     return Evidence(run.run_id, run.ended_at or run.created_at, str(kernel) if kernel else None, firmware)

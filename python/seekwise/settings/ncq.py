@@ -49,8 +49,8 @@ def why_refused(device: BlockDevice) -> str:
     if by_controller(device):
         controller = device.details["controller"]
         return (
-            f"{device.name} is a unit of the RAID controller {controller['family']}: the kernel has no say in its queueing; "  # type: ignore[index]
-            f"`--set ncq=off` prints the command of {controller['tool']}"  # type: ignore[index]
+            f"{device.name} is a unit of the RAID controller {controller['family']}: the kernel has no say in its queueing; "
+            f"`--set ncq=off` prints the command of {controller['tool']}"
         )
     if isinstance(state, dict) and state.get("cause"):
         return str(state["cause"])

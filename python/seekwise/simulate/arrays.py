@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Mapping
 
 from seekwise.errors import UsageError
+from seekwise.simulate.spec import Spec
 from seekwise.workload.study.factors import Value
 from seekwise.workload.study.study import ARRAY_OPTIONS, Study, System
 
@@ -33,7 +34,7 @@ def is_array(system: System, study: Study) -> bool:
 def combinations(study: Study) -> list[dict[str, Value]]:
     """Every array that the settings make of a system."""
     if study.candidate:
-        return [{name: value for name, value in each.items() if name in FACTORS} for each in study.candidate]
+        return [{name: value for name, value in values.items() if name in FACTORS} for values in study.candidate]
     names = [name for name in study.settings if name in FACTORS]
     return [
         dict(zip(names, values, strict=True)) for values in itertools.product(*(study.settings[name] for name in names))
@@ -56,7 +57,7 @@ def array_spec(system: System, values: Mapping[str, Value]) -> dict[str, object]
             f"system {system.name} has {len(system.chunk_kib)} chunk sizes, but an array has one",
             hint="write them under `[settings]` as chunk_kib = [...]",
         )
-    found: dict[str, object] = {"level": str(level), "members": drives}
+    found: Spec = {"level": str(level), "members": drives}
     if "chunk_kib" in values:
         # A level without chunks in a sweep over chunks stays as it is.
         if level not in UNSTRIPED:
@@ -77,7 +78,7 @@ def array_spec(system: System, values: Mapping[str, Value]) -> dict[str, object]
     return found
 
 
-def _at_work(found: Mapping[str, object], action: str, limit: int | None) -> dict[str, object]:
+def _at_work(found: Mapping[str, object], action: str, limit: int | None) -> Spec:
     """A rebuild, resync or check that takes at most `limit` KiB/s of a drive."""
     if action not in ACTIONS:
         raise UsageError(f"sync_action is {action!r}", hint=f"one of {', '.join(ACTIONS)}")
@@ -87,17 +88,17 @@ def _at_work(found: Mapping[str, object], action: str, limit: int | None) -> dic
     return {"resync": speed, **({"missing": [0]} if action == "recover" else {})}
 
 
-def _option(found: dict[str, object], name: str, value: Value) -> None:
+def _option(found: Spec, name: str, value: Value) -> None:
     match name:
         case "missing":
             # The drives that have failed, apart from each other as far as they can be: copies of RAID 10 lie side by side.
-            count, members = int(value), int(str(found["members"]))
+            count, members = int(value), int(found["members"])
             if count > members:
                 raise UsageError(f"{count} drives of an array of {members} cannot be missing")
             found["missing"] = sorted({place * members // max(count, 1) for place in range(count)})
         case "resync_kib_s":
             if int(value) > 0:
-                found["resync"] = {**dict(found.get("resync", {})), "min_kib_s": int(value)}  # type: ignore[call-overload]
+                found["resync"] = {**found.get("resync", {}), "min_kib_s": int(value)}
         case "bitmap" if str(value) == "internal-1g":
             # Internal, with bits of a GiB: fewer pages to write, more to bring in line after a crash.
             found |= {"bitmap": "internal", "bitmap_chunk_kib": 1 << 20}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -25,9 +26,11 @@ def get(name: str, options: Options | None = None) -> Backend:
     """The backend of that name, loaded when it is asked for."""
     from seekwise.simulate.protocol import Options
 
+    make: Callable[[Options], Backend]
     entry = extensions.entries(extensions.BACKENDS).get(name)
     if entry is not None:
-        return extensions.load(entry)(options or Options())
+        make = extensions.load(entry)
+        return make(options or Options())
     if name == OF_PROOF:
         raise MissingError(
             "the VM testbed is not installed", hint="it comes with `seekwise-proof`: `pip install seekwise-proof`"
@@ -35,4 +38,5 @@ def get(name: str, options: Options | None = None) -> Backend:
     if name not in BACKENDS:
         raise UsageError(f"there is no `{name}` backend", hint="backends: " + ", ".join(NAMES))
     module, _, attribute = BACKENDS[name].partition(":")
-    return getattr(import_module(module), attribute)(options or Options())
+    make = getattr(import_module(module), attribute)
+    return make(options or Options())

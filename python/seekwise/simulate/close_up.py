@@ -11,8 +11,10 @@ import math
 from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from seekwise import _core
+from seekwise.simulate.spec import Answer, Spec
 from seekwise.store.record import Record
 from seekwise.trace.close_up import CloseUp, Parts, ServedRequest, cut
 
@@ -44,7 +46,7 @@ def can(record: Record, operation: str) -> bool:
     )
 
 
-def traceable(spec: dict) -> bool:
+def traceable(spec: Spec) -> bool:
     """Behind the page cache the members of an array are not told apart; of several cores no requests are kept."""
     return "cores" not in spec.get("host", {}) and (spec.get("cache") is None or "array" not in spec["device"])
 
@@ -55,22 +57,22 @@ def close_ups(records: Sequence[Record], operation: str) -> list[CloseUp]:
     return of_specs([(record.setting, _with_history(record, operation)) for record in records], operation, speeds)
 
 
-def _with_history(record: Record, operation: str) -> dict:
+def _with_history(record: Record, operation: str) -> Spec:
     """The trial's phases up to that operation, those before it cut short: what a scheduler or a drive has learnt in them counts."""
     spec = copy.deepcopy(record.load["spec"])
     iops = {phase.operation: phase.iops for phase in record.phases}
     kept = []
-    for phase in spec["phases"]:  # type: ignore[index]
+    for phase in spec["phases"]:
         kept.append(phase)
         if phase["operation"] == operation:
             break
-        calls = max(iops.get(phase["operation"], 0.0), 1.0) * _pieces(spec)  # type: ignore[arg-type]
+        calls = max(iops.get(phase["operation"], 0.0), 1.0) * _pieces(spec)
         length_ns = min(HISTORY_MOST_S, HISTORY_IOS / calls) * 1e9
         phase["runtime_ns"] = min(phase.get("runtime_ns") or 10**18, round(length_ns))
-    return {**spec, "phases": kept}  # type: ignore[dict-item]
+    return {**spec, "phases": kept}
 
 
-def of_specs(asked: Sequence[tuple[str, dict]], operation: str, speeds: Sequence[float]) -> list[CloseUp]:
+def of_specs(asked: Sequence[tuple[str, Spec]], operation: str, speeds: Sequence[float]) -> list[CloseUp]:
     """The same of (setting, spec of a trial); `speeds`: I/Os per second that they reach."""
     calls = max(speeds, default=1.0)
     joined = CALLS_PER_REQUEST if any(spec.get("cache") is not None for _, spec in asked) else 1
@@ -89,32 +91,36 @@ def of_specs(asked: Sequence[tuple[str, dict]], operation: str, speeds: Sequence
     ]
 
 
-def _pieces(spec: dict) -> int:
+def _pieces(spec: Spec) -> int:
     """Requests that the largest I/O becomes on one drive of an array: their events fill the trace, before a stretch begins if need be."""
     array = spec["device"].get("array")
     if array is None or "chunk_kib" not in array:
         return 1
-    largest = max(job.get("block_bytes", 0) for phase in spec["phases"] for job in phase["jobs"])
-    return max(1, math.ceil(largest / (1024 * array["chunk_kib"] * array["members"])))
+    largest: int = max(job.get("block_bytes", 0) for phase in spec["phases"] for job in phase["jobs"])
+    row_bytes: int = 1024 * array["chunk_kib"] * array["members"]
+    return max(1, math.ceil(largest / row_bytes))
 
 
-def _spec(whole: dict, operation: str, seconds: float, events: int) -> dict:
+def _spec(whole: Spec, operation: str, seconds: float, events: int) -> Spec:
     """With that operation as the last, for so long."""
     spec = copy.deepcopy(whole)
-    number = next(n for n, each in enumerate(spec["phases"]) if each["operation"] == operation)
+    number = next(n for n, asked_for in enumerate(spec["phases"]) if asked_for["operation"] == operation)
     phase = spec["phases"][number]
     phase["runtime_ns"] = min(phase.get("runtime_ns") or 10**18, round(seconds * 1e9 + 1e6 * _late_ms(phase)))
     more = EVENTS_PER_IO * HISTORY_IOS * number
     return {**spec, "phases": spec["phases"][: number + 1], "trace_events_max": events + more}
 
 
-def _late_ms(phase: dict) -> float:
+def _late_ms(phase: Spec) -> float:
     """When the last thread has started."""
-    return max(job.get("start_ns", 0) + job.get("stagger_ns", 0) * job.get("threads", 1) for job in phase["jobs"]) / 1e6
+    last_ns: int = max(
+        job.get("start_ns", 0) + job.get("stagger_ns", 0) * job.get("threads", 1) for job in phase["jobs"]
+    )
+    return last_ns / 1e6
 
 
-def _close_up(setting: str, spec: dict, result: dict, from_ms: float, span_ms: float) -> CloseUp:
-    found = json.loads(_core.describe_cell(json.dumps(spec)))
+def _close_up(setting: str, spec: Spec, result: Answer, from_ms: float, span_ms: float) -> CloseUp:
+    found: Answer = json.loads(_core.describe_cell(json.dumps(spec)))
     array = found.get("array")
     begun = result["phases"][-1]["started_ns"]
     rows = [row for row in result["trace"]["rows"] if row[0] >= begun]
@@ -154,7 +160,7 @@ def _from_memory(bins: dict[str, int], served: Sequence[ServedRequest]) -> float
     return sum(count for bound, count in bins.items() if int(bound) < fastest_ns) / total if total else 0.0
 
 
-def _served(rows: Sequence[Sequence], *, members_only: bool) -> list[ServedRequest]:
+def _served(rows: Sequence[Sequence[Any]], *, members_only: bool) -> list[ServedRequest]:
     """Requests out of events. Of an array the submitted I/Os have addresses of the array, those after them of its first drive."""
     bios: dict[int, deque[tuple[int, int, int]]] = defaultdict(deque)
     inserted: dict[tuple[int, int], deque[int]] = defaultdict(deque)
@@ -195,7 +201,7 @@ def _bios_of(
     return first, thread, count
 
 
-def _with_parts(served: list[ServedRequest], device: dict) -> list[ServedRequest]:
+def _with_parts(served: list[ServedRequest], device: Answer) -> list[ServedRequest]:
     """With seek, rotation and transfer, where the drive model has an arm."""
     order = sorted(served, key=lambda one: one.end)
     commands = [(one.sector, one.sectors, one.write, round(one.issue * 1e6), round(one.end * 1e6)) for one in order]

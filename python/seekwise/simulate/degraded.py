@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from seekwise import _core
 from seekwise.simulate import arrays
+from seekwise.simulate.spec import Answer, Spec
 from seekwise.store.record import Record
 
 STATES: dict[str, dict[str, object]] = {"failed": {"missing": [0]}, "rebuilding": {"missing": [0], "resync": {}}}
@@ -82,11 +83,12 @@ def _results(specs: tuple[str, ...], operation: str, runtime_ns: int) -> tuple[t
     return tuple(found)
 
 
-def _core_answers(specs: list[dict]) -> list[dict]:
-    return json.loads(_core.simulate_cells(json.dumps(specs), 2))
+def _core_answers(specs: list[Spec]) -> list[Answer]:
+    answers: list[Answer] = json.loads(_core.simulate_cells(json.dumps(specs), 2))
+    return answers
 
 
-def _speed(answers: Sequence[dict], operation: str | None) -> float | None:
+def _speed(answers: Sequence[Answer], operation: str | None) -> float | None:
     """Mean speed of a rebuild [KiB/s] beside this operation, or any."""
     speeds = [
         phase["resync"]["kib_per_s"]
@@ -97,13 +99,13 @@ def _speed(answers: Sequence[dict], operation: str | None) -> float | None:
     return sum(speeds) / len(speeds) if speeds else None
 
 
-def _idle(spec: dict) -> dict:
+def _idle(spec: Spec) -> Spec:
     """The same array with one small read in a second."""
     job = {"pattern": "random", "block_bytes": 4096, "rate_iops": 1.0}
     return {**spec, "phases": [{"operation": "idle", "runtime_ns": IDLE_NS, "jobs": [job]}], "cache": None}
 
 
-def _longer(spec: dict, operation: str, runtime_ns: int) -> dict:
+def _longer(spec: Spec, operation: str, runtime_ns: int) -> Spec:
     """That operation alone, at least so long if it ends by time."""
     phases = [phase for phase in spec["phases"] if phase["operation"] == operation]
     for phase in phases:
@@ -112,7 +114,7 @@ def _longer(spec: dict, operation: str, runtime_ns: int) -> dict:
     return {**spec, "phases": phases}
 
 
-def _in_state(spec: dict, change: dict[str, object]) -> dict:
+def _in_state(spec: Spec, change: dict[str, object]) -> Spec:
     changed = copy.deepcopy(spec)
     changed["device"]["array"] |= change
     return changed

@@ -25,6 +25,7 @@ KINDS = {
     "depth": "NCQ",
     "queue_depth": "NCQ",
     "ncq": "NCQ",
+    "sync_speed_max": "resync limit",
     "scheduler": "scheduler",
     "read_ahead_kb": "read-ahead",
     "read_ahead_kib": "read-ahead",
@@ -37,7 +38,7 @@ OTHER = "level"
 @cache
 def _errors() -> dict[str, float]:
     kinds = json.loads(PATH.read_text(encoding="utf-8"))["kinds"]
-    return {kind: float(each["error"]) for kind, each in kinds.items()}
+    return {kind: float(measured["error"]) for kind, measured in kinds.items()}
 
 
 def gain_error(settings: Iterable[str]) -> float:

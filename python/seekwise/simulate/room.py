@@ -15,7 +15,7 @@ Capacity = Callable[[str, dict[str, Value]], int | None]
 
 def check(plan: Plan, capacity: Capacity) -> None:
     """Raises UsageError for the first combination whose files are larger than what they would lie on."""
-    known: dict[tuple, int | None] = {}
+    known: dict[tuple[str, tuple[tuple[str, str], ...]], int | None] = {}
     for combination in plan.combinations:
         for setting in plan.settings:
             values = {**combination.fixed, **setting.values}
@@ -35,4 +35,4 @@ def check(plan: Plan, capacity: Capacity) -> None:
 
 def needed_bytes(load: Load) -> int:
     """Bytes of all files of a load."""
-    return sum(each.threads * each.size_bytes for each in (load, *load.beside))
+    return sum(part.threads * part.size_bytes for part in (load, *load.beside))

@@ -49,14 +49,14 @@ def lines(study: Study) -> list[str]:
 
 
 def _system(study: Study, system: System, loads: Sequence[Workload]) -> list[str]:
-    names = [str(each) for each in study.settings.get("scheduler", [])]
+    names = [str(name) for name in study.settings.get("scheduler", [])]
     found = [*_boot(study, system, names)]
     if system.controller is not None:
         found.append(f"tw_cli /c0/u0 set qpolicy={system.options.get('ncq', 'on')}")
         found.append("tw_cli /c0/p0 show NCQ")
     elif system.raid_level is not None:
-        chunks = system.chunk_kib or [each for each in study.settings.get("chunk_kib", []) if isinstance(each, int)]
-        found += [create(system, chunk) for chunk in (chunks or [None])]
+        chunks = system.chunk_kib or [chunk for chunk in study.settings.get("chunk_kib", []) if isinstance(chunk, int)]
+        found += [create(system, chunk) for chunk in chunks] or [create(system, None)]
     members = ["DEVICE"] if system.controller is not None or system.drives == 1 else _devices(system)
     if system.controller is None and "ncq" in system.options:
         depth = NCQ_DEPTH if system.options["ncq"] == "on" else 1
@@ -107,7 +107,7 @@ def tiotest(workload: Workload) -> list[str]:
 
 def gnome_disks(workload: Workload) -> list[str]:
     """It has windows and no command line: what to choose there, and where its results lie."""
-    sizes = ", ".join(size_word(each) for each in workload.block_bytes)
+    sizes = ", ".join(size_word(block) for block in workload.block_bytes)
     writes = "on" if "seq_write" in workload.operations else "off"
     return [
         f"# gnome-disks: choose the volume, Benchmark Partition, sample size {sizes}, write-benchmark {writes} (it destroys nothing)",

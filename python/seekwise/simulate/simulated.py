@@ -23,6 +23,7 @@ from seekwise.errors import SeekwiseError, UsageError
 from seekwise.number_text import either
 from seekwise.simulate import arrays, room, storage_trials, use_programs, use_trials
 from seekwise.simulate.protocol import Options, Say, origin
+from seekwise.simulate.spec import Answer, Spec
 from seekwise.simulate.trial_spec import (
     KERNEL_DEFAULT,
     PARTITION_SCAN,
@@ -69,7 +70,7 @@ class SimulatedBackend:
         """Has the simulator check every system and combination without a run; raises UsageError (exit status 2) for what is not modelled."""
         self.study = study
         self.systems = {system.name: self._checked(system) for system in study.system}
-        facts = tuple(self._facts(system) for system in self.systems.values())
+        facts = tuple(self._facts(study, system) for system in self.systems.values())
         for system in self.systems.values():
             if storage_trials.is_storage(system, study):
                 self._check_storage(study, system)
@@ -142,10 +143,10 @@ class SimulatedBackend:
                     spec_of_trial(_bare(system), {"scheduler": values["scheduler"]}, seed=0, phases=[probe_phase()])
                 )
 
-    def _facts(self, system: System) -> SystemFacts:
-        if storage_trials.is_storage(system, self.study):
+    def _facts(self, study: Study, system: System) -> SystemFacts:
+        if storage_trials.is_storage(system, study):
             return self._storage_facts(system)
-        compared = arrays.combinations(self.study) if _varies(system, self.study) else [{}]
+        compared = arrays.combinations(study) if _varies(system, study) else [{}]
         found = describe(spec_of_trial(system, compared[0], seed=0, phases=[probe_phase()]))
         settings = found["settings"]
         current = _of_queue(settings) | {"queue/rotational": str(settings["rotational"])}
@@ -196,7 +197,7 @@ class SimulatedBackend:
     @contextmanager
     def session(self, plan: Plan, run_id: str, say: Say) -> Iterator[SimulatedSession]:
         """Needs `describe` first, else SeekwiseError (exit status 1). Touches nothing on this machine."""
-        if not self.systems:
+        if self.study is None:
             raise SeekwiseError("a simulated run needs its study described first")
         yield SimulatedSession(plan, run_id, self.systems, self.study)
 
@@ -255,12 +256,12 @@ class SimulatedSession:
             if stopped.is_set():
                 raise _Stopped
 
-        numbers = [attempts.get(each.index, 0) + 1 for each in batch]
-        seeded = [(each, each.seed_of(number), number) for each, number in zip(batch, numbers, strict=True)]
+        numbers = [attempts.get(trial.index, 0) + 1 for trial in batch]
+        seeded = [(trial, trial.seed_of(number), number) for trial, number in zip(batch, numbers, strict=True)]
         return storage_trials.records(self.study, self.systems, self.plan, self.run_id, seeded, heed, self.processors)
 
     def _trials(self, batch: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
-        seeds = [each.seed_of(attempts.get(each.index, 0) + 1) for each in batch]
+        seeds = [trial.seed_of(attempts.get(trial.index, 0) + 1) for trial in batch]
         specs = [self._spec(trial, seed) for trial, seed in zip(batch, seeds, strict=True)]
         started = now()
         results = use_programs.simulated(json.dumps(specs), self.processors)
@@ -272,7 +273,7 @@ class SimulatedSession:
                 )
             yield self._record(trial, seed, spec, result, started, attempts.get(trial.index, 0) + 1)
 
-    def _spec(self, trial: Trial, seed: int) -> dict:
+    def _spec(self, trial: Trial, seed: int) -> Spec:
         combination, setting = self.plan.combinations[trial.combination], self.plan.settings[trial.setting]
         system = self.systems[combination.system]
         values = {**combination.fixed, **setting.values}
@@ -289,7 +290,7 @@ class SimulatedSession:
             spec["cache"] = cache_spec(combination, values)
         return spec
 
-    def _record(self, trial: Trial, seed: int, spec: dict, result: dict, started: str, attempt: int) -> Record:
+    def _record(self, trial: Trial, seed: int, spec: Spec, result: Answer, started: str, attempt: int) -> Record:
         combination = self.plan.combinations[trial.combination]
         return Record(
             **origin(self.run_id, self.plan, trial, scheduler=result["settings"]["scheduler"]),
@@ -298,9 +299,9 @@ class SimulatedSession:
             started_at=started,
             phases=tuple(
                 phase
-                for each in result["phases"]
-                if each["operation"] != PARTITION_SCAN
-                for phase in _phases_of(each, _thread(spec), combination.load)
+                for answered in result["phases"]
+                if answered["operation"] != PARTITION_SCAN
+                for phase in _phases_of(answered, _thread(spec), combination.load)
             ),
             settings_seen={
                 DEVICE: _seen(result["settings"], {**combination.fixed, **self.plan.settings[trial.setting].values})
@@ -333,7 +334,7 @@ def _bare(system: System) -> System:
     )
 
 
-def storage_text(system: System, found: dict) -> str:
+def storage_text(system: System, found: Answer) -> str:
     """`RAID 5, chunk 64 KiB, of 3 × ST3250620NS (250 GB), controller 9650-4LP, ext3, NCQ off, Linux 2.6.24`."""
     drive = f"{found['drive']} ({found['capacity_bytes'] / 1e9:.0f} GB)"
     options = system.options
@@ -348,11 +349,11 @@ def storage_text(system: System, found: dict) -> str:
     return ", ".join([*parts, f"Linux {found['kernel']}"])
 
 
-def _stack(found: dict, compared: Sequence[dict[str, Value]] = (), drives: int = 1) -> tuple[str, ...]:
+def _stack(found: Answer, compared: Sequence[dict[str, Value]] = (), drives: int = 1) -> tuple[str, ...]:
     """`RAID 5 of 4 × WD2500YS, chunk 64 KiB, 750 GB, survives 1 failure, Linux 6.1`; of arrays that are compared what all have, and what differs."""
     size, kernel = capacity_text(found["capacity_bytes"]), f"Linux {found['kernel']}"
     array = found.get("array")
-    values = {name: dict.fromkeys(each.get(name) for each in compared) for name in arrays.FACTORS}
+    values = {name: dict.fromkeys(values.get(name) for values in compared) for name in arrays.FACTORS}
     varied = {name for name, found_values in values.items() if len(found_values) > 1}
     if array is None and "raid_level" not in varied:
         return (f"{DEVICE}: {found['drive']}, {size}, {kernel}",)
@@ -387,9 +388,9 @@ def controller_lines(system: System) -> tuple[str, ...]:
 def _wanted(study: Study) -> list[dict[str, Value]]:
     """Every value that a study may set, so that what cannot be is said before the first trial."""
     if study.candidate:
-        return [dict(each) for each in study.candidate]
-    schedulers = [each for each in study.settings.get("scheduler", []) if each != "offered"]
-    alone = [{"scheduler": each} for each in schedulers]
+        return [dict(values) for values in study.candidate]
+    schedulers = [name for name in study.settings.get("scheduler", []) if name != "offered"]
+    alone = [{"scheduler": name} for name in schedulers]
     return alone + [
         {name: value}
         for name, values in study.settings.items()
@@ -398,18 +399,18 @@ def _wanted(study: Study) -> list[dict[str, Value]]:
     ]
 
 
-def _card(spec: dict) -> dict[str, dict[str, str]]:
+def _card(spec: Spec) -> dict[str, dict[str, str]]:
     """Facts of the controller that a trial ran on."""
     unit = spec["device"].get("controller")
     return {} if unit is None else controllers.environment(unit["model"], unit["choices"])
 
 
-def _thread(spec: dict) -> str:
+def _thread(spec: Spec) -> str:
     """Who does the storage's own work on the host: md's thread, or the driver of fake RAID."""
     return "driver" if "controller" in spec["device"] else "md"
 
 
-def _phases_of(result: dict, thread: str, load: Load) -> list[Phase]:
+def _phases_of(result: Answer, thread: str, load: Load) -> list[Phase]:
     """The phase, and one for each group that worked beside it: bytes and latency are its own, processor time is the machine's."""
     if load.use is not None:
         return [_units(result, thread, use_files.one(load.use))]
@@ -424,7 +425,7 @@ def _phases_of(result: dict, thread: str, load: Load) -> list[Phase]:
     return found
 
 
-def _units(result: dict, thread: str, use: Use) -> Phase:
+def _units(result: Answer, thread: str, use: Use) -> Phase:
     """Units of work of the use's first foreground job: how many were done, and how long each took."""
     place = next(place for place, job in enumerate(use.job) if job.role == "foreground")
     units = use_programs.units_of(result["jobs"][place]["units"])
@@ -440,7 +441,7 @@ def _units(result: dict, thread: str, use: Use) -> Phase:
     return replace(phase, details={**phase.details, "jobs": None, "unit": use.unit})
 
 
-def _phase(result: dict, thread: str) -> Phase:
+def _phase(result: Answer, thread: str) -> Phase:
     cpu, elapsed_s = result["cpu"], result["elapsed_ns"] / 1e9
     spent = cpu["user_s"] + cpu["system_s"] + cpu["thread_s"] + cpu["irq_s"]
     return Phase(
@@ -475,7 +476,7 @@ def _phase(result: dict, thread: str) -> Phase:
     )
 
 
-def _of_queue(settings: dict) -> dict[str, str]:
+def _of_queue(settings: Answer) -> dict[str, str]:
     """The queue's own settings in force, under the kernel's file names."""
     return {
         "queue/scheduler": settings["scheduler"],
@@ -487,9 +488,10 @@ def _of_queue(settings: dict) -> dict[str, str]:
     }
 
 
-def _seen(settings: dict, values: dict[str, Value]) -> dict[str, str]:
+def _seen(settings: Answer, values: dict[str, Value]) -> dict[str, str]:
     """The same with the scheduler's, and with what the model takes without effect."""
     seen = _of_queue(settings) | {f"queue/iosched/{name}": str(value) for name, value in settings["iosched"].items()}
     for name in WITHOUT_EFFECT & values.keys():
-        seen[factor(name).attribute] = str(values[name])
+        if (row := factor(name)) is not None:
+            seen[row.attribute] = str(values[name])
     return seen

@@ -18,6 +18,7 @@ from seekwise.simulate.options import drive_parameters
 from seekwise.simulate.protocol import origin
 from seekwise.simulate.setups import trials
 from seekwise.simulate.setups.setup import GNOME_DISKS_SAMPLES, NotModelled, Setup, drive_model, of_system
+from seekwise.simulate.spec import Answer, Spec
 from seekwise.simulate.trial_spec import background_jobs, pace_of
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
@@ -222,7 +223,7 @@ def records(
     return found
 
 
-def _controller(specs: dict[str, dict]) -> dict[str, dict[str, str]]:
+def _controller(specs: dict[str, Spec]) -> dict[str, dict[str, str]]:
     """Facts of the controller that the trial was behind, and how it was set."""
     for spec in specs.values():
         if unit := spec["cell"]["device"].get("controller"):
@@ -230,11 +231,11 @@ def _controller(specs: dict[str, dict]) -> dict[str, dict[str, str]]:
     return {}
 
 
-def phases_of(operation: str, result: dict, load: Load, *, ticks: bool) -> list[Phase]:
+def phases_of(operation: str, result: Answer, load: Load, *, ticks: bool) -> list[Phase]:
     """The phase, and one for each group that worked beside it: bytes and latency are its own, processor time is the machine's."""
     if not load.beside:
         return [phase(operation, result, load.threads, ticks=ticks)]
-    groups = [(operation, load.threads), *((each.phases[0].operation, each.threads) for each in load.beside)]
+    groups = [(operation, load.threads), *((other.phases[0].operation, other.threads) for other in load.beside)]
     found = []
     for (name, threads), own in zip(groups, result["jobs"], strict=True):
         made = phase(name, {**result, **own}, threads, ticks=ticks)
@@ -242,7 +243,7 @@ def phases_of(operation: str, result: dict, load: Load, *, ticks: bool) -> list[
     return found
 
 
-def phase(operation: str, result: dict, threads: int, *, ticks: bool) -> Phase:
+def phase(operation: str, result: Answer, threads: int, *, ticks: bool) -> Phase:
     """A phase of a record from a result of the compiled simulator: of one drive's trial, or of a storage.
 
     Processor time is exact; what the text's program would print of it, with its fault and by `ticks` where its kernel counts them, stands
@@ -269,7 +270,7 @@ def phase(operation: str, result: dict, threads: int, *, ticks: bool) -> Phase:
     )
 
 
-def _cpu(cpu: dict) -> CpuSeconds:
+def _cpu(cpu: Answer) -> CpuSeconds:
     behind = float(cpu.get("thread_s", 0.0))
     return CpuSeconds(
         submitter_user=float(cpu["user_s"]),

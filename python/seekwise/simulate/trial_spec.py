@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from functools import cache
 
 from seekwise import _core
 from seekwise.errors import UsageError
 from seekwise.simulate import arrays
 from seekwise.simulate.options import drive_parameters
+from seekwise.simulate.spec import Answer, Spec
 from seekwise.workload.study.factors import ISCHED_PREFIX, Value
 from seekwise.workload.study.plan import Combination, Load
 from seekwise.workload.study.study import ARRAY_OPTIONS, System
@@ -54,12 +56,12 @@ SCAN_BEFORE_NS = 200_000_000
 
 def spec_of_trial(
     system: System,
-    values: dict[str, Value],
+    values: Mapping[str, Value],
     *,
     seed: int,
-    phases: list[dict],
+    phases: list[Spec],
     name: str = "",
-) -> dict:
+) -> Spec:
     """What the compiled simulator is asked for one trial."""
     options = dict(system.options)
     kernel = system.kernel or KERNEL_DEFAULT
@@ -68,7 +70,7 @@ def spec_of_trial(
         "kernel": kernel,
     }
     device: dict[str, object] = {"model": system.drive}
-    tunables: dict[str, int] = {}
+    tunables: dict[str, Value] = {}
     for factor_name, value in values.items():
         if factor_name == "scheduler" or factor_name in WITHOUT_EFFECT or factor_name in arrays.FACTORS:
             continue
@@ -110,7 +112,7 @@ def spec_of_trial(
     }
 
 
-def _controller(system: System, values: dict[str, Value], options: dict[str, Value]) -> dict[str, object]:
+def _controller(system: System, values: Mapping[str, Value], options: dict[str, Value]) -> dict[str, object]:
     """The unit of a controller that a trial runs on."""
     chunk = values.get("chunk_kib") or (system.chunk_kib[0] if system.chunk_kib else None)
     level = values.get("raid_level", system.raid_level)
@@ -152,27 +154,28 @@ def _attachment(drive: str) -> str:
         return ""
 
 
-def describe(spec: dict) -> dict:
+def describe(spec: Spec) -> Answer:
     """What the simulator makes of a specification, without running it; UsageError in its own words."""
     try:
-        return json.loads(_core.describe_cell(json.dumps(spec)))
+        answer: Answer = json.loads(_core.describe_cell(json.dumps(spec)))
     except ValueError as error:
         raise UsageError(str(error)) from None
+    return answer
 
 
-def probe_phase() -> dict:
+def probe_phase() -> Spec:
     """The least phase with which a system can be described."""
     return {"operation": "rand_read", "jobs": [{"pattern": "random", "block_bytes": 4096, "ios": 1}]}
 
 
-def _partition_scan() -> dict:
+def _partition_scan() -> Spec:
     """What happens to a drive that has just been attached: the kernel reads its first blocks, and the drive reads on. A first reader from
     the drive's beginning finds that in the buffer and gets ahead of the others by some requests."""
     job = {"pattern": "random", "block_bytes": 4096, "region_bytes": 4096, "ios": 2, "think_ns": SCAN_BEFORE_NS}
     return {"operation": PARTITION_SCAN, "jobs": [job]}
 
 
-def phases_of(combination: Combination, system: System) -> list[dict]:
+def phases_of(combination: Combination, system: System) -> list[Spec]:
     """The phases of a combination; UsageError for loads that are not modelled."""
     load = combination.load
     if load.job is not None:
@@ -202,7 +205,7 @@ def cache_spec(combination: Combination, values: dict[str, Value]) -> dict[str, 
 
 def _phase_spec(
     combination: Combination, system: System, operation: str, runtime_s: float | None, ios: int | None
-) -> dict:
+) -> Spec:
     load, options = combination.load, system.options
     job = _job(operation, operation, load)
     if options.get("whole_drive"):
@@ -219,9 +222,9 @@ def _phase_spec(
     else:
         job["ios"] = ios if ios is not None else max(1, load.size_bytes // load.block_bytes)
     behind = load.threads * load.size_bytes + int(options.get("region_start_bytes", 0))
-    for each, other in zip(load.beside, background_jobs(load), strict=True):
-        jobs.append(other | {"region_start_bytes": behind})
-        behind += each.threads * each.size_bytes
+    for other, other_job in zip(load.beside, background_jobs(load), strict=True):
+        jobs.append(other_job | {"region_start_bytes": behind})
+        behind += other.threads * other.size_bytes
     return phase
 
 
@@ -256,7 +259,7 @@ def pace_of(load: Load) -> dict[str, object]:
 def background_jobs(load: Load) -> list[dict[str, object]]:
     """The jobs that work beside a load, each thread with a file of its own."""
     return [
-        _job(each.name, each.phases[0].operation, each)
-        | {"own_regions": True, "region_bytes": each.threads * each.size_bytes}
-        for each in load.beside
+        _job(other.name, other.phases[0].operation, other)
+        | {"own_regions": True, "region_bytes": other.threads * other.size_bytes}
+        for other in load.beside
     ]

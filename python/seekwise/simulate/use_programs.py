@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from seekwise import _core
 from seekwise.errors import UsageError
 from seekwise.simulate.recordings import placed, recording
 from seekwise.simulate.recordings.recording import Recording
+from seekwise.simulate.spec import Answer, Spec
 from seekwise.workload.study.uses import Job, Use
 
 MEMORY_BYTES = 4 * 2**30
@@ -40,7 +40,7 @@ def why_not(use: Use) -> str | None:
     return None
 
 
-def phase(use: Use, capacity_bytes: int, rotational: bool, seed: int, share: float = 1.0) -> dict[str, Any]:
+def phase(use: Use, capacity_bytes: int, rotational: bool, seed: int, share: float = 1.0) -> Spec:
     """The phase of a trial. `share`: of the usual time."""
     lead_s, counted_s = (share * seconds for seconds in SECONDS[rotational])
     lead_s = lead_s if any(job.role == "background" for job in use.job) else 0.0
@@ -80,12 +80,12 @@ def _recording(job: Job) -> Recording | None:
     return recording.find(job.program, given)
 
 
-def simulated(specs_text: str, threads: int) -> list[dict[str, Any]]:
+def simulated(specs_text: str, threads: int) -> list[Answer]:
     """Results of trials, a JSON list; `units` of a program's job are bytes, as a fast drive does more of them than text has room for."""
     units: list[list[bytes]] = []
-    results: list[dict[str, Any]] = json.loads(_core.simulate_cells(specs_text, threads, None, units))
+    results: list[Answer] = json.loads(_core.simulate_cells(specs_text, threads, None, units))
     for result, packed in zip(results, units, strict=True):
-        for job in (job for each in result.get("phases", ()) for job in each["jobs"] if "units" in job):
+        for job in (job for done in result.get("phases", ()) for job in done["jobs"] if "units" in job):
             job["units"] = packed[job["units"]]
     return results
 

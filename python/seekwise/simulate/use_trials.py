@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from seekwise import _core, drive_names
 from seekwise.errors import UsageError
 from seekwise.simulate import trial_spec, use_programs
+from seekwise.simulate.spec import Spec
+from seekwise.store.operations import Operation
 from seekwise.workload.study.factors import Value
 from seekwise.workload.study.study import System
 from seekwise.workload.study.uses import PERCENT, Job, Use
@@ -21,7 +23,7 @@ STORE_BYTES = 512 * MIB
 # Simulated time of a period: some hundred requests of a disk, some ten thousand of flash.
 SECONDS = {True: (2.0, 8.0), False: (0.2, 0.6)}
 """{rotational: (before what counts, what counts)}."""
-OPERATION = "mixed"
+OPERATION: Operation = "mixed"
 """Of every phase, whatever its jobs do."""
 MEMORY_BYTES = {True: 192 * MIB, False: 512 * MIB}
 
@@ -94,8 +96,8 @@ def _why_not(use: Use) -> str | None:
 
 
 def spec_of_use(
-    model: Model, use: Use, values: Mapping[str, Value], seed: int, phases: list[dict] | None = None
-) -> dict:
+    model: Model, use: Use, values: Mapping[str, Value], seed: int, phases: list[Spec] | None = None
+) -> Spec:
     """The trial of a use. `phases`: what `phases_of_use` gave, which is the same for all values of settings."""
     spec = trial_spec.spec_of_trial(model.system, values, seed=seed, phases=phases or phases_of_use(model, use, seed))
     if use.runs_programs:
@@ -105,7 +107,7 @@ def spec_of_use(
     return spec
 
 
-def phases_of_use(model: Model, use: Use, seed: int) -> list[dict]:
+def phases_of_use(model: Model, use: Use, seed: int) -> list[Spec]:
     """What a trial of the use runs."""
     if use.runs_programs:
         return [use_programs.phase(use, model.capacity_bytes, model.rotational, seed)]
@@ -115,14 +117,14 @@ def phases_of_use(model: Model, use: Use, seed: int) -> list[dict]:
 
 def program_spec(
     model: Model, use: Use, values: Mapping[str, Value], capacity_bytes: int, seed: int, share: float = 1.0
-) -> dict:
+) -> Spec:
     """The trial of a use whose jobs are programs. `share`: of the usual time."""
     phase = use_programs.phase(use, capacity_bytes, model.rotational, seed, share)
     spec = trial_spec.spec_of_trial(model.system, values, seed=seed, phases=[phase])
     return _with_host_of_programs(spec, use, values)
 
 
-def spec_on(system: System, use: Use, values: Mapping[str, Value], seed: int, share: float) -> dict:
+def spec_on(system: System, use: Use, values: Mapping[str, Value], seed: int, share: float) -> Spec:
     """The same of a system of a study, which may be an array."""
     found = trial_spec.describe(
         trial_spec.spec_of_trial(system, dict(values), seed=0, phases=[trial_spec.probe_phase()])
@@ -133,7 +135,7 @@ def spec_on(system: System, use: Use, values: Mapping[str, Value], seed: int, sh
     return _with_host_of_programs(spec, use, values)
 
 
-def _with_host_of_programs(spec: dict, use: Use, values: Mapping[str, Value]) -> dict:
+def _with_host_of_programs(spec: Spec, use: Use, values: Mapping[str, Value]) -> Spec:
     spec["cache"] = _cache(use_programs.MEMORY_BYTES, values)
     spec["host"].setdefault("processors", use_programs.processors(use))
     return spec
@@ -145,7 +147,7 @@ def _cache(limit_bytes: int, values: Mapping[str, Value]) -> dict[str, object]:
     return {"limit_bytes": limit_bytes, **read_ahead}
 
 
-def phase_of(jobs: list[dict], seconds: float) -> dict:
+def phase_of(jobs: list[Spec], seconds: float) -> Spec:
     """A phase of the simulator that runs these jobs for so many seconds; without jobs, one that idles."""
     return {"operation": OPERATION, "runtime_ns": round(seconds * 1e9), "jobs": jobs or [_IDLE]}
 
@@ -153,7 +155,7 @@ def phase_of(jobs: list[dict], seconds: float) -> dict:
 _IDLE = {"pattern": "random", "block_bytes": 4096, "ios": 1}
 
 
-def jobs_of(use: Use, model: Model) -> list[dict]:
+def jobs_of(use: Use, model: Model) -> list[Spec]:
     """The jobs of a use as the simulator takes them, laid out on the model's capacity."""
     made, stores = [], 0
     data = min(DATA_BYTES, model.capacity_bytes // 4)
@@ -179,7 +181,7 @@ def jobs_of(use: Use, model: Model) -> list[dict]:
                 "direct": is_direct(job),
                 "think_ns": round(job.think_time * 1e9),
                 "region_start_bytes": region,
-                "region_bytes": size - size % (max(each for each, _ in sizes) * job.jobs),
+                "region_bytes": size - size % (max(bytes_of for bytes_of, _ in sizes) * job.jobs),
                 "own_regions": job.jobs > 1 and not str(job.pattern).startswith("random"),
             }
         )

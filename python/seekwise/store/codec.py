@@ -28,7 +28,7 @@ def to_document(record: Record) -> dict[str, Any]:
 
 def _plain(value: Record | Phase | CpuSeconds | Derived) -> dict[str, Any]:
     """Fields by name, the values as they are: nothing is copied that is only read."""
-    return {each.name: getattr(value, each.name) for each in fields(value)}
+    return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
 def from_document(document: dict[str, Any]) -> Record:
@@ -38,7 +38,7 @@ def from_document(document: dict[str, Any]) -> Record:
     """
     document = typed.require(document, typed.RECORD, "a record")
     devices = document.get("environment", {}).get("devices") or []
-    if not isinstance(devices, list) or not all(isinstance(each, dict) for each in devices):
+    if not isinstance(devices, list) or not all(isinstance(device, dict) for device in devices):
         raise ValueError("the devices of the environment are no list of objects")
     plain = {name: document[name] for name in Record.__dataclass_fields__ if name in document}
     plain["phases"] = tuple(_phase(phase) for phase in document["phases"])

@@ -289,7 +289,7 @@ class Store:
         if matching:
             raise UsageError(f"`{name}` begins {len(matching)} runs", hint=f"for example {matching[-1].run_id}")
         known = ", ".join(run.run_id for run in runs[-3:])
-        names = ["last", *(each for run in runs for each in (run.run_id, run.name))]
+        names = ["last", *(spelling for run in runs for spelling in (run.run_id, run.name))]
         hint = suggestion.hint(name, names, f"newest runs: {known}; `last` names the newest")
         raise UsageError(f"run `{name}` is unknown", hint=hint)
 

@@ -110,13 +110,13 @@ def write_csv(records: Sequence[Record], out: TextIO) -> None:
 
 
 def _machine(environment: dict[str, Any]) -> dict[str, str]:
-    devices = [each for each in environment.get("devices") or [] if isinstance(each, dict)]
+    devices = [device for device in environment.get("devices") or [] if isinstance(device, dict)]
     columns = {"device": "name", "model": "model", "firmware": "firmware"}
     return {
         "host": str(environment.get("host") or ""),
         "kernel": str(environment.get("kernel") or ""),
         **{
-            column: "+".join(dict.fromkeys(str(each[key]) for each in devices if each.get(key)))
+            column: "+".join(dict.fromkeys(str(device[key]) for device in devices if device.get(key)))
             for column, key in columns.items()
         },
     }

@@ -18,6 +18,13 @@ NAMES = {
 }
 
 
+def pure(*, is_random: bool, is_write: bool) -> PureOperation:
+    """The operation of one direction and one pattern."""
+    if is_random:
+        return "rand_write" if is_write else "rand_read"
+    return "seq_write" if is_write else "seq_read"
+
+
 def name(operation: str) -> str:
     """`Sequential read`; an operation of a user's own as it is called."""
     return NAMES.get(operation, operation)

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from seekwise.store.operations import Operation
 from seekwise.store.percentiles import is_supported, percentile_ns, percentiles
 
 Provenance = Literal["measured", "virtual", "simulated"]
@@ -67,7 +66,8 @@ class Phase:
 
     SHOWN: ClassVar = ("derived",)
 
-    operation: Operation
+    operation: str
+    """One of `operations.OPERATIONS`; of syncs that another tool timed the call, of a job file's step its name."""
     elapsed_s: float
     bytes: int
     ios: int
@@ -81,7 +81,7 @@ class Phase:
     """Bytes that the physical devices moved meanwhile."""
     windows: tuple[tuple[float, float], ...] = ()
     """(rate in bytes/s, mean latency in ns) over equal windows, for steady-state checks."""
-    details: dict[str, object] = field(default_factory=dict)
+    details: dict[str, Any] = field(default_factory=dict)
     reported_percentiles_ns: dict[str, int] = field(default_factory=dict)
     """{percent: access time}, e.g. {"99": 812000}, as another tool reports them; only where there are no `latency_bins`."""
 
@@ -145,10 +145,10 @@ class Record:
     phases: tuple[Phase, ...]
     settings_seen: dict[str, dict[str, str]] = field(default_factory=dict)
     """{device: {attribute: value as read back}}."""
-    environment: dict[str, object] = field(default_factory=dict)
-    load: dict[str, object] = field(default_factory=dict)
+    environment: dict[str, Any] = field(default_factory=dict)
+    load: dict[str, Any] = field(default_factory=dict)
     """fio's version, job text, options; or the simulator's model and versions."""
-    conditions: dict[str, object] = field(default_factory=dict)
+    conditions: dict[str, Any] = field(default_factory=dict)
     valid: bool = True
     invalid_reason: str | None = None
     attempt: int = 1

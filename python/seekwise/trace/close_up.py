@@ -139,7 +139,7 @@ class CloseUp:
     def cached_share(self) -> float | None:
         """Share of the requests that the drive answered from its memory."""
         known = [one.parts for one in self.requests if one.parts is not None]
-        return sum(each.cached for each in known) / len(known) if known else None
+        return sum(part.cached for part in known) / len(known) if known else None
 
 
 def cut(
@@ -193,4 +193,4 @@ def of_rows(rows: np.ndarray, name: str, requests_most: int, span_most_ms: float
 
 def threads_of(shown: Sequence[CloseUp]) -> list[int]:
     """Threads of all stretches, in order."""
-    return sorted({one.thread for each in shown for one in each.requests})
+    return sorted({one.thread for stretch in shown for one in stretch.requests})

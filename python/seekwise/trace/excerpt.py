@@ -55,7 +55,7 @@ def kept(extra: Mapping[str, object], use: str) -> list[Traced]:
     found = uses.get(use) if isinstance(uses, dict) else None
     try:
         settings = found["settings"].items() if found else ()
-        return [Traced(name, each["span_ns"] / 1e6, _unpacked(each)) for name, each in settings]
+        return [Traced(name, setting["span_ns"] / 1e6, _unpacked(setting)) for name, setting in settings]
     except (KeyError, TypeError, ValueError, AttributeError, zlib.error):
         return []
 

@@ -74,7 +74,7 @@ class Level:
     @property
     def count(self) -> int:
         """Completed requests of this device, over all of `requests`."""
-        return sum(each.count for each in self.requests)
+        return sum(request.count for request in self.requests)
 
     @property
     def in_device(self) -> float:
@@ -106,7 +106,7 @@ class Level:
 
     @property
     def _slow_flush(self) -> bool:
-        return any(each.kind == "flush" and each.device[0] > FLUSH_S[self.medium] for each in self.requests)
+        return any(request.kind == "flush" and request.device[0] > FLUSH_S[self.medium] for request in self.requests)
 
 
 def level(name: str, medium: str, rows: np.ndarray, *, has_requests: bool, seconds: float) -> Level:

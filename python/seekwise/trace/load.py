@@ -122,7 +122,9 @@ class TracedLoad:
         return {
             "path": str(self.path),
             "groups": [group.name for group in self.groups],
-            "programs": [{"group": each.group, "first": each.first, "rows": each.rows} for each in self.programs],
+            "programs": [
+                {"group": program.group, "first": program.first, "rows": program.rows} for program in self.programs
+            ],
             "open": replay_open,
             "flushes": self.flushes > 0,
         }
@@ -146,7 +148,7 @@ def make(chunks: Iterable[np.ndarray], notes: Notes, folder: Path, *, undecided_
         for chunk in _chunks(folder / "ordered"):
             state.add(chunk, groups)
     (folder / "ordered").unlink()
-    written = tuple(each for each in programs.values() if each.rows)
+    written = tuple(program for program in programs.values() if program.rows)
     written = tuple(dict.fromkeys(written))
     names = notes.devices
     said = _said(notes, counts, device, gathered, late)
@@ -432,7 +434,7 @@ def _said(
         said.append(f"The recorder dropped {notes.dropped:,} events, so some requests are missing")
     if len(counts) > 1:
         name = notes.devices[device] if device < len(notes.devices) else str(device)
-        left = sum(sum(each.values()) for number, each in counts.items() if number != device)
+        left = sum(sum(by_device.values()) for number, by_device in counts.items() if number != device)
         said.append(f"Played is {name}, the busiest of {len(counts)} devices; {left:,} requests of the others are not")
     if gathered.left_out:
         said.append(f"{gathered.left_out:,} requests are not played: discards and what no drive model takes")

@@ -59,7 +59,7 @@ class Summary:
 
     def figures(self, notes: Notes) -> TraceFigures:
         """As plain figures."""
-        kinds, moved = [int(each) for each in self.kinds], [int(each) for each in self.bytes]
+        kinds, moved = [int(code) for code in self.kinds], [int(count) for count in self.bytes]
         many = sorted(self.by_process.items(), key=lambda item: -item[1][0])[:50]
         return TraceFigures(
             requests=self.requests,

@@ -19,6 +19,7 @@ import signal
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from seekwise.workload import programs
 from seekwise.workload.program import Place, Program
@@ -44,7 +45,7 @@ class Member:
 
 @dataclass
 class Crew:
-    spec: dict
+    spec: dict[str, Any]
     members: list[Member] = field(default_factory=list)
 
     def run(self) -> None:
@@ -59,13 +60,13 @@ class Crew:
                 pass
             self._leave()
 
-    def _place(self, job: dict, number: int, worker: int) -> Place:
+    def _place(self, job: dict[str, Any], number: int, worker: int) -> Place:
         own = Path(self.spec["own"]) / f"{job['name']}.{worker}"
         own.mkdir(mode=0o700, parents=True, exist_ok=True)
         seed = self.spec["seed"] * 1000 + number * 100 + worker
         return Place(Path(self.spec["data"]), own, worker, job["workers"], random.Random(seed))
 
-    def _fork(self, job: dict, program: Program, number: int, worker: int, service: Path | None) -> None:
+    def _fork(self, job: dict[str, Any], program: Program, number: int, worker: int, service: Path | None) -> None:
         place = self._place(job, number, worker)
         place.service, place.memory = service, Path(self.spec["logs"])
         told, tell = os.pipe2(os.O_CLOEXEC)
@@ -74,13 +75,13 @@ class Crew:
         if pid == 0:
             try:
                 ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-                for each in (
+                for inherited in (
                     tell,
                     replies,
                     0,
                     *(end for member in self.members for end in (member.tell, member.replies)),
                 ):
-                    os.close(each)
+                    os.close(inherited)
                 for file in job["cgroup_files"]:
                     Path(file).write_text("0\n")  # 0 means the writer
                 log = Path(self.spec["logs"]) / f"{job['name']}.{worker}.units"
@@ -109,7 +110,7 @@ class Crew:
             was, member.state = member.state, word
             if word == "failed":
                 _write(0, f"failed {member.job} {rest}")
-            elif word == "ready" and all(each.state != "starting" for each in self.members):
+            elif word == "ready" and all(other.state != "starting" for other in self.members):
                 _write(0, "ready")
             elif word == "idle" and was == "going" and not self._going(member.job):
                 _write(0, f"idle {member.job}")
@@ -123,7 +124,7 @@ class Crew:
             _write(0, f"failed {member.job} a worker was killed ({_signal(status)})")
 
     def _going(self, job: str) -> bool:
-        return any(each.job == job and each.state == "going" for each in self.members)
+        return any(member.job == job and member.state == "going" for member in self.members)
 
     def _obey(self, data: bytes) -> bool:
         """False when it is told to leave, or nobody is left to tell it."""
@@ -131,7 +132,7 @@ class Crew:
             command, *words = line.split()
             if command == "quit":
                 return False
-            mine = [each for each in self.members if each.job == words[0]]
+            mine = [own for own in self.members if own.job == words[0]]
             for member in mine:
                 if command == "go":
                     member.state = "going"
@@ -148,7 +149,7 @@ class Crew:
             ready = select.select(list(left), [], [], QUIT_S)[0]
             if not ready:
                 return  # the supervisor kills what is left
-            left -= {each for each in ready if not os.read(each, 4096)}
+            left -= {waiting for waiting in ready if not os.read(waiting, 4096)}
 
 
 def _signal(status: int) -> str:

@@ -106,7 +106,7 @@ def _source(folder: Path, share: DataBudget) -> int:
     """An archive of a source tree: modules of the Python that runs, as many as time allows."""
     library = Path(sysconfig.get_paths()["stdlib"])
     packages = ["json", "email", "http", "logging", "asyncio", "unittest", "xml", "importlib", "encodings", "ctypes"]
-    names = sorted(str(path.relative_to(library)) for each in packages for path in (library / each).rglob("*.py"))
+    names = sorted(str(path.relative_to(library)) for package in packages for path in (library / package).rglob("*.py"))
     with tarfile.open(folder / ARCHIVE, "x") as archive:
         for name in names:
             archive.add(library / name, arcname=f"source/{name}", recursive=False)
@@ -140,8 +140,8 @@ def _write(path: Path, size: int, noise: bytes | None = None, *, durable: bool =
 
 
 DATA_SETS: dict[str, DataSet] = {
-    each.name: each
-    for each in (
+    row.name: row
+    for row in (
         DataSet("large", LARGE_FILES * LARGE_LEAST_BYTES, LARGE_FILES * LARGE_MOST_BYTES, _large),
         DataSet("small", 16 * MIB, 192 * MIB, _small),
         DataSet("python", 256 * MIB, 256 * MIB, lambda folder, _: python_tree.build(folder)),
@@ -167,7 +167,7 @@ def next_small(place: Place, count: int) -> list[Path]:
     """The folders of small files that are a worker's turn."""
     names = sorted((place.data / "small").iterdir())
     first = place.turn + place.number * len(names) // place.workers
-    return [names[(first + each) % len(names)] for each in range(min(count, len(names)))]
+    return [names[(first + number) % len(names)] for number in range(min(count, len(names)))]
 
 
 def next_served(place: Place) -> Path:

@@ -60,8 +60,8 @@ def build(folder: Path, share: DataBudget) -> int:
             link.executemany(
                 "INSERT INTO account VALUES (?, ?, 0, ?)",
                 (
-                    (rows + each, (rows + each) * 7919 % 1_000_003, noise[each % 64 * 100 :][:ROW_BYTES])
-                    for each in range(BATCH)
+                    (rows + number, (rows + number) * 7919 % 1_000_003, noise[number % 64 * 100 :][:ROW_BYTES])
+                    for number in range(BATCH)
                 ),
             )
             link.execute("COMMIT")

@@ -107,7 +107,7 @@ class LivePlan:
     @property
     def in_force(self) -> Candidate:
         """The candidate whose values the machine had before the run."""
-        return next(each for each in self.candidates if each.in_force)
+        return next(candidate for candidate in self.candidates if candidate.in_force)
 
     @property
     def control(self) -> Candidate:
@@ -118,11 +118,11 @@ class LivePlan:
     @property
     def labels(self) -> tuple[str, ...]:
         """Names of the candidates, in their order."""
-        return tuple(each.label for each in self.candidates)
+        return tuple(candidate.label for candidate in self.candidates)
 
     def of(self, label: str) -> Candidate:
         """The candidate of this name."""
-        return next(each for each in self.candidates if each.label == label)
+        return next(candidate for candidate in self.candidates if candidate.label == label)
 
     def to_document(self) -> dict[str, object]:
         """As it is stored, in types that JSON has."""

@@ -31,7 +31,9 @@ logging_collector = off
 def binaries() -> Path | None:
     """Folder of the newest PostgreSQL server with its tools; None where there is none."""
     folders = [*Path("/usr/lib/postgresql").glob("*/bin"), *Path("/usr").glob("pgsql-*/bin"), Path("/usr/bin")]
-    found = [each for each in folders if all((each / name).exists() for name in ("initdb", "postgres", "pgbench"))]
+    found = [
+        folder for folder in folders if all((folder / name).exists() for name in ("initdb", "postgres", "pgbench"))
+    ]
     return max(found, key=_version, default=None)
 
 

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from seekwise.control import child
 from seekwise.errors import SeekwiseError
@@ -65,7 +66,7 @@ def seen(folder: Path) -> Path:
     """The path under which the server's user sees a folder. As root in a namespace that this process enters; else the folder itself."""
     if os.geteuid() != 0:
         return folder
-    place = next((each for each in SEEN_AT if os.path.isdir(each)), None)
+    place = next((folder for folder in SEEN_AT if os.path.isdir(folder)), None)
     if place is None:
         raise OSError(0, f"none of {', '.join(SEEN_AT)} is there")
 
@@ -104,7 +105,7 @@ def served(
                 server.kill()
 
 
-def _wait(server: subprocess.Popen, log: Path, name: str, is_ready: Callable[[], bool]) -> None:
+def _wait(server: subprocess.Popen[bytes], log: Path, name: str, is_ready: Callable[[], bool]) -> None:
     end = time.monotonic() + START_S
     while not is_ready():
         if server.poll() is not None or time.monotonic() > end:
@@ -120,7 +121,7 @@ def _user() -> tuple[int, int] | None:
     return entry.pw_uid, entry.pw_gid
 
 
-def identity() -> dict:
+def identity() -> dict[str, Any]:
     """Arguments of `Popen` that give root's rights away; without root, those that keep the server's shared memory apart, where the kernel lets us."""
     user = _user()
     if user:

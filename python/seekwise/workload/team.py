@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from seekwise.control import child
 from seekwise.errors import SeekwiseError
@@ -29,7 +30,7 @@ class Task:
 
     name: str
     program: str
-    parameters: dict
+    parameters: dict[str, Any]
     workers: int
     think_s: float
     cgroup_files: tuple[str, ...] = ()
@@ -135,7 +136,9 @@ def started(
         ours,
         theirs,
         errors.open("wb") as said,
-        child.started(command, stdin=theirs, stdout=said, stderr=said, cwd=work, cgroup_files=cgroup_files) as running,
+        child.started(
+            command, stdin=theirs.fileno(), stdout=said, stderr=said, cwd=work, cgroup_files=cgroup_files
+        ) as running,
     ):
         theirs.close()
         team = Team(running, ours, errors)

@@ -99,7 +99,7 @@ def why(error: Exception) -> str:
 def _ran_s() -> float:
     """Seconds that this process and its children that ended have run, or wanted to and got no processor."""
     used = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-    return sum(each.ru_utime + each.ru_stime for each in used) + _queued_s()
+    return sum(usage.ru_utime + usage.ru_stime for usage in used) + _queued_s()
 
 
 def _queued_s() -> float:

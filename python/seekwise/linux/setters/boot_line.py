@@ -62,7 +62,7 @@ def single_queue(stack: Stack, device: BlockDevice | None = None) -> bool:
     if version < MULTI_QUEUE_SCHEDULERS:
         return True
     devices = [device] if device is not None else list(stack.devices.values())
-    offered = {name for each in devices for name in each.schedulers_offered} - {"none"}
+    offered = {name for offering in devices for name in offering.schedulers_offered} - {"none"}
     return bool(offered & SINGLE_QUEUE) or (device is None and not offered)
 
 
@@ -70,7 +70,7 @@ def noncq(command_line: str, device: BlockDevice) -> bool:
     """Whether `libata.force=` switches NCQ off for this drive: `noncq` for all, `3:noncq` or `3.00:noncq` for a port."""
     port = re.search(r"ata(\d+)", str(device.details.get("ata_port", "")))
     state = False
-    for word in (each[13:] for each in command_line.split() if each.startswith("libata.force=")):
+    for word in (word[13:] for word in command_line.split() if word.startswith("libata.force=")):
         applies_to: str | None = None
         for part in word.split(","):
             where, colon, what = part.rpartition(":")

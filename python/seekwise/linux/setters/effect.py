@@ -43,7 +43,7 @@ def divide(setters: tuple[Setter, ...], stack: Stack) -> tuple[tuple[Setter, ...
 def _refused(setter: Setter, device: BlockDevice, known: frozenset[str]) -> tuple[str, str] | None:
     """Why the kernel refuses a scheduler, and what would act."""
     offered, name = device.schedulers_offered, setter.value.strip()
-    if setter.attribute != "queue/scheduler" or len(offered) < 2 or not name or any(each in name for each in "$%?*\0"):
+    if setter.attribute != "queue/scheduler" or len(offered) < 2 or not name or any(sign in name for sign in "$%?*\0"):
         return None
     if taken(device, name) in offered:
         return None
@@ -71,6 +71,6 @@ def through_rules(dead: Iterable[Ineffective], setters: tuple[Setter, ...]) -> l
         setter.value: setter for setter in setters if setter.kind == "udev" and setter.attribute == "queue/scheduler"
     }
     return [
-        replace(each, through=rules[each.value].text) if each.kind == "boot" and each.value in rules else each
-        for each in dead
+        replace(path, through=rules[path.value].text) if path.kind == "boot" and path.value in rules else path
+        for path in dead
     ]

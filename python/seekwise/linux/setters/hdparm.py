@@ -30,7 +30,7 @@ def read(reading: Reading) -> Iterator[Setter]:
     text = reading.text(FILE)
     installed = any(reading.tree.exists(rule) for rule in RULES)
     drives = [
-        each for each in reading.stack.devices.values() if each.kind == "disk" and each.transport in ("sata", "ata")
+        drive for drive in reading.stack.devices.values() if drive.kind == "disk" and drive.transport in ("sata", "ata")
     ]
     block: str | None = None
     for number, line in enumerate(text.splitlines(), 1):
@@ -57,5 +57,4 @@ def _attribute(option: str, value: str) -> tuple[str, str] | None:
 
 
 def _meant(block: str | None, device: BlockDevice) -> bool:
-    links = device.details.get("links")
-    return block is None or block == f"/dev/{device.name}" or (isinstance(links, list) and block in links)
+    return block is None or block == f"/dev/{device.name}" or block in device.links

@@ -23,7 +23,7 @@ LONGEST_LINE = 4096
 
 def read(reading: Reading) -> Iterator[Setter]:
     """What SYSFS lines set on each array that they name."""
-    arrays = [each for each in reading.stack.devices.values() if each.kind == "md"]
+    arrays = [device for device in reading.stack.devices.values() if device.kind == "md"]
     files = [
         *FILES,
         *(f"{folder}/{name}" for folder in FOLDERS for name in reading.names(folder) if name.endswith(".conf")),
@@ -80,4 +80,4 @@ def _is_meant(names: dict[str, str], array: BlockDevice, reading: Reading) -> bo
 
 
 def _digits(uuid: str) -> str:
-    return "".join(each for each in uuid.lower() if each in "0123456789abcdef")
+    return "".join(digit for digit in uuid.lower() if digit in "0123456789abcdef")

@@ -199,4 +199,4 @@ def matches(pattern: str, text: str, *, ignore_case: bool = False, rule: str = "
     if len(pattern) > LONGEST_PATTERN:
         return False
     alternatives = pattern.split("|") if rule == "shell" else [pattern]
-    return any(compiled(each, rule).matches(text) for each in alternatives)
+    return any(compiled(alternative, rule).matches(text) for alternative in alternatives)

@@ -6,6 +6,7 @@ named as "not evaluated", and nothing of it is guessed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -27,6 +28,8 @@ FOUND = 20_000
 EXPANDED = 16_384
 """Characters of a value after substitution: udev's own longest line (UDEV_LINE_SIZE in systemd 252)."""
 NOTES = 20
+SCSI_PATH = re.compile(r"(/sys/(?:class/scsi_(?:device|disk)|bus/scsi/devices)/)([^/]{1,64})(?:/device(?=/|$))?(/.*)?")
+"""A SCSI disk by its address."""
 GLANCED = 65_536
 """Characters of a file that is only looked at."""
 
@@ -177,8 +180,8 @@ class Reading:
             raise NotEvaluated(f"a value of more than {pattern.LONGEST_TEXT:,} characters")
         if ignore_case:
             text, value = text.lower(), value.lower()
-        for each in text.split("|"):
-            one = self.pattern(each)
+        for choice in text.split("|"):
+            one = self.pattern(choice)
             self.spend(one.cost(value))
             if one.matches(value):
                 return True
@@ -205,11 +208,18 @@ class Reading:
             name, rest = self._by_number("".join(parts[3:4])), parts[4:]
         else:
             name, rest = "", []
+        if scsi := SCSI_PATH.fullmatch(path):
+            name = next((device for device, address in self._addresses() if address == scsi[2]), "")
+            below = (scsi[3] or "").strip("/").split("/")
+            rest = below[2:] if below[0] == "block" else ["device", *below]
         if name:
             # The link is followed before `..` is: above a partition's folder lies its disk's.
             if name not in self.nodes:
                 return None
-            parts = [part for part in self.nodes[name].folder.split("/") if part] + rest
+            folder = self.nodes[name].folder
+            if rest[:1] == ["device"]:
+                folder, rest = self.tree.resolve(f"{folder}/device") or f"{folder}/device", rest[1:]
+            parts = [part for part in folder.split("/") if part] + rest
         done: list[str] = []
         for part in parts:
             if part == "..":
@@ -224,7 +234,13 @@ class Reading:
 
     def places(self, path: str, rule: str = "shell") -> Iterator[str]:
         """The paths that one with a pattern in the device's name may mean; itself where it has none."""
-        if not any(each in path for each in "*?["):
+        if scsi := SCSI_PATH.fullmatch(path):
+            for device, address in self._addresses():
+                if self.matches(scsi[2], address):
+                    below = re.sub(r"^/block/[^/]+", f"/block/{device}", scsi[3] or "")
+                    yield f"{scsi[1]}{address}{below}"
+            return
+        if not any(sign in path for sign in "*?["):
             yield path
             return
         for top in ("/sys/block/", "/sys/class/block/", "/dev/"):
@@ -236,6 +252,19 @@ class Reading:
                     if one.matches(device):
                         yield f"{top}{device}{slash}{rest}"
                 return
+        if path.startswith("/sys/devices/") and "/block/" in path:
+            above, _, below = path.rpartition("/block/")
+            for place in self.places(f"/sys/block/{below}", rule):
+                node = self.nodes.get(place.split("/")[3])
+                if node and self.matches(f"{above}/block/*", node.folder):
+                    yield place
+
+    def _addresses(self) -> Iterator[tuple[str, str]]:
+        """SCSI disks and their addresses, as (sda, 0:0:0:0)."""
+        for name, device in self.stack.devices.items():
+            if device.queue_depth is not None and name in self.nodes:
+                self.spend(20)
+                yield name, (self.tree.resolve(f"{self.nodes[name].folder}/device") or "").rpartition("/")[2]
 
     def settings(self, path: str, rule: str = "shell") -> Iterator[tuple[str, str]]:
         """Device and attribute of each setting that a path, with a pattern or without, means."""
@@ -249,9 +278,8 @@ class Reading:
         if self._by_node is None:
             self._by_node = {}
             for name, device in self.stack.devices.items():
-                links = device.details.get("links")
-                for link in links if isinstance(links, list) else ():
-                    self._by_node[str(link)] = name
+                for link in device.links:
+                    self._by_node[link] = name
                 if mapping := device.details.get("dm_name"):
                     self._by_node[f"/dev/mapper/{mapping}"] = name
                 for link in read_udev(self.tree, name, device.major_minor).links:
@@ -260,7 +288,7 @@ class Reading:
         return self._by_node.get(node)
 
     def _by_number(self, number: str) -> str:
-        return next((name for name, each in self.stack.devices.items() if each.major_minor == number), "")
+        return next((name for name, device in self.stack.devices.items() if device.major_minor == number), "")
 
     def _known_folders(self) -> dict[str, tuple[str, str]]:
         if self._folders is None:

@@ -43,9 +43,9 @@ def read(reading: Reading) -> Iterator[Setter]:
                 if device.below or not DEVICES.fullmatch(device.name):
                     continue
                 offered = [
-                    each
-                    for each in value.replace(",", " ").split()
-                    if key != "IO_SCHEDULER" or each in device.schedulers_offered
+                    word
+                    for word in value.replace(",", " ").split()
+                    if key != "IO_SCHEDULER" or word in device.schedulers_offered
                 ]
                 if offered:
                     rank = (assignment.TUNED, order, file, line)

@@ -16,14 +16,17 @@ from seekwise.linux.setters.shell_programs import ShellState, Write
 
 FILES = (
     "/etc/rc.local", "/etc/rc.d/rc.local", "/etc/init.d/rc.local", "/etc/rc.d/boot.local", "/etc/init.d/boot.local", "/etc/init.d/after.local",
-    "/etc/rc.d/after.local",
+    "/etc/rc.d/after.local", "/boot/config/go",
 )  # fmt: skip
 FOLDERS = {
     "/etc/local.d": ".start", "/etc/cron.hourly": "", "/etc/cron.daily": "", "/usr/lib/systemd/system-sleep": "", "/etc/pm/power.d": "",
     "/etc/pm/sleep.d": "", "/usr/lib/pm-utils/power.d": "", "/etc/runit/core-services": ".sh", "/etc/networkd-dispatcher/routable.d": "",
-    "/etc/NetworkManager/dispatcher.d": "",
+    "/etc/cron.weekly": "", "/etc/cron.monthly": "", "/etc/network/if-up.d": "", "/etc/profile.d": ".sh", "/usr/local/etc/rc.d": ".sh",
+    "/usr/lib/NetworkManager/dispatcher.d": "", "/etc/laptop-mode/batt-start": "", "/etc/laptop-mode/nolm-ac-start": "",
+    **{f"/etc/NetworkManager/dispatcher.d{part}": "" for part in ("", "/pre-up.d", "/no-wait.d")},
+    **{f"/etc/initramfs-tools/scripts/{part}": "" for part in ("init-top", "init-premount", "local-top", "local-premount", "local-bottom", "init-bottom")},
 }  # fmt: skip
-CRON = ("/etc/crontab",)
+CRON = ("/etc/crontab", "/etc/anacrontab")
 CRON_FOLDERS = ("/etc/cron.d", "/var/spool/cron", "/var/spool/cron/crontabs")
 RUN_LEVELS = ("/etc/rc2.d", "/etc/rc3.d", "/etc/rc4.d", "/etc/rc5.d", "/etc/rcS.d", "/etc/rc.d/rc3.d", "/etc/rc.d/rc5.d", "/etc/runlevels/default",
               "/etc/runlevels/boot")  # fmt: skip
@@ -33,7 +36,10 @@ UNITS = (
 """An earlier folder hides a unit of the same name in a later one."""
 OWN_UNITS = frozenset(UNITS[:2])
 """What an administrator wrote himself counts whether it is enabled or not; a package's unit only if it is."""
+ANACRON = re.compile(r"(?:@?\w{1,20})\s+\d{1,9}\s+\S{1,200}\s+")
+"""Period in days, delay, name (anacrontab(5))."""
 SCHEDULE = re.compile(r"(?:@\w{1,20}|\S{1,200}\s+\S{1,200}\s+\S{1,200}\s+\S{1,200}\s+\S{1,200})\s+")
+USER = re.compile(r"^\S{1,64}\s+")
 LONGEST_LINE = 16_384
 
 
@@ -68,12 +74,13 @@ def _writes(reading: Reading) -> Iterator[tuple[Write, bool]]:
     for file in [*CRON, *(f"{folder}/{name}" for folder in CRON_FOLDERS for name in reading.names(folder))]:
         for number, line in enumerate(reading.text(file).splitlines(), 1):
             reading.spend(1)
-            match = SCHEDULE.match(line) if len(line) < LONGEST_LINE and not line.lstrip().startswith("#") else None
+            schedule = ANACRON if file.endswith("/anacrontab") else SCHEDULE
+            match = schedule.match(line) if len(line) < LONGEST_LINE and not line.lstrip().startswith("#") else None
             if match is None:
                 continue
             command = line[match.end() :]
             # System tables name the user before the command.
-            command = command.partition(" ")[2] if file.startswith(("/etc/crontab", "/etc/cron.d")) else command
+            command = USER.sub("", command) if file.startswith(("/etc/crontab", "/etc/cron.d")) else command
             for write in _line(reading, file, number, command.replace("\\%", "%"), {}):
                 yield write, False
     for file in _units(reading):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from seekwise.linux.setters.assignment import Ineffective
 from seekwise.linux.setters.reading import Exhausted, NotEvaluated, Reading
 from seekwise.linux.setters.shell_programs import FILTERS, Programs, ShellState, Write
 from seekwise.linux.setters.shell_values import ANYTHING, LONGEST, VALUES, braces, few, joined, product
@@ -17,11 +18,14 @@ from seekwise.linux.setters.writable import attribute_of
 
 DEPTH = 6
 LONGEST_SCRIPT = 1 << 17
+MOST_IDLE = 1000
 Kept = tuple[str, list[str]]
 """The variable that a `case` looks at, and the values that it has outside."""
 KEYWORDS = frozenset(
     "if elif else then do { } ! while until fi done esac for select case function".split()  # noqa: SIM905
 )
+OPENING = frozenset({"if", "while", "until", "for", "select", "case", "{"})
+CLOSING = frozenset({"fi", "done", "esac", "}"})
 SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh", "rc"})
 PREFIXES = frozenset(
     {
@@ -38,10 +42,24 @@ PREFIXES = frozenset(
         "timeout",
         "setsid",
         "chroot",
+        "systemd-run",
+        "systemd-inhibit",
+        "stdbuf",
+        "chrt",
         "-",
     }
 )
-INTERESTING = ("/sys/block", "/sys/class/block", "/sys/devices", "queue/", "/md/", "--setra", "hdparm")
+INTERESTING = (
+    "/sys/block",
+    "/sys/class/block",
+    "/sys/devices",
+    "/sys/bus/scsi",
+    "scsi_d",
+    "queue/",
+    "/md/",
+    "--setra",
+    "hdparm",
+)
 """A text with none of these words writes no device's setting itself."""
 INTERPRETERS = re.compile(r"(?:python|perl|ruby|lua|php|awk|gawk|tclsh)[\d.]*")
 EXECUTED = re.compile(r"/(?:etc|opt|root|usr|home|srv|var|lib)/[^\s;|&<>\"'$(){}]{1,200}")
@@ -63,19 +81,28 @@ class Shell(Programs):
         if len(text) > LONGEST_SCRIPT:
             raise NotEvaluated(f"a script of more than {LONGEST_SCRIPT >> 10} KiB")
         self._reading.spend(20 + len(text))
-        yield from self._run(Lexer(text, line).all(), state or ShellState())
+        lexemes, state = Lexer(text, line).all(), state or ShellState()
+        end = _exit(lexemes)
+        yield from self._run(lexemes[:end], state)
+        for write in self._run(lexemes[end:], state) if end < len(lexemes) else ():
+            note = Ineffective(
+                "script", write.file, write.line, write.device, write.attribute, write.value,
+                f"the script ends in line {lexemes[end].line} (`{lexemes[end].keyword}`)", "move the line above that one",
+            )  # fmt: skip
+            if note not in self._reading.ineffective and len(self._reading.ineffective) < MOST_IDLE:
+                self._reading.ineffective.append(note)
 
     def command(self, text: str, variables: dict[str, str] | None = None) -> Iterator[Write]:
         """What a program writes that is started without a shell, as udev does: with the device's properties in its environment."""
         self._reading.spend(20 + len(text) // 2)
-        words = [each for each in Lexer(text).all() if not each.operator]
+        words = [lexeme for lexeme in Lexer(text).all() if not lexeme.operator]
         # Operators are words here: without a shell nobody heeds them.
-        if words and any(each.operator in (">", ">>") for each in Lexer(text).all()):
+        if words and any(lexeme.operator in (">", ">>") for lexeme in Lexer(text).all()):
             return
         state = ShellState(
             variables={name: [value] for name, value in (variables or {}).items()}, environment=dict(variables or {})
         )
-        yield from self._command([self._words([each], state) for each in words], state, [], 1)
+        yield from self._command([self._words([word], state) for word in words], state, [], 1)
 
     # Running
 
@@ -87,7 +114,7 @@ class Shell(Programs):
         while at < len(lexemes):
             self._reading.spend(4)
             here = lexemes[at]
-            if here.operator:
+            if here.operator and here.operator not in REDIRECTIONS:
                 once = 1 if here.operator in ("&&", "||") else once if here.operator in ("(", ")") else 0
                 output = output if here.operator in ("|", "|&") else []
                 at += 1
@@ -99,7 +126,7 @@ class Shell(Programs):
                 at = end + 1
             elif here.keyword in KEYWORDS:
                 at = self._keyword(lexemes, at, state, blocks, output)
-            elif here.keyword and [each.operator for each in lexemes[at + 1 : at + 3]] == ["(", ")"]:
+            elif here.keyword and [lexeme.operator for lexeme in lexemes[at + 1 : at + 3]] == ["(", ")"]:
                 at = self._function(lexemes, at, state)
             else:
                 end = _end_of_command(lexemes, at)
@@ -127,6 +154,9 @@ class Shell(Programs):
             blocks.append((word, ("", [])))
             if word == "while" and at < len(lexemes) and lexemes[at].keyword == "read":
                 at = self._read(lexemes, at + 1, output, state)
+            elif word == "while" and _counts_arguments(lexemes, at):
+                # `shift` brings each argument into `$1`.
+                state.variables["1"] = list(state.variables.get("@", [ANYTHING]))
         elif word in ("for", "select"):
             blocks.append((word, ("", [])))
             at = self._for(lexemes, at, state)
@@ -282,13 +312,11 @@ class Shell(Programs):
         self, words: list[list[str]], state: ShellState, stdin: list[str], line: int, printed: list[str] | None = None
     ) -> Iterator[Write]:
         printed = [] if printed is None else printed
-        words = [each for each in words if each]
+        words = [word for word in words if word]
         while words and (_base(words[0]) in PREFIXES or (_base(words[0]) == "" and len(words) > 1)):
-            prefix = _base(words[0])
             words = words[1:]
-            while words and (words[0][0].startswith("-") or (prefix == "env" and "=" in words[0][0])):
-                words = words[1:]
-            if prefix == "timeout":
+            # Options, their numbers and durations (`nice -n 19`, `timeout 5m`), variables and properties.
+            while words and (words[0][0].startswith("-") or re.fullmatch(r"[\d.]+[smhd]?|\w+=.*", words[0][0])):
                 words = words[1:]
         if not words:
             return
@@ -319,8 +347,12 @@ class Shell(Programs):
             state.folder = arguments[0][0]
         elif name in SHELLS:
             yield from self._shell(arguments, state, line)
+        elif name in ("su", "runuser"):
+            yield from self._shell([each for each in arguments if not _is_user(each, arguments)], state, line)
+        elif name == "set" and arguments and arguments[0] == ["--"]:
+            _position(state, arguments[1:])
         elif name == "eval":
-            for text in few([" ".join(each) for each in product(arguments)]):
+            for text in few([" ".join(words) for words in product(arguments)]):
                 yield from Shell(self._reading, self._file, depth=self._depth + 1).script(text, state, line)
         elif name == "xargs":
             yield from self._xargs(arguments, state, stdin, line)
@@ -328,11 +360,11 @@ class Shell(Programs):
             yield from self._file_run(arguments[0][0], [], state, same=True)
         elif words[0][0].startswith("/"):
             yield from self._file_run(words[0][0], arguments, state)
-        elif any(each[0] == "tee" for each in arguments):
+        elif any(texts[0] == "tee" for texts in arguments):
             # Some other program that gives rights: `run-as-root tee FILE`.
-            at = next(index for index, each in enumerate(arguments) if each[0] == "tee")
+            at = next(index for index, texts in enumerate(arguments) if texts[0] == "tee")
             yield from self._command(arguments[at:], state, stdin, line, printed)
-        elif INTERPRETERS.fullmatch(name) and any(NAMES_A_QUEUE.search(text) for each in arguments for text in each):
+        elif INTERPRETERS.fullmatch(name) and any(NAMES_A_QUEUE.search(text) for texts in arguments for text in texts):
             self._reading.leave_out(self._file, line, f"text for {name} that names queue files")
 
     def _call(self, body: list[Lexeme], arguments: list[list[str]], state: ShellState) -> Iterator[Write]:
@@ -353,6 +385,7 @@ class Shell(Programs):
                 inner = ShellState(
                     dict(state.variables), dict(state.functions), state.folder, state.environment, state.doubts
                 )
+                inner.variables["0"] = arguments[index + 2] if index + 2 < len(arguments) else [ANYTHING]
                 _position(inner, arguments[index + 3 :])
                 for text in arguments[index + 1] if index + 1 < len(arguments) else ():
                     yield from Shell(self._reading, self._file, depth=self._depth + 1).script(text, inner, line)
@@ -426,11 +459,11 @@ class Shell(Programs):
                 part.kind == "text" and not part.is_quoted and re.search(r"[*?\[]", part.value) for part in lexeme.parts
             )
             for value in values:
-                for each in value.split() if split and loose else [value]:
+                for piece in value.split() if split and loose else [value]:
                     found += (
-                        self._places(each)
-                        if (is_glob or (loose and re.search(r"[*?\[]", each))) and "/" in each
-                        else [each]
+                        self._places(piece)
+                        if (is_glob or (loose and re.search(r"[*?\[]", piece))) and "/" in piece
+                        else [piece]
                     )
             if len(found) > VALUES:
                 raise NotEvaluated(f"words that stand for more than {VALUES} values")
@@ -497,10 +530,24 @@ def _end_of_command(lexemes: list[Lexeme], at: int) -> int:
     return at
 
 
+def _exit(lexemes: list[Lexeme]) -> int:
+    """Where a script ends for certain: at an `exit` that stands in no block and behind no condition."""
+    depth = 0
+    for at, lexeme in enumerate(lexemes):
+        before = lexemes[at - 1] if at else None
+        starts = before is None or bool(before.operator) or before.keyword in KEYWORDS
+        depth += (lexeme.operator == "(") - (lexeme.operator == ")")
+        if starts:
+            depth += (lexeme.keyword in OPENING) - (lexeme.keyword in CLOSING)
+        if lexeme.keyword == "exit" and depth <= 0 and (before is None or before.operator in (";", "\n")):
+            return at
+    return len(lexemes)
+
+
 def _array(lexemes: list[Lexeme], at: int) -> tuple[str, int] | None:
     """Name of `NAME=(WORD …)`, and where its closing parenthesis stands."""
     match = re.fullmatch(r"([A-Za-z_]\w{0,63})\+?=", lexemes[at].keyword)
-    if match is None or [each.operator for each in lexemes[at + 1 : at + 2]] != ["("]:
+    if match is None or [lexeme.operator for lexeme in lexemes[at + 1 : at + 2]] != ["("]:
         return None
     end = next((place for place in range(at + 2, len(lexemes)) if lexemes[place].operator == ")"), None)
     return None if end is None else (match[1], end)
@@ -518,6 +565,18 @@ def _assignment(lexeme: Lexeme) -> tuple[str, tuple[WordPart, ...]] | None:
     return match[1], (rest, *lexeme.parts[1:])
 
 
+def _counts_arguments(lexemes: list[Lexeme], at: int) -> bool:
+    """Whether the condition that begins here asks for `$#`."""
+    parts = [part for lexeme in lexemes[at : _end_of_command(lexemes, at)] for part in lexeme.parts]
+    return any(part.kind == "variable" and part.value == "#" for part in parts)
+
+
+def _is_user(argument: list[str], arguments: list[list[str]]) -> bool:
+    """Of su(1): a word that is neither an option nor the text behind `-c`."""
+    before = arguments[at - 1][0] if (at := arguments.index(argument)) else ""
+    return argument[0] == "-" or (not argument[0].startswith("-") and before not in ("-c", "--command"))
+
+
 def _base(values: list[str]) -> str:
     return values[0].rpartition("/")[2] if values else ""
 
@@ -526,7 +585,9 @@ def _position(state: ShellState, arguments: list[list[str]]) -> None:
     """`$1` to `$9`, `$@`."""
     for index in range(1, 10):
         state.variables[str(index)] = arguments[index - 1] if index <= len(arguments) else [ANYTHING]
-    state.variables["@"] = state.variables["*"] = few([value for each in arguments for value in each]) or [ANYTHING]
+    state.variables["@"] = state.variables["*"] = few([value for argument in arguments for value in argument]) or [
+        ANYTHING
+    ]
 
 
 def is_worth_reading(text: str, reading: Reading, file: str) -> bool:

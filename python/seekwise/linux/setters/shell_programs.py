@@ -11,8 +11,10 @@ from seekwise.linux.setters.assignment import number
 from seekwise.linux.setters.reading import Reading
 from seekwise.linux.setters.shell_values import ANYTHING, VALUES, few, product
 from seekwise.linux.setters.shell_words import Lexeme
+from seekwise.linux.setters.writable import attribute_of
 
 FILTERS = frozenset({"sort", "uniq", "grep", "egrep", "head", "tail", "cat", "tac"})
+BELOW_BLOCK = re.compile(r"block/(.+)|(?=queue/\w+$)(.+)")
 SETTER_OF_READ_AHEAD = frozenset({"--setra", "--setfra"})
 
 
@@ -63,7 +65,7 @@ class Programs(ABC):
             form = arguments[0][0].replace("\\n", "").strip()
             arguments = arguments[1:] if "%" in form and len(arguments) > 1 else [[form], *arguments[1:]]
         self._reading.spend(4)
-        return few([" ".join(each).strip() for each in product(arguments)])
+        return few([" ".join(words).strip() for words in product(arguments)])
 
     def _names(
         self, name: str, arguments: list[list[str]], state: ShellState, stdin: list[str], line: int, printed: list[str]
@@ -100,9 +102,9 @@ class Programs(ABC):
     @staticmethod
     def _matching_lines(arguments: list[list[str]], lines: list[str]) -> list[str]:
         """`grep WORD`, `grep ^WORD`; other expressions may take any line."""
-        (text, *_) = [each[0] for each in arguments if not each[0].startswith("-")]
+        (text, *_) = [argument[0] for argument in arguments if not argument[0].startswith("-")]
         word = text.removeprefix("^")
-        if any(each[0].startswith("-") for each in arguments) or not re.fullmatch(r"[\w-]{1,60}", word):
+        if any(argument[0].startswith("-") for argument in arguments) or not re.fullmatch(r"[\w-]{1,60}", word):
             return lines
         return [line for line in lines if ANYTHING in line or (line.startswith(word) if text != word else word in line)]
 
@@ -126,11 +128,14 @@ class Programs(ABC):
             option = arguments[at][0]
             if option in ("-name", "-iname") and at + 1 < len(arguments):
                 wanted = arguments[at + 1][0]
+            elif option in ("-path", "-wholename") and at + 1 < len(arguments):
+                below = BELOW_BLOCK.search(arguments[at + 1][0])
+                found = list(self._reading.places(f"/sys/block/{below[1] or f'*/{below[2]}'}")) if below else []
             elif option in ("-exec", "-execdir", "-ok"):
                 end = at + 1
                 while end < len(arguments) and arguments[end][0] not in (";", "+"):
                     end += 1
-                found = self._below(tops, wanted)
+                found = found or self._below(tops, wanted)
                 inner = [
                     few([value.replace("{}", place) for value in argument for place in (found if "{}" in value else [""])])
                     for argument in arguments[at + 1 : end]
@@ -141,6 +146,8 @@ class Programs(ABC):
         printed += found or self._below(tops, wanted)
 
     def _below(self, tops: list[str], wanted: str) -> list[str]:
+        if attribute_of(f"queue/{wanted}") and any(top.startswith("/sys/devices") for top in tops):
+            return list(self._reading.places(f"/sys/block/*/queue/{wanted}"))
         names = [name for top in tops[:8] for name in self._listed(top) if not name.startswith("/")]
         matching = [f"/sys/block/{name}" for name in dict.fromkeys(names) if self._reading.matches(wanted, name)]
         # Names of files below the devices' folders: `find /sys/block/*/queue -name scheduler`.
@@ -160,7 +167,7 @@ class Programs(ABC):
         values = [word for value in stdin or [ANYTHING] for word in value.split() or [value]]
         if mark:
             inner = [
-                few([each.replace(mark, value) for each in argument for value in (values if mark in each else [""])])
+                few([text.replace(mark, value) for text in argument for value in (values if mark in text else [""])])
                 for argument in arguments
             ]
         else:
@@ -169,7 +176,7 @@ class Programs(ABC):
 
     def _blockdev(self, arguments: list[list[str]], state: ShellState, line: int) -> Iterator[Write]:
         values = [argument[0] for argument in arguments]
-        option = next((each for each in values if each in SETTER_OF_READ_AHEAD), None)
+        option = next((value for value in values if value in SETTER_OF_READ_AHEAD), None)
         if option is None:
             return
         at = values.index(option) + 1
@@ -180,23 +187,23 @@ class Programs(ABC):
                 yield from self._write(self._folder_of(node, "queue/read_ahead_kb"), text, state, line)
 
     def _hdparm(self, arguments: list[list[str]], state: ShellState, line: int) -> Iterator[Write]:
-        """`-a N` sets read-ahead in sectors, `-W 0` and `-W 1` the write cache (hdparm(8))."""
+        """`-a N` sets read-ahead in sectors, `-W 0` and `-W 1` the write cache, `-Q N` the queue depth (hdparm(8))."""
         nodes = [node for argument in arguments for node in argument if node.startswith(("/dev/", ANYTHING))]
         values = [argument[0] for argument in arguments]
         for at, option in enumerate(values):
-            match = re.fullmatch(r"-([aW])(\d{0,10})", option)
+            match = re.fullmatch(r"-([aWQ])(\d{0,10})", option)
             if match is None:
                 continue
             given = number(match[2] or (values[at + 1] if at + 1 < len(values) else ""))
             if given is None:
                 continue
-            name, text = (
-                ("read_ahead_kb", str(given // 2))
-                if match[1] == "a"
-                else ("write_cache", "write back" if given else "write through")
-            )
+            attribute, text = {
+                "a": ("queue/read_ahead_kb", str(given // 2)),
+                "W": ("queue/write_cache", "write back" if given else "write through"),
+                "Q": ("device/queue_depth", str(given)),
+            }[match[1]]
             for node in nodes:
-                yield from self._write(self._folder_of(node, f"queue/{name}"), text, state, line)
+                yield from self._write(self._folder_of(node, attribute), text, state, line)
 
     def _folder_of(self, node: str, attribute: str) -> str:
         name = node.removeprefix("/dev/")

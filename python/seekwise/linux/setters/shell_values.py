@@ -68,7 +68,7 @@ def _range(text: str) -> list[str]:
     low, _, high = text.partition("..")
     if low.isdecimal() and high.isdecimal() and low.isascii() and high.isascii():
         first, last = int(low), int(high)
-        return [str(each) for each in range(first, last + 1)] if 0 <= last - first < VALUES else []
+        return [str(number) for number in range(first, last + 1)] if 0 <= last - first < VALUES else []
     if len(low) == len(high) == 1 and low <= high and ord(high) - ord(low) < VALUES:
-        return [chr(each) for each in range(ord(low), ord(high) + 1)]
+        return [chr(code) for code in range(ord(low), ord(high) + 1)]
     return []

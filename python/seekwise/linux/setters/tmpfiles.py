@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
+import re
 from collections.abc import Iterator
 
 from seekwise.linux.setters import assignment
@@ -30,18 +30,20 @@ def read(reading: Reading) -> Iterator[Setter]:
             if len(line) > LONGEST_LINE:
                 reading.leave_out(file, number, f"a line of more than {LONGEST_LINE:,} characters")
                 continue
-            try:
-                words = shlex.split(line, comments=True) if "/sys/" in line else []
-            except ValueError:
-                continue
             # Type Path Mode User Group Age Argument
+            words = line.split(maxsplit=6) if "/sys/" in line and not line.lstrip().startswith("#") else []
             if len(words) < 7 or words[0].rstrip("+!-=~^$") != "w":
                 continue
             try:
-                for device, attribute in reading.settings(words[1]):
+                for device, attribute in reading.settings(words[1].strip("\"'")):
                     rank = (assignment.SYSFS, 1, name, number)
-                    yield Setter("tmpfiles", file, number, device, attribute, " ".join(words[6:]), rank)
+                    yield Setter("tmpfiles", file, number, device, attribute, _unescaped(words[6]), rank)
             except Exhausted:
                 raise
             except NotEvaluated as reason:
                 reading.leave_out(file, number, str(reason))
+
+
+def _unescaped(argument: str) -> str:
+    """The rest of the line with its escapes resolved; quotes in it are written as they stand (tmpfiles.c, `cunescape`)."""
+    return re.sub(r"\\([nt\\])", lambda match: {"n": "\n", "t": "\t"}.get(match[1], match[1]), argument).strip()

@@ -136,7 +136,7 @@ def _take_variables(options: dict[str, tuple[str, str, int]], found: Profiles) -
 
 
 def _list(text: str) -> list[str]:
-    return [each.strip() for each in text.replace(";", ",").split(",") if each.strip()]
+    return [path.strip() for path in text.replace(";", ",").split(",") if path.strip()]
 
 
 def _sections(reading: Reading, file: str) -> dict[str, dict[str, tuple[str, str, int]]]:
@@ -287,8 +287,8 @@ PROPERTY = re.compile(r"\^?([A-Z_]{1,60})=([\w./:-]{1,200})\$?")
 def _fits(regex: str, name: str, reading: Reading) -> bool | None:
     """`(ID_SERIAL=A)|(ID_SERIAL=B)`, as it is written for disks; None for an expression that says more, which is not evaluated."""
     pieces = [
-        PROPERTY.fullmatch(each.strip().removeprefix("(").removesuffix(")"))
-        for each in regex[:LONGEST_VALUE].split("|")
+        PROPERTY.fullmatch(choice.strip().removeprefix("(").removesuffix(")"))
+        for choice in regex[:LONGEST_VALUE].split("|")
     ]
     if not all(pieces):
         return None

@@ -20,7 +20,7 @@ from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.linux.setters import assignment
 from seekwise.linux.setters.assignment import Ineffective, Setter
 from seekwise.linux.setters.reading import EXPANDED, Exhausted, NotEvaluated, Reading
-from seekwise.linux.setters.shell import Shell
+from seekwise.linux.setters.shell import MOST_IDLE, Shell
 from seekwise.linux.setters.udev_syntax import Refused, Rule, Token, lines
 from seekwise.linux.setters.writable import attribute_of
 from seekwise.linux.tree import Tree
@@ -48,7 +48,6 @@ SUBSTITUTION = re.compile(
     r"|\$(?:attr|env|devnode|tempnode|devpath|driver|id|kernel|links|major|minor|name|number|parent|result|root|sysfs|sys)(?:\{[^}]{0,255}\})?"
 )
 WITHOUT_SHELL = re.compile(r">\s{0,4}/sys/")
-MOST_IDLE = 1000
 UNKNOWN = re.compile(r"[$%]")
 
 
@@ -121,7 +120,7 @@ def _files(reading: Reading) -> list[tuple[str, str, list[Rule]]]:
     }
     more = {f"ENV{{{name}}}" for name in asked - known - {"DEVTYPE", "SUBSYSTEM", "DEVNAME"}}
     chosen |= {
-        file for file, text in texts.items() if any(f"{each}{sign}" in text for each in more for sign in ("=", "+="))
+        file for file, text in texts.items() if any(f"{key}{sign}" in text for key in more for sign in ("=", "+="))
     }
     found = []
     for file, text in texts.items():
@@ -415,15 +414,17 @@ def assignments(rule: Rule, seen: UdevDevice) -> Iterator[tuple[str, str, str, b
     """Device, attribute and value of each file that a rule writes, and whether that is known from the rule alone."""
     reading = seen.reading
     for token in rule.tokens:
-        if token.operator in CONDITIONS or token.operator == "-=":
+        # A program that is asked for its answer runs and may write, too.
+        asks = token.key == "PROGRAM" or (token.key == "IMPORT" and token.attribute == "program")
+        if not asks and (token.operator in CONDITIONS or token.operator == "-="):
             continue
         if token.key == "ATTR" and token.attribute:
             path = token.attribute if token.attribute.startswith("/sys/") else _path(token.attribute, seen.folder, seen)
             place = reading.located(path)
             if place and (attribute := attribute_of(place[1])) and not _is_partition(place[0], reading.stack):
                 yield place[0], attribute, _substituted(token.value, seen), True
-        elif token.key == "RUN" and token.attribute in (None, "program"):
-            command = _substituted(token.value, seen)
+        elif asks or (token.key == "RUN" and token.attribute in (None, "program")):
+            command = _with_folder(_substituted(token.value, seen), reading)
             if WITHOUT_SHELL.search(command) and not re.search(r"\b(?:ba|da|a|z|k)?sh\b", command):
                 note = Ineffective(
                     "udev", rule.file, rule.line, None, "queue/", command[:80], "udev starts programs without a shell, so `>` is an argument like any other",
@@ -434,6 +435,13 @@ def assignments(rule: Rule, seen: UdevDevice) -> Iterator[tuple[str, str, str, b
             for write in Shell(reading, rule.file).command(command, _environment(seen)):
                 if not _is_partition(write.device, reading.stack):
                     yield write.device, write.attribute, write.value, write.certain
+
+
+def _with_folder(command: str, reading: Reading) -> str:
+    """A program without a path lies in udev's own folder (udev(7), RUN)."""
+    name = command.partition(" ")[0]
+    folders = ("/usr/lib/udev", "/lib/udev") if name and "/" not in name else ()
+    return next((f"{folder}/{command}" for folder in folders if name in reading.names(folder)), command)
 
 
 def _environment(seen: UdevDevice) -> dict[str, str]:

@@ -63,7 +63,7 @@ class Refused:
 
 def parse(text: str, file: str) -> list[Rule]:
     """Rules with their line number; a line that ends in a backslash goes on in the next one."""
-    return [each for each in lines(text, file) if isinstance(each, Rule)]
+    return [line for line in lines(text, file) if isinstance(line, Rule)]
 
 
 def lines(text: str, file: str) -> list[Rule | Refused]:
@@ -88,7 +88,7 @@ def lines(text: str, file: str) -> list[Rule | Refused]:
             found.append(_line(whole, file, start))
     if pieces:
         found.append(_line("".join(pieces), file, start))
-    return [each for each in found if isinstance(each, Refused) or each.tokens]
+    return [line for line in found if isinstance(line, Refused) or line.tokens]
 
 
 def _line(line: str, file: str, number: int) -> Rule | Refused:

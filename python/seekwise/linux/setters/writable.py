@@ -12,7 +12,7 @@ def attribute_of(path: str) -> str | None:
     path = path.removeprefix("./")
     if path == "bdi/read_ahead_kb":
         return "queue/read_ahead_kb"
-    if path.startswith(("queue/", "md/")) and len(path) <= 128 and not any(each in path for each in "*?["):
+    if path.startswith(("queue/", "md/")) and len(path) <= 128 and not any(sign in path for sign in "*?["):
         return path
     if path == "device/queue_depth":
         return path

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import time
-from pathlib import Path
 
 from seekwise.linux import diskstats, facts
 from seekwise.linux.tree import Tree, open_tree
@@ -19,7 +18,7 @@ DEVICE_FACTS = ("name", "kind", "model", "firmware", "serial", "size_bytes", "ro
 def read(target: Target, fio_version: str) -> dict[str, object]:
     """Facts that hold for a whole run."""
     mount = target.mount
-    tree = open_tree(Path("/"))
+    tree = open_tree()
     return {
         "kernel": platform.release(),
         "architecture": platform.machine(),
@@ -53,7 +52,7 @@ def conditions(target: Target) -> dict[str, object]:
 
 def temperatures(devices: tuple[str, ...]) -> dict[str, float]:
     """{device: degrees Celsius} where the drive has a sensor that the kernel reads (nvme, drivetemp)."""
-    tree = open_tree(Path("/"))
+    tree = open_tree()
     found = {name: facts.temperature_celsius(tree, name) for name in devices}
     return {name: value for name, value in found.items() if value is not None}
 

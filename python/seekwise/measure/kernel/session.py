@@ -319,14 +319,15 @@ def _as_phase(
     # fio's children time is the whole program; what is not its job threads is its start and its report.
     own = max(0.0, spent.children_system_s - result.submitter_system_s)
     device_bytes = (moved.read_bytes if result.read_bytes else 0) + (moved.write_bytes if result.write_bytes else 0)
-    return result.as_phase(
-        {
-            "device_counters": {name: each.recorded for name, each in observed.moved.items()},
-            "fio_start_and_report_system_s": own,
-            "foreign_system_s": spent.foreign_system_s,
-            "short_ios": result.short_ios,
-            **({"memory_peak_bytes": group.peak_bytes} if group else {}),
-        },
+    details = {
+        "device_counters": {name: each.recorded for name, each in observed.moved.items()},
+        "fio_start_and_report_system_s": own,
+        "foreign_system_s": spent.foreign_system_s,
+        "short_ios": result.short_ios,
+        **({"memory_peak_bytes": group.peak_bytes} if group else {}),
+    }
+    return replace(
+        result.as_phase(details),
         windows=over_time,
         cpu=CpuSeconds(
             submitter_user=result.submitter_user_s,

@@ -100,9 +100,9 @@ def _exact(phase: Phase, load: Load, random_ios: int) -> Phase:
     each = random_ios * load.block_bytes if phase.operation.startswith("rand") else load.size_bytes // MIB * MIB
     moved = load.threads * each
     printed = phase.details["as_printed"]
-    if abs(printed["mib"] - moved / MIB) > ROUNDING_MIB:  # type: ignore[index]
+    if abs(printed["mib"] - moved / MIB) > ROUNDING_MIB:
         return phase  # a version that prints another amount than it moved: repaired by its reader, as far as can be
-    elapsed_s = moved / (printed["rate_mib_per_s"] * MIB)  # type: ignore[index]
+    elapsed_s = moved / (printed["rate_mib_per_s"] * MIB)
     return replace(phase, bytes=moved, ios=moved // load.block_bytes, elapsed_s=elapsed_s)
 
 

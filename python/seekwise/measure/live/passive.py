@@ -141,7 +141,7 @@ def _switch_on(run: LiveLoadRun) -> None:
             took = stretch.put(run.switch, by_label[label])
             run.tell(label)
             usual_ms = statistics.median(baseline) if run.guard is not None and len(baseline) >= 2 else None
-            waited = io_pressure_s(open_tree("/"))
+            waited = io_pressure_s(open_tree())
             samples, stopped = _watch(plan.leaves, length, usual_ms, run.guard or math.inf)
             # Where the storage has failed, the period that just ended is left out.
             run.storage.check()
@@ -168,7 +168,7 @@ NOTHING = np.zeros(0)
 
 
 def _pressure(before_s: float | None, samples: list[Sample]) -> float | None:
-    now_s = io_pressure_s(open_tree("/"))
+    now_s = io_pressure_s(open_tree())
     if before_s is None or now_s is None:
         return None
     return min(1.0, (now_s - before_s) / max(samples[-1].at_s - samples[0].at_s, 1e-6))

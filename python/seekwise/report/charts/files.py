@@ -8,7 +8,6 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import vl_convert
 from markupsafe import escape
 
 from seekwise.files import make_folders, write_product
@@ -106,18 +105,7 @@ def _legend(looks: Sequence[Look], width: float, top: float) -> tuple[list[str],
     return made, y + 24
 
 
-def png(text: str, scale: float = 2.0) -> bytes:
-    """PNG of an SVG text at `scale` pixels per point."""
-    return vl_convert.svg_to_png(text, scale=scale)
-
-
-def write_all(folder: Path, pictures: Iterable[tuple[str, str]], formats: Sequence[str] = ("svg", "png")) -> list[Path]:
-    """Each chart, given as (name, SVG), as files of its own: `NAME.svg`, `NAME.png`. OSError where that fails."""
+def write_all(folder: Path, pictures: Iterable[tuple[str, str]]) -> list[Path]:
+    """Each chart, given as (name, SVG), as a file of its own: `NAME.svg`. OSError where that fails."""
     make_folders(folder)
-    written = []
-    for name, picture in pictures:
-        for kind in formats:
-            path = folder / f"{name}.{kind}"
-            write_product(path, picture.encode() if kind == "svg" else png(picture))
-            written.append(path)
-    return written
+    return [write_product(folder / f"{name}.svg", picture.encode()) for name, picture in pictures]

@@ -28,8 +28,6 @@ KERNELS = ("2.6.24", "4.4", "6.1", "6.12")
 def explain(word: str) -> Explanation:
     """The explanation of a word: a term, a setting, a scheduler, or a model of a drive or controller."""
     name = _plain(word)
-    if word.strip().startswith("--") and (found := program.explained(word)):
-        return Explanation(word, "program", *found)
     if (plain := word.strip().lower()) in _names():  # without reading the others
         return _with_program(_unit(plain), word)
     for unit, (_, also, _, _) in _units().items():
@@ -59,14 +57,6 @@ def explain(word: str) -> Explanation:
         close = suggestion.nearest(name, candidates)
         hint = f"did you mean `{candidates[close]}`?" if close else "`seekwise explain` lists every word"
         raise UsageError(f"no entry for `{word}`", hint) from error
-
-
-def with_own_figures(explanation: Explanation) -> Explanation:
-    """The same, with where that scheduler caps a fast drive: as the newest run here tells, or as the shipped figures do."""
-    if explanation.kind != "scheduler":
-        return explanation
-    said = caps.sentence(explanation.word.strip().lower(), caps.newest())
-    return replace(explanation, text=f"{explanation.text}\n\n{said}") if said else explanation
 
 
 def _model_names() -> set[str]:
@@ -156,7 +146,8 @@ def _unit(name: str) -> Explanation:
         if f"{{{table.__name__}}}" in text:
             text = text.replace(f"{{{table.__name__}}}", table())
     tunables = _tunables(name)
-    if tunables:
+    if tunables or caps.sentence(name):
+        text = "\n\n".join(part for part in (text, caps.sentence(name)) if part)
         return Explanation(name, "scheduler", title, text, see, tunables)
     return Explanation(name, "term", title, text, see)
 

@@ -1,4 +1,4 @@
-"""The program's own words: commands, options, settings that a study may vary, workloads, profiles and studies, from where they are defined."""
+"""The program's own words: commands, settings that a study may vary, workloads, profiles and studies, from where they are defined."""
 
 from __future__ import annotations
 
@@ -19,14 +19,11 @@ Entry = tuple[str, str, tuple[str, ...]]
 
 
 def explained(word: str) -> Entry | None:
-    """A command, an option (`--for`, or `for` after nothing else is called so), a setting, a workload, a profile or a study."""
+    """A command, a setting, a use, a profile, a study or an environment variable."""
     name = word.strip().lower()
-    # An option is asked for with its dashes: `--seed` is no command.
-    if name.startswith("--"):
-        return _option(name)
     if found := _variable(word.strip()) or command_entry(name.removeprefix("seekwise ")) or _factor(name) or use(name):
         return found
-    return _profile(name) or _study(name) or _option(f"--{name}") or _choice(name)
+    return _profile(name) or _study(name)
 
 
 def _commands(group: click.Group, prefix: str = "") -> dict[str, click.Command]:
@@ -56,17 +53,6 @@ def words() -> list[str]:
     return [*commands(), *factors.FACTORS, *named, *profiles.names(), *starters.names()]
 
 
-def options() -> dict[str, dict[str, str]]:
-    """{option: {command: help}}"""
-    found: dict[str, dict[str, str]] = {}
-    for name, command in commands().items():
-        for parameter in command.params:
-            if isinstance(parameter, click.Option):
-                for spelling in (*parameter.opts, *parameter.secondary_opts):
-                    found.setdefault(spelling.lower(), {})[name] = parameter.help or ""
-    return found
-
-
 def command_entry(name: str) -> Entry | None:
     """A command by its full name; loads no other."""
     tree = command_tree.root()
@@ -82,17 +68,6 @@ def command_entry(name: str) -> Entry | None:
     return f"seekwise {name}: a command", f"{text}\n\n`seekwise {name} --help` lists its options.", ()
 
 
-def _option(name: str) -> Entry | None:
-    found = options().get(name)
-    if not found:
-        return None
-    by_help: dict[str, list[str]] = {}
-    for command, text in found.items():
-        by_help.setdefault(text or "Show what the command takes.", []).append(command)
-    lines = [f"{', '.join(names)}: {text}" for text, names in by_help.items()]
-    return f"{name}: an option", "\n\n".join(lines), ()
-
-
 def _factor(name: str) -> Entry | None:
     row = factors.FACTORS.get(name.replace(" ", "_").replace("-", "_"))
     if row is None:
@@ -101,21 +76,6 @@ def _factor(name: str) -> Entry | None:
     where = f"{folder}/{row.attribute}" if row.attribute else "decided when the array or file system is built"
     meaning = row.meaning[:1].upper() + row.meaning[1:]
     return f"{row.name}: a setting that a study may vary", f"{meaning}. Allowed: {row.allowed}. Place: {where}.", ()
-
-
-def choices(option: click.Option) -> list[str]:
-    """The words that an option takes; empty when it takes anything."""
-    return [str(each).lower() for each in option.type.choices] if isinstance(option.type, click.Choice) else []
-
-
-def _choice(name: str) -> Entry | None:
-    """A value that an option takes, such as `tuned` of `--persist`."""
-    lines = []
-    for command, each in commands().items():
-        for parameter in each.params:
-            if isinstance(parameter, click.Option) and name in choices(parameter):
-                lines.append(f"`{parameter.opts[0]} {name}` of `seekwise {command}`: {parameter.help or ''}")
-    return (f"{name}: a value of an option", "\n\n".join(lines), ()) if lines else None
 
 
 def _variable(name: str) -> Entry | None:

@@ -50,7 +50,7 @@ class Sweep:
 
     def run(self, wanted: Sequence[tuple[Point, int]]) -> None:
         """Simulates (point, number of the seed) pairs that are not known yet, in batches."""
-        todo = [each for each in dict.fromkeys(wanted) if each not in self.found]
+        todo = [point for point in dict.fromkeys(wanted) if point not in self.found]
         total = len(self.found) + len(todo)
         size = max(64, len(todo) // 16)
         for start in range(0, len(todo), size):
@@ -62,13 +62,15 @@ class Sweep:
                 for use in self.uses
             ]
             results = iter(self.simulate(specs))
-            for each in part:
-                self.found[each] = tuple(trial.figures(use, next(results)) for use in self.uses)
+            for point in part:
+                self.found[point] = tuple(trial.figures(use, next(results)) for use in self.uses)
 
     def logs(self, point: Point) -> NDArray[np.float64]:
         """Logarithms of rate, p99 and CPU of a point: means over its seeds and loads (so that ratios are geometric means)."""
         rows = [
-            np.log([[each.rate_mb_s, each.p99_ms, each.cpu_us] for each in self.found[point, number]]).mean(axis=0)
+            np.log([[result.rate_mb_s, result.p99_ms, result.cpu_us] for result in self.found[point, number]]).mean(
+                axis=0
+            )
             for number in range(SEEDS)
             if (point, number) in self.found
         ]

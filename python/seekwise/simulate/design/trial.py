@@ -6,36 +6,48 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from seekwise.errors import SeekwiseError
 from seekwise.simulate import trial_spec, use_programs
 from seekwise.simulate import use_trials as played
 from seekwise.simulate.design.space import Point
+from seekwise.simulate.spec import Answer, Spec
 from seekwise.simulate.use_trials import Model, jobs_of, phase_of
-from seekwise.store.percentiles import percentiles
+from seekwise.store.record import CpuSeconds, Phase
 from seekwise.workload.study.uses import Use
 
-Document = dict[str, Any]
-Simulate = Callable[[Sequence[dict[str, Any]]], list[dict[str, Any]]]
+Simulate = Callable[[Sequence[Spec]], list[Answer]]
 """Specs of trials in, results in their order out."""
 PERIOD_SHARE = 0.5
 """Of the periods that `tune model:NAME` simulates: more points say more here than longer ones."""
 MIB = 2**20
+CPU_US = "host_cpu_us_per_request"
 
 
 @dataclass(frozen=True)
 class LoadFigures:
     """What a load met on a point."""
 
-    rate_mb_s: float
-    """Of the first foreground job (MB = 10⁶ bytes)."""
-    p99_ms: float
-    cpu_us: float
-    """CPU time of the host per request, of all jobs."""
+    phase: Phase
+    """Of the first foreground job; CPU time is that of the whole host."""
+
+    @property
+    def rate_mb_s(self) -> float:
+        """MB = 10⁶ bytes."""
+        return max(self.phase.bytes, 1) / 1e6 / self.phase.elapsed_s
+
+    @property
+    def p99_ms(self) -> float:
+        """The longest request where there are too few for a 99th percentile."""
+        return (self.phase.percentile_ns(99) or max(self.phase.latency_max_ns, 1)) / 1e6
+
+    @property
+    def cpu_us(self) -> float:
+        """CPU time of the host per request, of all jobs."""
+        return float(self.phase.details[CPU_US])
 
 
-def spec(model: Model, use: Use, point: Point, data_bytes: int, seed: int) -> dict[str, Any]:
+def spec(model: Model, use: Use, point: Point, data_bytes: int, seed: int) -> Spec:
     """The specification of a trial. `data_bytes`: how much of the array random requests reach, the same on every array."""
     size = replace(model, capacity_bytes=point.array.capacity_bytes)
     if use.runs_programs:
@@ -55,31 +67,35 @@ def spec(model: Model, use: Use, point: Point, data_bytes: int, seed: int) -> di
     return made
 
 
-def _read_ahead(made: dict[str, Any], point: Point) -> dict[str, Any]:
+def _read_ahead(made: Spec, point: Point) -> Spec:
     if point.read_ahead_kib:
         made["cache"]["read_ahead_kib"] = point.read_ahead_kib
     return made
 
 
-def simulate(specs: Sequence[Document]) -> list[Document]:
+def simulate(specs: Sequence[Spec]) -> list[Answer]:
     """Results of trials in their order, on all processors of this machine."""
     return use_programs.simulated(json.dumps(list(specs)), os.cpu_count() or 1)
 
 
-def figures(use: Use, result: dict[str, Any]) -> LoadFigures:
+def figures(use: Use, result: Answer) -> LoadFigures:
     """Of a simulated trial. Raises SeekwiseError if it could not run."""
     if "error" in result:
         raise SeekwiseError(f"{use.name} cannot be simulated: {result['error']}")
     phase = result["phases"][-1]
     place = next(place for place, job in enumerate(use.job) if job.role == "foreground")
     own, cpu = phase["jobs"][place], phase["cpu"]
-    seconds = phase["elapsed_ns"] / 1e9
-    bins = {int(upper): count for upper, count in own["latency_bins"].items()}
-    found = percentiles(bins, (99.0, 95.0, 50.0))
-    tail_ns = found.get("99") or max(bins, default=0)
-    spent = cpu["user_s"] + cpu["system_s"] + cpu["irq_s"] + cpu["thread_s"]
+    system_s = cpu["system_s"] + cpu["irq_s"] + cpu["thread_s"]
     return LoadFigures(
-        rate_mb_s=max(own["bytes"], 1) / 1e6 / seconds,
-        p99_ms=max(tail_ns, 1) / 1e6,
-        cpu_us=max(spent, 1e-9) * 1e6 / max(phase["ios"], 1),
+        Phase(
+            operation=played.OPERATION,
+            elapsed_s=phase["elapsed_ns"] / 1e9,
+            bytes=own["bytes"],
+            ios=own["ios"],
+            latency_bins={int(upper): count for upper, count in own["latency_bins"].items()},
+            latency_mean_ns=own["latency_mean_ns"],
+            latency_max_ns=own["latency_max_ns"],
+            cpu=CpuSeconds(cpu["user_s"], system_s),
+            details={CPU_US: max(cpu["user_s"] + system_s, 1e-9) * 1e6 / max(phase["ios"], 1)},
+        )
     )

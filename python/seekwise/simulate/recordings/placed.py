@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from seekwise.simulate.recordings.recording import END, SLEEP, CallRow, Recording
+from seekwise.simulate.spec import Spec
 from seekwise.workload.study.uses import Job
 
 PAGE = 4096
@@ -46,7 +47,7 @@ class _Drive:
 
 def programs(
     jobs: Sequence[tuple[Job, Recording]], capacity_bytes: int, seed: int, *, lead_ns: int, patience_ns: int
-) -> dict:
+) -> Spec:
     """The programs of a phase. Raises ValueError when the drive is too small. `lead_ns`: how long the background is ahead."""
     rng = random.Random(seed)
     pages = capacity_bytes // PAGE
@@ -61,7 +62,7 @@ def programs(
         drive.of((name,), shared[name])
     ahead = any(job.role == "background" for job, _ in jobs)
     recordings: list[list[CallRow]] = []
-    made: list[dict] = []
+    made: list[Spec] = []
     for number, (job, recording) in enumerate(jobs):
         foreground = job.role == "foreground"
         for worker in range(job.jobs):

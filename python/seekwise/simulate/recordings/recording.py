@@ -84,7 +84,10 @@ def _unpacked(columns: list[list[int]]) -> tuple[CallRow, ...]:
 def find(program: str, parameters: Mapping[str, object]) -> Recording | None:
     """The recording that ships of a program with these parameters; None when there is none."""
     wanted = dict(parameters)
-    return next((each for each in shipped() if each.program == program and dict(each.parameters) == wanted), None)
+    return next(
+        (recording for recording in shipped() if recording.program == program and dict(recording.parameters) == wanted),
+        None,
+    )
 
 
 @cache

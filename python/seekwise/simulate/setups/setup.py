@@ -107,7 +107,7 @@ def of_system(study: Study, system: System) -> Setup:
         repeats=max(study.design.blocks, REPEATS_LEAST),
         wait_s=study.design.wait,
         threads=tuple(workload.threads),
-        schedulers=tuple(str(each) for each in study.settings.get("scheduler", ())),
+        schedulers=tuple(str(scheduler) for scheduler in study.settings.get("scheduler", ())),
         operations=len(workload.operations),
         processors=int(options["processors"]) if "processors" in options else None,
         host=str(options["host"]) if "host" in options else None,
@@ -122,4 +122,8 @@ def drive_model(name: str) -> Mapping[str, Any]:
     except ValueError:
         return {}
     found = {known["key"]: known["default"] for known in document["known_parameters"]}
-    return {**found, **{key: each["value"] for key, each in document["parameters"].items()}, "kind": document["kind"]}
+    return {
+        **found,
+        **{key: parameter["value"] for key, parameter in document["parameters"].items()},
+        "kind": document["kind"],
+    }

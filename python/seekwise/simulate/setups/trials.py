@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from seekwise import _core, controllers
 from seekwise.simulate.setups.setup import MIB, NotModelled, Setup, drive_model
+from seekwise.simulate.spec import Answer, Spec
 
 # What load generators print as MB: tiotest and tiobench count MiB (tiotest.c, tiobench.pl), and so does fio before 3.0.
 PRINTED_MB = MIB
@@ -56,7 +57,7 @@ def spec(setup: Setup, operation: str, scheduler: str, threads: int, seed: int) 
     return json.dumps(shortened(asked, setup, _span_bytes(setup, threads)), sort_keys=True)
 
 
-def _direct_trial(setup: Setup, operation: str, scheduler: str, threads: int, seed: int) -> dict:
+def _direct_trial(setup: Setup, operation: str, scheduler: str, threads: int, seed: int) -> Spec:
     random = operation.startswith("rand")
     ios = (setup.random_ios or 1000) if random else max(1, setup.file_bytes // setup.block_bytes)
     job = {
@@ -81,7 +82,7 @@ def _machine(setup: Setup, scheduler: str, seed: int) -> dict[str, object]:
     }
 
 
-def _on_files(setup: Setup, operation: str, scheduler: str, threads: int, seed: int) -> dict:
+def _on_files(setup: Setup, operation: str, scheduler: str, threads: int, seed: int) -> Spec:
     """The trial, and which of its phases is asked for."""
     order = _order(setup, operation)
     on_files = not setup.direct or setup.filesystem is not None
@@ -93,7 +94,7 @@ def _on_files(setup: Setup, operation: str, scheduler: str, threads: int, seed: 
             # tiotest's first phase makes the files; fio has laid them out.
             "written": setup.direct or version(setup.kernel) >= SINGLE_QUEUE_UNTIL or order[0] != "seq_write",
         },
-        "phases": [_phase(setup, each, threads, on_files) for each in order],
+        "phases": [_phase(setup, name, threads, on_files) for name in order],
     }
     if on_files:
         trial["cache"] = {
@@ -113,7 +114,7 @@ def _filesystem(setup: Setup) -> str:
     return setup.filesystem or ("ext4" if setup.on_volume else "raw")
 
 
-def _phase(setup: Setup, operation: str, threads: int, on_files: bool) -> dict:
+def _phase(setup: Setup, operation: str, threads: int, on_files: bool) -> Spec:
     random, write = operation.startswith("rand"), operation.endswith("write")
     old = version(setup.kernel) < SINGLE_QUEUE_UNTIL
     job: dict[str, object] = {
@@ -147,14 +148,14 @@ def _phase(setup: Setup, operation: str, threads: int, on_files: bool) -> dict:
     return phase
 
 
-def _host(setup: Setup) -> dict:
+def _host(setup: Setup) -> Spec:
     if setup.host is not None:
         return {"model": setup.host}
     # A host model has its own number of them.
     return {} if setup.processors is None else {"processors": setup.processors}
 
 
-def _device(setup: Setup) -> dict:
+def _device(setup: Setup) -> Spec:
     """A drive alone, under md, or behind a controller."""
     device: dict[str, object] = {
         "model": setup.drive,
@@ -164,7 +165,7 @@ def _device(setup: Setup) -> dict:
     }
     part = {"level": setup.level, "member_bytes": setup.partition_bytes}
     if setup.controller is not None:
-        unit = {**part, "model": setup.controller, "drives": setup.drives}
+        unit: Spec = {**part, "model": setup.controller, "drives": setup.drives}
         unit["choices"] = {"ncq": setup.ncq, **({"chunk_kib": setup.chunk_kib} if setup.chunk_kib else {})}
         return {**device, "controller": unit}
     if setup.level is not None:
@@ -176,7 +177,7 @@ def _device(setup: Setup) -> dict:
     return {**device, "bytes": setup.partition_bytes}
 
 
-def _gnome_disks(setup: Setup, operation: str) -> list[dict]:
+def _gnome_disks(setup: Setup, operation: str) -> list[Spec]:
     """What gnome-disks does for each sample (benchmark dialog of gnome-disk-utility 3.x, and the tests of udisks' OpenForBenchmark).
 
     The device is open with O_DIRECT and O_SYNC. One page is read at the sample's place, then the sample is read and timed. A test with writing then
@@ -206,7 +207,7 @@ def _span_bytes(setup: Setup, threads: int) -> int | None:
     return max(64 * MIB, SPAN_OF_MEMORY * memory // threads)
 
 
-def shortened(document: dict, setup: Setup, span_bytes: int | None) -> dict:
+def shortened(document: Spec, setup: Setup, span_bytes: int | None) -> Spec:
     """A document whose sequential phases go through a part of each file; `whole`: how many times as long the whole pass is.
 
     Reading a part stands for the end of a pass: what the writing pass left in a controller has gone to the drives meanwhile. So the machine is
@@ -214,7 +215,7 @@ def shortened(document: dict, setup: Setup, span_bytes: int | None) -> dict:
     """
     if span_bytes is None:
         return document
-    pages, file_pages = (each // PAGE_BYTES for each in (setup.block_bytes, setup.file_bytes))
+    pages, file_pages = (size // PAGE_BYTES for size in (setup.block_bytes, setup.file_bytes))
     span = min(max(span_bytes // PAGE_BYTES, pages), file_pages)
     if span == file_pages:
         return document
@@ -234,7 +235,7 @@ def shortened(document: dict, setup: Setup, span_bytes: int | None) -> dict:
     return document
 
 
-def _of_whole_pass(result: dict, whole: float) -> dict:
+def _of_whole_pass(result: Answer, whole: float) -> Answer:
     """Part of a pass takes too little time when a controller's memory still holds much of it at the end: of the whole pass it would hold no
     more. The times are those that the part takes at the pace of the whole."""
     part, held = float(result["bytes"]), float(result.get("held_bytes", 0))
@@ -257,7 +258,7 @@ Tell = Callable[[int, int], None]
 """Told after each run: how many trials are done, and of how many."""
 
 
-def raw(texts: list[str], workers: int, tell: Tell | None = None) -> list[dict]:
+def raw(texts: list[str], workers: int, tell: Tell | None = None) -> list[Answer]:
     """What the compiled simulator says of each trial: its result, or `{"error": sentence}`. Runs go side by side, one for all its phases."""
     documents = [json.loads(text) for text in texts]
     keys = [json.dumps(document["cell"], sort_keys=True) for document in documents]
@@ -274,7 +275,7 @@ def raw(texts: list[str], workers: int, tell: Tell | None = None) -> list[dict]:
     return [_asked(document, runs[key]) for key, document in zip(keys, documents, strict=True)]
 
 
-def _asked(document: dict, result: dict) -> dict:
+def _asked(document: Spec, result: Answer) -> Answer:
     """Of a run what its document asks for."""
     if "error" in result or "report" not in document:
         return result
@@ -291,7 +292,7 @@ def prints_ticks(kernel: str) -> bool:
     return version(kernel) < (2, 6, 33)
 
 
-def cpu_metrics(result: dict, threads: int, *, ticks: bool = False) -> dict[str, float]:
+def cpu_metrics(result: Answer, threads: int, *, ticks: bool = False) -> dict[str, float]:
     """CPU use as tiotest 0.3.3 works it out, and the data moved per second of system time, which its fault leaves alone.
 
     Each thread takes the time of the whole process (RUSAGE_SELF on NPTL) and the threads are added up: N times too much for N

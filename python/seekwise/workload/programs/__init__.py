@@ -18,8 +18,8 @@ from seekwise.workload.programs.trees import Backup, Compile, Fetch, Search, Sor
 from seekwise.workload.programs.web import Pages
 
 PROGRAMS: dict[str, type[Program]] = {
-    each.name: each
-    for each in (
+    program.name: program
+    for program in (
         Start, SQLite, PostgreSQL, MariaDB, Copy, ImageConversion, Cat, DD, Backup, Search, Sort, Fetch, StoreFiles, Pages, Unpack, Compile,
     )
 }  # fmt: skip

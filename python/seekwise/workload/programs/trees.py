@@ -47,7 +47,7 @@ class Backup(Program):
         folders, large = self._sources(place)
         archive = place.own / f"{place.turn % KEPT}.tar"
         archive.unlink(missing_ok=True)
-        call(["tar", "-cf", str(archive), "-C", str(place.data), *(str(each.relative_to(place.data)) for each in folders),
+        call(["tar", "-cf", str(archive), "-C", str(place.data), *(str(folder.relative_to(place.data)) for folder in folders),
               str(large.relative_to(place.data))])  # fmt: skip
         durable(archive)
         place.turn += FOLDERS_BACKED_UP

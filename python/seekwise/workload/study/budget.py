@@ -37,7 +37,7 @@ class Smaller:
 
 def fit(study: Study, budget_s: float, make: Callable[[Study, int], Plan]) -> Plan:
     """The largest plan of the study that fits; `make(study, repetitions)` plans it. UsageError if none does."""
-    study = study.model_copy(update={"workload": [resolve(each) for each in study.workload]})
+    study = study.model_copy(update={"workload": [resolve(load) for load in study.workload]})
     said: dict[str, str] = {}
     for step in (None, _shorter, _fewer_combinations, _without_sentinel):
         while True:
@@ -81,13 +81,13 @@ def _more_repetitions(study: Study, plan: Plan, budget_s: float, make: Callable[
 
 def _shorter(study: Study) -> Smaller | None:
     """Every bounded phase one step shorter."""
-    longest = max((each.runtime or 0.0 for each in study.workload), default=0.0)
+    longest = max((load.runtime or 0.0 for load in study.workload), default=0.0)
     if longest <= RUNTIME_LEAST_S:
         return None
     runtime = round(max(RUNTIME_LEAST_S, longest - max(RUNTIME_STEP_S, longest * 0.1)), 3)
     workloads = [
-        each.model_copy(update={"runtime": min(each.runtime, runtime)}) if each.runtime else each
-        for each in study.workload
+        load.model_copy(update={"runtime": min(load.runtime, runtime)}) if load.runtime else load
+        for load in study.workload
     ]
     shorter = study.model_copy(update={"workload": workloads})
     return Smaller(shorter, "runtime", f"shorter trials: {time_text(runtime)} a phase")
@@ -108,7 +108,7 @@ def _fewer_combinations(study: Study) -> Smaller | None:
     values.pop(len(values) // 2 if len(values) > 2 else 0)
     workloads: list[Workload] = list(study.workload)
     workloads[index] = workloads[index].model_copy(update={name: values})
-    shown = ", ".join(size_word(each) if name == "block_bytes" else str(each) for each in values)
+    shown = ", ".join(size_word(value) if name == "block_bytes" else str(value) for value in values)
     fewer = study.model_copy(update={"workload": workloads})
     return Smaller(fewer, name, f"fewer combinations, {name.replace('_', ' ')}: {shown}")
 

@@ -14,8 +14,8 @@ def parse(key: str) -> tuple[str, dict[str, str]]:
     """(operation, conditions by name); the operation is empty where the key has none."""
     names = list(NAME.finditer(key))
     operation = key[: names[0].start()] if names else key
-    ends = [*(each.start() for each in names[1:]), len(key)][: len(names)]
-    return operation.strip(), {each[1]: key[each.end() : end] for each, end in zip(names, ends, strict=True)}
+    ends = [*(name.start() for name in names[1:]), len(key)][: len(names)]
+    return operation.strip(), {name[1]: key[name.end() : end] for name, end in zip(names, ends, strict=True)}
 
 
 def text(operation: str, conditions: dict[str, str]) -> str:

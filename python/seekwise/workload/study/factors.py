@@ -11,6 +11,7 @@ Factors marked `expensive` cost a rebuild (an array, a file system): a plan vari
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -52,8 +53,8 @@ class Factor:
         if self.kind == "word":
             good = isinstance(value, str) and value != "" and (not self.words or value in self.words)
         else:
-            good = isinstance(value, int) and not isinstance(value, bool) and value >= self.least
-            good = good and (self.most is None or value <= self.most)
+            most = math.inf if self.most is None else self.most
+            good = isinstance(value, int) and not isinstance(value, bool) and self.least <= value <= most
         if not good:
             raise NotAllowed(f"must be {self.allowed}{self._as_number(value)}")
 

@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from seekwise import bounds
 from seekwise.errors import UsageError
@@ -80,10 +81,10 @@ def _check_amount(table: object, source: str) -> None:
             )
             raise UsageError(f"{source}: a study {what} cannot be run")
         if isinstance(value, dict):
-            todo += [(each, depth + 1, name) for name, each in value.items()]
+            todo += [(inner, depth + 1, name) for name, inner in value.items()]
             todo += [(name, depth + 1, name) for name in value]
         elif isinstance(value, list):
-            todo += [(each, depth + 1, key) for each in value]
+            todo += [(item, depth + 1, key) for item in value]
         elif isinstance(value, str) and (len(value) > LONGEST or (key in NAMES and not value.isprintable())):
             said = (
                 f"is longer than {LONGEST} characters"
@@ -140,13 +141,13 @@ def _key(location: tuple[int | str, ...]) -> str:
     return key
 
 
-def _words(detail: dict) -> list[str]:
+def _words(detail: ErrorDetails) -> list[str]:
     if detail["type"] != "literal_error":
         return []
     return [word.strip(" '") for word in str(detail["ctx"]["expected"]).replace(" or ", ", ").split(",")]
 
 
-def _allowed(detail: dict) -> str:
+def _allowed(detail: ErrorDetails) -> str:
     context = detail.get("ctx", {})
     match detail["type"]:
         case "literal_error":
@@ -182,7 +183,8 @@ def _joined(*parts: str) -> str:
 def _check_factors(study: Study, source: str) -> None:
     rows = [("settings", study.settings)] if study.settings else []
     rows += [
-        (f"candidate[{i}]", {name: [value] for name, value in each.items()}) for i, each in enumerate(study.candidate)
+        (f"candidate[{i}]", {name: [value] for name, value in values.items()})
+        for i, values in enumerate(study.candidate)
     ]
     for i, system in enumerate(study.system):
         # A drive's parameter may have the name of a setting of its queue: `write_cache`.
@@ -212,8 +214,8 @@ def _check_trials(study: Study, source: str) -> None:
     """The number of trials that these lists mean, before anybody multiplies them."""
     settings = len(study.candidate) or math.prod(len(values) for values in study.settings.values())
     combinations = sum(
-        len(each.threads) * len(each.block_bytes) * len(each.iodepth) * max(1, len(each.memory_limit))
-        for each in study.workload
+        len(load.threads) * len(load.block_bytes) * len(load.iodepth) * max(1, len(load.memory_limit))
+        for load in study.workload
     )
     trials = settings * combinations * len(study.system) * study.design.blocks
     if trials > TRIALS_MAX:
@@ -247,6 +249,6 @@ def _check_design(study: Study, source: str) -> None:
 
 def _with_job_paths(study: Study, folder: Path) -> Study:
     workloads = [
-        each.model_copy(update={"job": (folder / each.job).absolute()}) if each.job else each for each in study.workload
+        load.model_copy(update={"job": (folder / load.job).absolute()}) if load.job else load for load in study.workload
     ]
     return study.model_copy(update={"workload": workloads})

@@ -335,13 +335,16 @@ def _settings(
     names = study.factor_names()
     compare = tuple(study.design.compare) or tuple(names)
     if study.candidate:
-        settings = tuple(Setting(factors.label(each, each), factors.ordered(dict(each))) for each in study.candidate)
+        settings = tuple(
+            Setting(factors.label(values, values), factors.ordered(dict(values))) for values in study.candidate
+        )
         return compare, settings, ({},), ()
     table = {name: list(values) for name, values in study.settings.items()}
     if "offered" in table.get("scheduler", []):
-        table["scheduler"], said = _offered(systems)
+        offered, said = _offered(systems)
         notes += said
-        if not table["scheduler"]:
+        table["scheduler"] = [*offered]
+        if not offered:
             del table["scheduler"]
     compare = tuple(name for name in compare if name in table)
     outer = [name for name in table if name not in compare]
@@ -371,7 +374,7 @@ def _reference(study: Study, settings: tuple[Setting, ...], systems: tuple[Syste
         if study.design.reference not in labels:
             raise UsageError(
                 f"study {study.name}: `design.reference` is {study.design.reference!r}, but must be one of "
-                + ", ".join(f'"{each}"' for each in labels)
+                + ", ".join(f'"{label}"' for label in labels)
             )
         return study.design.reference
     in_force = systems[0].scheduler
@@ -405,26 +408,26 @@ def _background_load(other: BackgroundLoad, workload: Workload) -> Load:
 
 def _loads(workload: Workload) -> list[Load]:
     """One load per combination of threads, request size and depth."""
-    common = {
-        "name": workload.name or workload.use or (workload.job.stem if workload.job else "load"),
-        "program": workload.program,
-        "direct": workload.direct,
-        "sync": workload.sync,
-        "end_fsync": workload.end_fsync,
-        "size_bytes": workload.size,
-        "rate_limit_bytes": workload.rate_limit,
-        "arrivals": workload.arrivals,
-        "start_stagger_s": workload.start_stagger,
-        "think_s": workload.think_time,
-        "io_class": workload.io_class,
-        "io_priority": workload.io_priority,
-        "beside": tuple(_background_load(each, workload) for each in workload.beside),
-    }
+    common = Load(
+        name=workload.name or workload.use or (workload.job.stem if workload.job else "load"),
+        program=workload.program,
+        direct=workload.direct,
+        sync=workload.sync,
+        end_fsync=workload.end_fsync,
+        size_bytes=workload.size,
+        rate_limit_bytes=workload.rate_limit,
+        arrivals=workload.arrivals,
+        start_stagger_s=workload.start_stagger,
+        think_s=workload.think_time,
+        io_class=workload.io_class,
+        io_priority=workload.io_priority,
+        beside=tuple(_background_load(other, workload) for other in workload.beside),
+    )
     memories = tuple(workload.memory_limit) or (None,)
     if workload.job is not None:
-        return [Load(job=str(workload.job), memory_limit_bytes=memories[0], **common)]
+        return [replace(common, job=str(workload.job), memory_limit_bytes=memories[0])]
     if workload.use is not None:
-        return [Load(use=workload.use, phases=(PlannedPhase("mixed", workload.runtime),), **common)]
+        return [replace(common, use=workload.use, phases=(PlannedPhase("mixed", workload.runtime),))]
     phases = tuple(
         PlannedPhase(
             name, workload.runtime, workload.random_ios if name.startswith("rand") and not workload.runtime else None
@@ -432,14 +435,14 @@ def _loads(workload: Workload) -> list[Load]:
         for name in workload.operations
     )
     return [
-        Load(
+        replace(
+            common,
             phases=phases,
             threads=threads,
             block_bytes=block_bytes,
             iodepth=iodepth,
             engine=workload.engine or ("psync" if iodepth == 1 else "libaio"),
             memory_limit_bytes=memory,
-            **common,
         )
         for memory in memories
         for threads in workload.threads
@@ -526,26 +529,25 @@ def trial_seed(seed: int, what: int | str, attempt: int = 1) -> int:
 def _touched(
     settings: tuple[Setting, ...], combinations: tuple[Combination, ...], systems: tuple[SystemFacts, ...]
 ) -> tuple[Touch, ...]:
-    wanted: dict[str, list[str]] = {}
+    wanted: dict[factors.Factor, list[str]] = {}
     for values in [*(setting.values for setting in settings), *(combination.fixed for combination in combinations)]:
         for name, value in values.items():
             row = factors.factor(name)
             if row is not None and row.where != "build":
-                known = wanted.setdefault(name, [])
-                if str(value) not in known:
-                    known.append(str(value))
-    found: list[Touch] = []
+                texts = wanted.setdefault(row, [])
+                if str(value) not in texts:
+                    texts.append(str(value))
+    touches: list[Touch] = []
     for facts in systems:
-        for name, values in wanted.items():
-            row = factors.factor(name)
-            devices = facts.where.get(name) or [
+        for row, texts in wanted.items():
+            devices = facts.where.get(row.name) or [
                 device for device, attributes in facts.current.items() if _lives_on(row, device, attributes, facts)
             ]
-            found += [
-                Touch(device, row.attribute, facts.current.get(device, {}).get(row.attribute), tuple(values))
+            touches += [
+                Touch(device, row.attribute, facts.current.get(device, {}).get(row.attribute), tuple(texts))
                 for device in devices
             ]
-    return tuple(found)
+    return tuple(touches)
 
 
 def _lives_on(row: factors.Factor, device: str, attributes: dict[str, str], facts: SystemFacts) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 
 from seekwise import bounds
 from seekwise.workload.study.study import Workload
@@ -33,5 +34,5 @@ def table_of(name: str) -> dict[str, object]:
     return bounds.toml((_folder() / f"{name}.toml").read_text(encoding="utf-8"))
 
 
-def _folder():
+def _folder() -> Traversable:
     return files("seekwise") / "profiles"

@@ -30,7 +30,7 @@ def text(name: str) -> str:
     """The TOML of a shipped study."""
     group, _, own = name.rpartition("/")
     folders = _folders()
-    folder = folders[group] if group else next(each for each in folders.values() if own in _names_in(each))
+    folder = folders[group] if group else next(shipped for shipped in folders.values() if own in _names_in(shipped))
     return (folder / f"{own}.toml").read_text(encoding="utf-8")
 
 

@@ -166,11 +166,11 @@ class Workload(Part):
         """ValueError for background jobs without `runtime`, buffered ones without a buffered workload, or an operation named twice."""
         if self.beside and self.runtime is None:
             raise ValueError("`beside` needs a `runtime`, for which all of them work")
-        if any(not each.direct for each in self.beside) and self.direct:
+        if any(not job.direct for job in self.beside) and self.direct:
             raise ValueError(
                 "`beside` jobs with `direct = false` need a buffered workload, whose `memory_limit` they share"
             )
-        named = [*self.operations, *(each.operation for each in self.beside)]
+        named = [*self.operations, *(job.operation for job in self.beside)]
         double = next((name for name in named if named.count(name) > 1), None)
         if self.beside and double is not None:
             raise ValueError(f"`{double}` is named twice; results tell jobs apart by their operation")
@@ -190,8 +190,8 @@ class Workload(Part):
     def pace_is_possible(self) -> Workload:
         """ValueError where pace and start delays of threads do not fit the run time."""
         _check_pace(self, max(self.threads), self.runtime)
-        for each in self.beside:
-            _check_pace(each, each.threads, self.runtime, each.start_delay)
+        for job in self.beside:
+            _check_pace(job, job.threads, self.runtime, job.start_delay)
         return self
 
     @model_validator(mode="after")
@@ -275,7 +275,7 @@ class Study(Part):
     @classmethod
     def candidates_are_flat(cls, value: object) -> object:
         """Nested tables become dotted names; no values are multiplied out."""
-        return [flat(each) if isinstance(each, dict) else each for each in value] if isinstance(value, list) else value
+        return [flat(item) if isinstance(item, dict) else item for item in value] if isinstance(value, list) else value
 
     @model_validator(mode="after")
     def names_are_unique(self) -> Study:
@@ -292,7 +292,7 @@ class Study(Part):
     def factor_names(self) -> list[str]:
         """Every setting that varies or is set, in the order of the file."""
         if self.candidate:
-            return list(dict.fromkeys(name for each in self.candidate for name in each))
+            return list(dict.fromkeys(name for values in self.candidate for name in values))
         return list(self.settings)
 
 

@@ -141,7 +141,7 @@ class Job(BaseModel):
     @model_validator(mode="after")
     def is_one_thing(self) -> Job:
         """ValueError unless exactly one of `program`, `pattern` and `fio` is set, or for requests that no drive or page cache would take as meant."""
-        if sum(each is not None for each in (self.program, self.pattern, self.fio)) != 1:
+        if sum(way is not None for way in (self.program, self.pattern, self.fio)) != 1:
             raise ValueError("must have exactly one of `program`, `pattern` and `fio`")
         if self.program is not None:
             self.check_program()
@@ -335,7 +335,7 @@ def chosen(words: str | None, *, on_device: bool = False) -> list[Use]:
     if words is None:
         return [use for use in shipped() if use.group != LIMITS and (use.runs_programs or on_device)]
     found: dict[str, Use] = {}
-    for word in (each.strip() for each in words.split(",")):
+    for word in (part.strip() for part in words.split(",")):
         if word.endswith(".toml"):
             use = load(Path(word))
             if not use.job:
@@ -368,7 +368,7 @@ def named(word: str) -> list[Use]:
 
 def by_name(words: str | None) -> frozenset[str]:
     """Uses that `--for` names themselves: one of these that cannot run is refused, one of a named group is left out."""
-    typed = [each.strip() for each in words.split(",")] if words else []
+    typed = [part.strip() for part in words.split(",")] if words else []
     return frozenset(use.name for word in typed if word not in groups() for use in chosen(word))
 
 
@@ -418,17 +418,17 @@ def installed(
             said.append(f"{use.name} is left out: {without_fio.message}")
             continue
         missing = next(
-            (why for job in use.job if (program := job.runs) is not None and (why := program.missing())), None
+            (reason for job in use.job if (program := job.runs) is not None and (reason := program.missing())), None
         )
         if missing is None:
             left.append(use)
             continue
-        why = MissingError(
+        error = MissingError(
             f"{use.name} cannot be measured: {missing}", hint="install it, or choose other uses with --for"
         )
         if use.name in asked:
-            raise why
-        first = first or why
+            raise error
+        first = first or error
         said.append(f"{use.name} is left out: {missing}")
     if not left and first is not None:
         raise first
@@ -469,7 +469,7 @@ def loads(text: str, source: str) -> Use:
     except ValidationError as error:
         found = error.errors(include_url=False)
         # A word that is misspelt is both unknown and missing: the unknown one tells more.
-        first = next((each for each in found if each["type"] == "extra_forbidden"), found[0])
+        first = next((error for error in found if error["type"] == "extra_forbidden"), found[0])
         where = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
             raise UsageError(
