@@ -110,23 +110,23 @@ def record(name: str, parameters: dict[str, object], folder: Path) -> Recording:
 
 def _recorded(program: Program, parameters: dict[str, object], scratch: Path) -> Recording:
     (scratch / "data").mkdir()
-    for each in program.data_sets:
-        data.laid_out(each, scratch / "data", data.DataBudget(ROOM_BYTES, time.monotonic() + LAYOUT_S))
+    for data_set in program.data_sets:
+        data.laid_out(data_set, scratch / "data", data.DataBudget(ROOM_BYTES, time.monotonic() + LAYOUT_S))
     os.sync()
     workers = WORKERS.get(program.name, 1)
     team = [_Worker(program, _place(scratch, number, workers)) for number in range(workers)]
     try:
-        for each in team:
-            each.expect("warm")
+        for worker in team:
+            worker.expect("warm")
         before = _inodes(scratch)
         sizes = {inode: path.stat().st_size for inode, path in before.items()}
-        with tracefs.programs([each.pid for each in team], recorded_calls.EVENTS, BUFFER_KIB) as instance:
+        with tracefs.programs([worker.pid for worker in team], recorded_calls.EVENTS, BUFFER_KIB) as instance:
             instance.start()
             marker = str(instance.path / "trace_marker")
-            for number, each in enumerate(team):
-                each.tell(marker)
+            for number, worker in enumerate(team):
+                worker.tell(marker)
                 if program.name not in TOGETHER or number == workers - 1:
-                    for one in team if program.name in TOGETHER else (each,):
+                    for one in team if program.name in TOGETHER else (worker,):
                         one.expect("done")
             instance.stop()
             if instance.dropped():
@@ -134,11 +134,11 @@ def _recorded(program: Program, parameters: dict[str, object], scratch: Path) ->
             lines = (instance.path / "trace").read_text().splitlines()
         after = _inodes(scratch)
     finally:
-        for each in team:
-            each.end()
+        for worker in team:
+            worker.end()
     names = {inode: _name(path, scratch) for inode, path in (before | after).items()}
     number = scratch.stat().st_dev
-    reader = recorded_calls.Reader(names, sizes, [each.pid for each in team], (os.major(number), os.minor(number)))
+    reader = recorded_calls.Reader(names, sizes, [worker.pid for worker in team], (os.major(number), os.minor(number)))
     reader.read(lines)
     retry_ns = round(1e9 * getattr(sys.modules[type(program).__module__], "RETRY_S", 0.0))
     files, calls = _used(reader.files(), [_kept(each) for each in reader.calls()], retry_ns)
@@ -221,7 +221,7 @@ class _Worker:
 
 
 def _work(program: Program, place: Place, say: Callable[[str], object], told: Callable[[], str]) -> None:
-    real, cold.evict = cold.evict, lambda _: 0.0
+    real, cold.evict = cold.evict, lambda paths: 0.0
     # Ours, not the program's: on the simulator its own flusher writes, and every setting begins with a fresh drive.
     write_behind.behind, write_behind.settle = nullcontext, lambda path: None  # type: ignore[assignment]
     program.open(place)

@@ -31,7 +31,8 @@ from seekwise.judge.decision.table import Conditions, UseFigure, values_of
 from seekwise.judge.decision.verdicts import control, judge
 from seekwise.judge.rule import THRESHOLD_OF_PERIODS
 from seekwise.workload.live_plan import CONTROL_SUFFIX
-from seekwise.workload.study.uses import Judged, Purpose
+from seekwise.workload.purpose import Purpose
+from seekwise.workload.study.uses import Judged
 from seekwise_proof.calibration.score import Counts, share
 
 Array = NDArray[np.float64]
@@ -333,7 +334,9 @@ def score(scenario: Scenario, runs: int, rng: np.random.Generator) -> RunScore:
 
 
 def _count_statements(total: RunScore, scenario: Scenario, found: Decided) -> None:
-    truths = {(each.use, each.kind): scenario.truth(each) for each in scenario.figures}
+    truths: dict[tuple[str, str], tuple[float, ...]] = {
+        (figure.use, figure.kind): scenario.truth(figure) for figure in scenario.figures
+    }
     for judged in found.judged:
         for standing in judged.standings:
             if standing.setting == IN_FORCE or standing.p_better is None or standing.p_worse is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -87,7 +88,7 @@ def compare(base: Path, new: Path, fail_if: tuple[str, ...], *, as_json: bool) -
         raise NotMetError(f"{len(changes)} settings differ", hint="asked for with --fail-if")
 
 
-def _changes(before: DeviceStatus, after: DeviceStatus):
+def _changes(before: DeviceStatus, after: DeviceStatus) -> Iterator[tuple[str, Value | None, Value | None]]:
     old = {value.attribute: value for value in before.settings}
     new = {value.attribute: value for value in after.settings}
     for name in dict.fromkeys([*old, *new]):
@@ -113,4 +114,4 @@ def _who(value: Value) -> str:
 
 
 def _side(value: Value | None) -> CapturedValue | None:
-    return value and CapturedValue(value.value, value.source, value.set_by, value.why)
+    return None if value is None else CapturedValue(value.value, value.source, value.set_by, value.why)

@@ -21,6 +21,7 @@ from seekwise.workload.live_plan import LivePlan
 from seekwise.workload.study.quantity import time_text
 
 if TYPE_CHECKING:
+    from seekwise.measure.kernel.target import Target
     from seekwise.measure.live.planning import Request
 
 BUDGET_LEAST_S = 15.0
@@ -79,7 +80,7 @@ def guard_factor(text: str | None) -> float | None:
     return float(match[1])
 
 
-def _carry_out(request: Request, store: Store, run: Run, plan: LivePlan, target, guard: float | None) -> None:
+def _carry_out(request: Request, store: Store, run: Run, plan: LivePlan, target: Target, guard: float | None) -> None:
     from seekwise.measure.kernel import prepared_target
 
     deadline = request.began_s + plan.budget_s - END_S

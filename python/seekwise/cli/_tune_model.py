@@ -52,7 +52,7 @@ def answer(request: Request) -> None:
 
 def refuse_what_needs_a_device(request: Request) -> None:
     """UsageError for options that a model cannot honour."""
-    refused = {"--also": request.also, "--live": request.live, "--guard": request.guard}
+    refused: dict[str, object] = {"--also": request.also, "--live": request.live, "--guard": request.guard}
     refused |= {"--destroy": request.destroy, "-- COMMAND": request.command_line}
     named = next((name for name, value in refused.items() if value), None)
     if named is not None:

@@ -26,8 +26,8 @@ class Predicted:
     elapsed_s: float
 
     @classmethod
-    def of(cls, row: WhatIfRow, **more: str) -> Self:
-        """In the units that are printed."""
+    def of(cls, row: WhatIfRow, **more: Any) -> Self:
+        """In the units that are printed; `more`: what a subclass has besides."""
         times = (row.p50_ns / 1e6, row.p99_ns / 1e6, row.mean_ns / 1e6)
         return cls(*times, row.rate_bytes_per_s / 1e6, row.iops, row.elapsed_s, **more)
 

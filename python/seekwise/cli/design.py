@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from seekwise.simulate.design.space import Array
 
 
-class Size(click.ParamType):
+class Size(_options.NumberType):
     """`500g`, `20t` as bytes."""
 
     name = "size"

@@ -15,7 +15,8 @@ from seekwise.cli import _options, _output, _shown
 from seekwise.errors import Exit, UsageError
 from seekwise.linux.tree import open_tree
 from seekwise.settings import special
-from seekwise.settings.doctor import CHECKS, DoctorFinding, discards, examine, gather, smart
+from seekwise.settings.doctor import CHECKS, discards, examine, gather, smart
+from seekwise.settings.doctor.check import DoctorFinding
 from seekwise.workload.study.quantity import counted, time_text
 
 WATCH_S = 5.0

@@ -81,7 +81,8 @@ class Commands(click.Group):
     def loaded(self, name: str) -> click.Command | None:
         """As `get_command`, but MissingError for a plug-in that cannot be imported."""
         if name in own_commands():
-            return importlib.import_module(module_of(name)).command
+            command: click.Command = importlib.import_module(module_of(name)).command
+            return command
         entry = extensions.entries(extensions.COMMANDS).get(name)
         return extensions.load(entry) if entry is not None else None
 

@@ -6,6 +6,7 @@ import contextlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from seekwise.number_text import natural
 from seekwise.simulate import degraded
@@ -175,7 +176,7 @@ def operations(found: Sequence[ArrayRow]) -> list[str]:
 STATE_WORDS = {"resync": "resyncing", "rebuild": "rebuilding"}
 
 
-def name_of(array: dict[str, object]) -> str:
+def name_of(array: dict[str, Any]) -> str:
     """`raid5 of 4, chunk 64 KiB, 1 missing` of an array as a record has it."""
     parts = [f"{array['level']} of {array['members']}"]
     parts += [str(array["layout"])] if array.get("layout") else []

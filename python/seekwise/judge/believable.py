@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from seekwise.linux.buses import BUS_BYTES_PER_S, FASTEST
 from seekwise.store import operations
@@ -64,7 +65,9 @@ def implausible_periods(records: Sequence[Record], uses: Sequence[Use]) -> list[
 
 def _buses(records: Sequence[Record]) -> dict[str, tuple[float, str]]:
     """{device: what its bus carries}, of what the run has found."""
-    devices = next((r.environment["devices"] for r in records if r.environment.get("devices")), [])
+    devices: list[dict[str, Any]] = next(
+        (record.environment["devices"] for record in records if record.environment.get("devices")), []
+    )
     found = {str(each.get("name")): BUS_BYTES_PER_S.get(str(each.get("transport"))) for each in devices}
     return {name: limit for name, limit in found.items() if limit is not None}
 

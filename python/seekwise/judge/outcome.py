@@ -148,8 +148,8 @@ def for_purpose(found: LiveOutcome, purpose: str) -> LiveOutcome:
         if name == purpose:
             # All that was judged stays: what the choice makes worse elsewhere is its price.
             return replace(found, asked=choice, purpose=name)
-    choice = found.found.by_group.get(purpose)
-    if choice is None:
+    of_group = found.found.by_group.get(purpose)
+    if of_group is None:
         is_purpose = purpose in PURPOSES
         if not is_purpose:
             uses.chosen(purpose)  # what no use is called is not to be measured either
@@ -167,7 +167,7 @@ def for_purpose(found: LiveOutcome, purpose: str) -> LiveOutcome:
         left_out=(),
     )
     within = replace(found.found, judged=tuple(own), by_purpose={})
-    return replace(found, plan=plan, asked=choice, found=within)
+    return replace(found, plan=plan, asked=of_group, found=within)
 
 
 def notes(found: LiveOutcome) -> list[str]:

@@ -24,6 +24,7 @@ from seekwise.simulate.gain_error import gain_error
 from seekwise.store.operations import OPERATIONS
 from seekwise.store.record import Record
 from seekwise.workload.study import combination_key
+from seekwise.workload.study.factors import Value
 from seekwise.workload.study.study import Answer, Study, System
 
 OVERALL = OperationMix("overall", "all operations and thread counts alike", "all", dict.fromkeys(OPERATIONS, 1.0))
@@ -142,18 +143,24 @@ def competitions(study: Study, records: Sequence[Record]) -> Iterator[tuple[str,
             yield name, kind_of(by_name[name]), mine
 
 
+ArrayKey = tuple[object, ...]
+"""Everything of an array but its chunk."""
+
+
 def _as_chunks(systems: Mapping[str, System], records: Sequence[Record]) -> list[tuple[str, str, list[Record]]]:
     """Families of arrays that differ in their chunk alone, the chunk as what competes; none where schedulers compete too."""
-    families: dict[tuple[object, ...], dict[str, list[Record]]] = {}
-    arrays: dict[tuple[object, ...], System] = {}
-    schedulers: dict[tuple[object, ...], set[str]] = {}
+    families: dict[ArrayKey, dict[str, list[Record]]] = {}
+    arrays: dict[ArrayKey, System] = {}
+    schedulers: dict[ArrayKey, set[str]] = {}
     for record in records:
         system = _as_varied(systems[str(record.factors.get("system", next(iter(systems))))], record)
         chunk = record.factors.get(CHUNK) or (system.chunk_kib[0] if system.chunk_kib else None)
         if chunk is None:
             continue
-        key = (system.drive, system.drives, system.raid_level, system.layout, system.kernel, system.controller)
-        key += (tuple(sorted(system.options.items())), system.target)
+        key: ArrayKey = (
+            *(system.drive, system.drives, system.raid_level, system.layout, system.kernel, system.controller),
+            *(tuple(sorted(system.options.items())), system.target),
+        )
         arrays.setdefault(key, system)
         label = f"{chunk} KiB"
         family = families.setdefault(key, {})
@@ -178,7 +185,9 @@ def _as_chunks(systems: Mapping[str, System], records: Sequence[Record]) -> list
 
 def _as_varied(system: System, record: Record) -> System:
     """The system with what the settings of a record put in place of its level, drives and layout."""
-    varied = {name: record.factors[name] for name in ("raid_level", "drives", "layout") if name in record.factors}
+    varied: dict[str, Value] = {
+        name: record.factors[name] for name in ("raid_level", "drives", "layout") if name in record.factors
+    }
     return system.model_copy(update=varied) if varied else system
 
 

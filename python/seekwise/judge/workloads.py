@@ -13,7 +13,7 @@ an interval.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from seekwise.store.record import Record
 from seekwise.workload.live_plan import CONTROL_SUFFIX
 from seekwise.workload.study import combination_key, uses
 
-THREAD_RULES = {"few": lambda n: 1 / n, "many": float, "all": lambda n: 1.0}
+THREAD_RULES: dict[str, Callable[[int], float]] = {"few": lambda n: 1 / n, "many": float, "all": lambda n: 1.0}
 PARETO_METRICS = ("rate", "p99", "cpu_efficiency")
 
 
@@ -101,7 +101,9 @@ def find(word: str) -> OperationMix:
 
 def _of(use: uses.Use, name: str) -> OperationMix:
     assert use.requests is not None
-    return OperationMix(name, use.title, use.requests.threads, dict(use.requests.operations))
+    return OperationMix(
+        name, use.title, use.requests.threads, {str(name): share for name, share in use.requests.operations.items()}
+    )
 
 
 def weigh(records: Sequence[Record], workload: OperationMix, reference: str) -> Weighed:

@@ -16,7 +16,7 @@ from seekwise.judge import workloads
 from seekwise.judge.candidates import NOT_LONG_ENOUGH
 from seekwise.judge.decision.choose import Choice
 from seekwise.judge.for_use import ForSystem, Weighing, choices_for, competition, for_workload, per_drive
-from seekwise.judge.outcome import LiveOutcome, for_purpose
+from seekwise.judge.outcome import LiveOutcome, for_purpose, no_verdict
 from seekwise.judge.study_outcome import StudyOutcome, combination_name, wanted
 from seekwise.judge.system_choices import OVERALL, SystemChoice
 from seekwise.judge.workloads import OperationMix, Weighed, WeighedSetting
@@ -117,11 +117,12 @@ def not_here(run_id: str, provenance: str) -> UsageError:
 @dataclass(frozen=True)
 class _TuneAdvice:
     outcome: LiveOutcome
+    choice: Choice
     purpose: str | None
 
     def to_apply(self) -> tuple[Changes, str]:
         """(values to set, why); no values where what is in force stays. UsageError for what was not measured on this machine."""
-        plan, run_id, choice = self.outcome.plan, self.outcome.run.run_id, self.outcome.choice
+        plan, run_id = self.outcome.plan, self.outcome.run.run_id
         if plan.provenance != "measured":
             raise not_here(run_id, plan.provenance)
         if divided := self.outcome.divided:
@@ -133,7 +134,7 @@ class _TuneAdvice:
                 f"run {run_id} has no one setting for everything: {', '.join(wants)}",
                 " or ".join(f"`--for {purpose}`" for purpose in divided),
             )
-        changes = plan.of(choice.setting).changes if choice.changes else {}
+        changes = plan.of(self.choice.setting).changes if self.choice.changes else {}
         return changes, f"run {run_id}: {tune_answer.headline(self.outcome).rstrip('.')}"
 
     def document(self) -> TuneAdvice:
@@ -295,12 +296,13 @@ def of_tune(found: LiveOutcome, purpose: str | None, system: str | None) -> Advi
             f"run {found.run.run_id} of `tune` has one target, so it takes no `--system`", "leave out --system"
         )
     asked = for_purpose(found, purpose) if purpose is not None else found
-    if asked.choice is None:
-        raise UsageError(f"run {found.run.run_id} measured nothing", hint="`sudo seekwise tune PATH` measures")
-    return _TuneAdvice(asked, purpose)
+    if (choice := asked.choice) is None:
+        reason = no_verdict(found) or "no period was measured"
+        raise UsageError(f"run {found.run.run_id} advises nothing: {reason}", hint="`sudo seekwise tune PATH` measures")
+    return _TuneAdvice(asked, choice, purpose)
 
 
-def of_study(found: StudyOutcome, content: ReportContent, purpose: str | None, system: str | None) -> Advised:
+def of_study(found: StudyOutcome, content: ReportContent, purpose: str | None, system: str | None) -> _StudyAdvice:
     """Of a run of a study: for each drive of this machine, for each of several systems, or for what competes on one."""
     return _StudyAdvice(found, content, purpose, system, workloads.find(purpose) if purpose else None)
 
@@ -379,7 +381,7 @@ def _interval(value: tuple[float, float, float] | None) -> str:
 
 
 def _document(found: StudyOutcome, advice: Advice, weighed: Weighed | None) -> RunAdvice:
-    workload = weighed and Weighted(
+    workload = None if weighed is None else Weighted(
         weighed.workload.name, weighed.workload.operations, weighed.workload.threads, weighed.reference, weighed.repetitions,
         weighed.not_covered, weighed.best, weighed.standings,
     )  # fmt: skip

@@ -64,10 +64,10 @@ def of(content: ReportContent) -> list[SystemRow]:
             load = by_load.setdefault(str(record.factors.get("load", "")), {})
             load.setdefault(str(record.factors.get("system")), []).append(record)
     made = []
-    for load, systems in ((load, systems) for load, systems in by_load.items() if systems):
+    for load_name, systems in by_load.items():
         for operation in _foreground(next(iter(systems.values()))):
             name = operations.name(operation).lower()
-            words = f"{load}, {name}" if len(by_load) > 1 else name
+            words = f"{load_name}, {name}" if len(by_load) > 1 else name
             made += [
                 _row(each.name, words, operation, systems[each.name], settings)
                 for each in content.systems

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from markupsafe import Markup, escape
@@ -19,7 +19,7 @@ from seekwise.number_text import three
 from seekwise.report import waits
 from seekwise.report.charts import close_up_svg
 from seekwise.report.looks import Look, Looks
-from seekwise.report.waits import Waits
+from seekwise.report.waits import Column, Waits
 from seekwise.simulate import close_up as again
 from seekwise.store import operations
 from seekwise.store.record import Record
@@ -326,7 +326,7 @@ PARTS = (
 """(key, title, meaning) of the parts of a request's time."""
 
 
-def _columns(rows: Sequence[StretchRow]) -> list[tuple]:
+def _columns(rows: Sequence[StretchRow]) -> list[Column]:
     """(title, meaning, text of a row) of what is known and says something."""
     is_array = any(one.drives > 1 for one in rows)
     fine = max(one.total for one in rows) < 0.1
@@ -335,7 +335,10 @@ def _columns(rows: Sequence[StretchRow]) -> list[tuple]:
     def time(value: float) -> str:
         return three(1e3 * value if fine else value) if value >= (5e-7 if fine else 5e-4) else "0"
 
-    columns: list[tuple] = [("I/O per second", "I/Os of the load.", lambda one: three(one.iops))]
+    def part_time(part: str) -> Callable[[StretchRow], str]:
+        return lambda one: time(one.parts.get(part, 0.0))
+
+    columns: list[Column] = [("I/O per second", "I/Os of the load.", lambda one: three(one.iops))]
     if is_array:
         columns += [
             ("Requests per I/O", "Requests to all drives for one I/O of the load.", lambda one: three(one.commands)),
@@ -351,8 +354,8 @@ def _columns(rows: Sequence[StretchRow]) -> list[tuple]:
         ]  # fmt: skip
     for name, title, meaning in PARTS:
         if any(one.parts.get(name, 0.0) > 0.002 * one.total for one in rows):
-            columns.append((f"{title} [{unit}]", meaning, lambda one, name=name: time(one.parts.get(name, 0.0))))
-    further = (
+            columns.append((f"{title} [{unit}]", meaning, part_time(name)))
+    further: tuple[tuple[bool, str, str, Callable[[StretchRow], str]], ...] = (
         (True, "Distance [%]", "Mean distance between two requests on the drive, in per cent of its size.", lambda one: _share(one.jump)),
         (is_array, "Drive idle [%]", "Share of the time in which the first drive had no request.", lambda one: _share(one.idle_share)),
         (any(one.merged > 1.005 for one in rows), "I/Os per request", "How many I/Os the block layer merged into one request.", lambda one: three(one.merged)),
@@ -361,7 +364,7 @@ def _columns(rows: Sequence[StretchRow]) -> list[tuple]:
         (True, "Under way", "Mean number of requests in scheduler and drive.", lambda one: three(one.depth)),
         (any(one.cached for one in rows), "Drive cache hits [%]", "Requests that the drive answered from its memory.", lambda one: _share(one.cached)),
     )  # fmt: skip
-    return [*columns, *(column for is_known, *column in further if is_known)]
+    return [*columns, *((title, meaning, text) for is_known, title, meaning, text in further if is_known)]
 
 
 def _share(value: float | None) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from seekwise.judge.system_choices import kind_of
-from seekwise.report.rows import summary_rows, trial_rows
+from seekwise.report.rows import Row, summary_rows, trial_rows
 from seekwise.store import operations
 from seekwise.store.record import Record
 from seekwise.workload.live_plan import CONTROL_SUFFIX
@@ -42,7 +42,7 @@ class Frame:
 
     factors: dict[str, list[object]]
     """Levels of everything that differs, in order; operations among them."""
-    rows: list[dict[str, object]]
+    rows: list[Row]
     """By factor its value; by metric the mean, `_low` and `_high` (95 % interval); `n`."""
     subject: tuple[str, ...]
     """What is compared, most important first."""
@@ -126,7 +126,7 @@ def _tell_apart(rows: Sequence[Mapping[str, object]], names: Sequence[str]) -> b
     return all(len(labels) == 1 for labels in seen.values())
 
 
-def _add_chunks(rows: list[dict[str, object]], systems: Sequence[System]) -> None:
+def _add_chunks(rows: list[Row], systems: Sequence[System]) -> None:
     """Systems that differ in their chunk alone become levels of `chunk`, and lose their names."""
     families: dict[tuple[object, ...], set[int]] = {}
     known = {each.name: each for each in systems}
@@ -228,7 +228,7 @@ def _is_scale(table: Frame, name: str) -> bool:
     return sum(is_number(level) for level in levels) > 1 and all(is_number(x) or x == NO_CHUNK for x in levels)
 
 
-def combinations(table: Frame, names: Sequence[str]) -> list[dict[str, object]]:
+def combinations(table: Frame, names: Sequence[str]) -> list[Row]:
     """Combinations of these factors that occur, the one with the most rows first."""
     counts: dict[tuple[object, ...], int] = {}
     for row in table.rows:

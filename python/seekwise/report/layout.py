@@ -43,9 +43,9 @@ def columns(
         (5, 10),
         (0, 8),
     )
-    order = tuple((i, least) for i, least in order if i < len(heads))
+    there = tuple((i, least) for i, least in order if i < len(heads))
     # Between words first; within one only where the table would be too wide otherwise.
-    for i, least in [*((i, max(least, words[i])) for i, least in order), *order]:
+    for i, least in [*((i, max(least, words[i])) for i, least in there), *there]:
         over = sum(sizes) - room
         if over > 0:
             sizes[i] = max(min(least, sizes[i]), sizes[i] - over)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from markupsafe import Markup
 
@@ -140,7 +141,7 @@ def _panels(found: LiveOutcome, looks: dict[str, Look]) -> list[Panel]:
 
 
 def _stretches(
-    found: LiveOutcome, uses, blocks: dict[str, list[LossBlock]], looks: Looks
+    found: LiveOutcome, uses: Sequence[Use], blocks: dict[str, list[LossBlock]], looks: Looks
 ) -> dict[str, close_up.CloseUpSection]:
     """By use, why the settings differ: of a simulated run where a setting is shown to lose, of a measured one where requests were recorded."""
     if found.plan.provenance == "measured":
@@ -209,7 +210,7 @@ def pictures(found: LiveOutcome) -> list[tuple[str, str]]:
     return made
 
 
-def _blocks(found: LiveOutcome, use, looks: dict[str, Look]) -> list[LossBlock]:
+def _blocks(found: LiveOutcome, use: Use, looks: dict[str, Look]) -> list[LossBlock]:
     return [_block(found, each, looks) for each in found.found.judged if each.use == use.name]
 
 
@@ -223,11 +224,11 @@ class UseDrawn:
     deciding: LossBlock | None
     timeline: Timeline | None
     nines: Markup | None
-    figures: list[dict[str, object]]
+    figures: list[dict[str, Any]]
     periods: int
 
 
-def _use(found: LiveOutcome, use, looks: dict[str, Look], blocks: list[LossBlock]) -> UseDrawn:
+def _use(found: LiveOutcome, use: Use, looks: dict[str, Look], blocks: list[LossBlock]) -> UseDrawn:
     mine = [record for record in found.records if record.factors.get("use") == use.name]
     return UseDrawn(
         use,
@@ -287,7 +288,7 @@ class Timeline:
     picture: Markup
 
 
-def _timeline(mine: Sequence[Record], use, looks: dict[str, Look], judged: Sequence[Judged]) -> Timeline | None:
+def _timeline(mine: Sequence[Record], use: Use, looks: dict[str, Look], judged: Sequence[Judged]) -> Timeline | None:
     """Throughput of the first foreground job in bins, or where its units are longer than those, its own figure period by period."""
     job = use.foreground[0].name
     shown = sorted(mine, key=lambda record: float(record.conditions["start_s"]))[:BANDS_MAX]
@@ -345,7 +346,7 @@ def _of_period(judged: Judged, record: Record) -> float | None:
     return math.exp(value) if math.isfinite(value) else None
 
 
-def _nines(mine: Sequence[Record], use, looks: dict[str, Look]) -> Markup | None:
+def _nines(mine: Sequence[Record], use: Use, looks: dict[str, Look]) -> Markup | None:
     """Latency over the share of requests that are faster."""
     job = use.foreground[0].name
     curves, names = [], []
@@ -364,7 +365,7 @@ def _nines(mine: Sequence[Record], use, looks: dict[str, Look]) -> Markup | None
     return live_svg.nines(curves, f"Latency of {job} by the share of faster requests", names) if curves else None
 
 
-def _figures(mine: Sequence[Record], use, looks: dict[str, Look]) -> list[dict[str, object]]:
+def _figures(mine: Sequence[Record], use: Use, looks: dict[str, Look]) -> list[dict[str, Any]]:
     """MB/s, IOPS, CPU time per request and evenness per candidate, over all counted time."""
     found = []
     for setting, look in looks.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from seekwise.judge.decision.choose import STARVED_FACTOR
 from seekwise.judge.decision.verdicts import CandidateVerdict, Judged
@@ -203,7 +204,7 @@ def times_text(factor: float) -> str:
     return f"over {STARVED_FACTOR:.0f} times" if factor > STARVED_FACTOR else f"{factor_text(factor)} times"
 
 
-IN_WORDS = {
+IN_WORDS: dict[str, Callable[[str], str]] = {
     "raid_level": lambda value: value.replace("raid", "RAID "),
     "scheduler": str,
     "read_ahead_kb": lambda value: f"read-ahead {value} KiB",

@@ -10,9 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from seekwise.judge import arrays, believable, tables
+from seekwise.judge.bitmap import rows as bitmap_rows
 from seekwise.judge.control import judge_control
 from seekwise.judge.observation import Verdict
 from seekwise.judge.observe import observations
+from seekwise.judge.rebuild import rows as rebuild_rows
 from seekwise.judge.records import exact_note, invalid_note, remarks
 from seekwise.judge.rule import ROUNDS_MIN, RULE_VERSION, THRESHOLD_SHARE, more_is_better
 from seekwise.judge.study_outcome import StudyOutcome, condition_text, lines, otherwise, pooled_threads, reference
@@ -114,9 +116,9 @@ def _subject(facts: SystemFacts) -> str:
 
 
 def _own_table(records: Sequence[Record]) -> QuestionTable | None:
-    if rebuilds := rebuild.rows(records):
+    if rebuilds := rebuild_rows(records):
         return rebuild.table(rebuilds)
-    if bitmaps := bitmap.rows(records):
+    if bitmaps := bitmap_rows(records):
         return bitmap.table(bitmaps)
     return None
 

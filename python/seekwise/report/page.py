@@ -27,6 +27,7 @@ from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.frame import Axes, Frame, axes, frame, shown
 from seekwise.report.looks import Looks
 from seekwise.report.metric_words import shown_setting
+from seekwise.report.rows import Row
 from seekwise.store import operations
 
 number = three
@@ -187,11 +188,11 @@ def _overview_keys(found: Sequence[losses.LossBlock]) -> Markup:
     )
 
 
-def _row(table: Frame, row: dict[str, object], names: Sequence[str]) -> dict[str, object]:
+def _row(table: Frame, row: Row, names: Sequence[str]) -> Row:
     cells = []
     for name in names:
         low, high = row[f"{name}_low"], row[f"{name}_high"]
-        cells.append((row[name], f"{three(low)} to {three(high)}" if low is not None else ""))  # type: ignore[arg-type]
+        cells.append((row[name], f"{three(low)} to {three(high)}" if low is not None else ""))
     return {"levels": [shown(name, row[name]) for name in table.factors], "n": row["n"], "cells": cells}
 
 

@@ -175,7 +175,8 @@ def _changes_of(store: Store, pairs: Sequence[tuple[Run, Run]]) -> tuple[list[Us
             )
         others = set(sides[1].plan.labels)
         common = [each for each in sides[0].plan.labels if each in others]
-        found.append(changes(*(entries(side.records, side.plan) for side in sides), common))
+        before, after = (entries(side.records, side.plan) for side in sides)
+        found.append(changes(before, after, common))
     simulated = all(side.plan.provenance == "simulated" for side in sides)
     return over_pairs(found, needs_confirmation=not simulated), sides
 
@@ -272,8 +273,10 @@ def _device(facts: dict[str, Any]) -> str:
 
 
 def _document(found: comparing.Comparison, sides: Sequence[ComparedRun]) -> Compare:
+    base, new = map(Compared.of, sides)
     return Compare(
-        *map(Compared.of, sides),
+        base,
+        new,
         notes=found.notes,
         rule=RULE_VERSION,
         counts={word: found.count(word) for word in WORDS},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from seekwise.judge.outcome import LiveOutcome
 from seekwise.judge.system_choices import kind_of
@@ -22,7 +22,7 @@ PROVENANCE = {
 }
 
 
-def span(values: Sequence[int], text=str) -> str:
+def span(values: Sequence[int], text: Callable[[int], str] = str) -> str:
     """`1 to 16`, `4 KiB`, `1, 4`."""
     levels = sorted(set(values))
     if len(levels) > 2:

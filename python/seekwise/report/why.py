@@ -195,7 +195,7 @@ def held_words(factors: Mapping[str, object]) -> str:
     parts = []
     for name, value in factors.items():
         if name == "threads":
-            parts.append(counted(value, "thread"))
+            parts.append(counted(int(str(value)), "thread"))
         elif name in ("system", "load", "scheduler") and value not in (None, ""):
             parts.append(str(value))
         elif value not in (None, ""):

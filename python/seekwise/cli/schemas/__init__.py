@@ -40,7 +40,7 @@ def _documents() -> dict[str, Any]:
     """{schema: dataclass}"""
     modules = [import_module(f"seekwise.{name}") for name in dict.fromkeys(DOCUMENTS.values())]
     kinds = [kind for module in modules for kind in vars(module).values() if is_dataclass(kind)]
-    return {kind.SCHEMA: kind for kind in kinds if getattr(kind, "SCHEMA", None) in DOCUMENTS}
+    return {schema: kind for kind in kinds if (schema := getattr(kind, "SCHEMA", None)) in DOCUMENTS}
 
 
 def names() -> list[str]:

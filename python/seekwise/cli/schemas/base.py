@@ -6,13 +6,16 @@ import ast
 import inspect
 import textwrap
 from functools import cache
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from seekwise import document
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 
 @cache
@@ -34,7 +37,8 @@ class Described(GenerateJsonSchema):
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
         """Pydantic's schema with the keys that `seekwise.document` prints: HIDDEN fields out, SHOWN properties in, all required."""
-        made, kind = super().dataclass_schema(schema), schema["cls"]
+        made = super().dataclass_schema(schema)
+        kind: type[DataclassInstance] = schema["cls"]
         properties, docs = made.get("properties", {}), attribute_docs(kind)
         for name in getattr(kind, "SHOWN", ()):
             shown = inspect.getattr_static(kind, name).fget
@@ -43,7 +47,9 @@ class Described(GenerateJsonSchema):
         for name, text in docs.items():
             if name in properties and text:
                 properties[name].setdefault("description", text)
-        named: dict[str, Any] = {"schema": {"const": kind.SCHEMA, "type": "string"}} if hasattr(kind, "SCHEMA") else {}
+        named: dict[str, Any] = (
+            {"schema": {"const": own, "type": "string"}} if (own := getattr(kind, "SCHEMA", None)) else {}
+        )
         for name in document.keys(kind):
             properties[name].pop("default", None)
             named[document.key(kind, name)] = _with_null(properties[name])

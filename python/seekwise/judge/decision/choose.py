@@ -139,7 +139,7 @@ def utility(own: Sequence[Judged], setting: str, in_force: str, others: Sequence
 def harms(gains: Sequence[Array], prices: Sequence[Array]) -> NDArray[np.bool_]:
     """[draw] whether a setting harms, by its ln gains in the parts of a purpose and in all others."""
     most = np.max(gains, axis=0)
-    found = (np.mean(gains, axis=0) < -0.01) | (-np.min(gains, axis=0) > np.maximum(most, HARM_LOG))
+    found: NDArray[np.bool_] = (np.mean(gains, axis=0) < -0.01) | (-np.min(gains, axis=0) > np.maximum(most, HARM_LOG))
     if prices:
         found |= -np.min(prices, axis=0) > np.maximum(most, HALVED_LOG)
         lost = np.mean([-each > np.maximum(most, LOST_LOG) for each in [*gains, *prices]], axis=0)

@@ -218,7 +218,7 @@ def _stalls(data: Observed) -> NDArray[np.bool_]:
     middle = np.array([np.median(data.y[data.setting == j]) if (data.setting == j).any() else 0.0 for j in range(k)])
     below = data.y - middle[data.setting]
     spread = 1.4826 * float(np.median(np.abs(below)))
-    stalled = below < -max(STALL_LOG, STALL_SIGMAS * spread)
+    stalled: NDArray[np.bool_] = below < -max(STALL_LOG, STALL_SIGMAS * spread)
     return stalled if data.traded is None else stalled & ~data.traded
 
 

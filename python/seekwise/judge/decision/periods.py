@@ -207,7 +207,7 @@ class Merged:
             np.array([numbers[number % AGAIN] for _, _, number in rows], np.intp),
             np.array([sign * logs[j][number] for _, j, number in rows], float),
             np.array([stretches[fact[1]] for fact in facts], np.intp),
-            np.array([index.get(fact[2], -1) for fact in facts], np.intp),
+            np.array([index.get(fact[2] or "", -1) for fact in facts], np.intp),
             known if known.shape[1] else None,
         )
 

@@ -254,11 +254,11 @@ def _in_general(figures: Sequence[Figure], elsewhere: Sequence[Elsewhere]) -> li
     found = []
     for figure in figures:
         mean, variance = np.zeros(len(figure.settings)), np.full(len(figure.settings), np.inf)
-        for j, name in enumerate(figure.settings):
+        for at, name in enumerate(figure.settings):
             others = [each for each in rows.get((figure.purpose, figure.kind, name), ()) if each[0] != figure.use]
             others += programs.get((figure.kind, name), ())
             if len({use for use, _, _ in others}) >= GENERAL_USES_LEAST:
-                mean[j], variance[j] = _random_effects(others)
+                mean[at], variance[at] = _random_effects(others)
         found.append((mean, variance, frozenset(n for n in figure.settings if programs.get((figure.kind, n)))))
     return found
 

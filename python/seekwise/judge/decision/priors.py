@@ -12,6 +12,7 @@ import tomllib
 from dataclasses import replace
 from functools import cache
 from importlib import resources
+from typing import Any
 
 from seekwise.judge.decision.posterior import Elsewhere, Prior
 
@@ -39,7 +40,7 @@ def usual_of(drive: str | None) -> Prior:
     if drive is None:
         return PROGRAMS
     known = _programs()
-    found: list[dict] = []
+    found: list[dict[str, Any]] = []
     for kind in dict.fromkeys(each["kind"] for each in known):
         mine = [each for each in known if each["kind"] == kind]
         own = [each for each in mine if each["drive"] == drive]
@@ -49,7 +50,7 @@ def usual_of(drive: str | None) -> Prior:
     return replace(PROGRAMS, source=source, elsewhere=tuple(one for each in found for one in _against_middle(each)))
 
 
-def _against_middle(program: dict) -> list[Elsewhere]:
+def _against_middle(program: dict[str, Any]) -> list[Elsewhere]:
     """Each scheduler against the middle one."""
     sign = 1 if program["more"] else -1
     logs = {name: sign * math.log(value) for name, value in program["values"].items()}
@@ -61,5 +62,7 @@ def _against_middle(program: dict) -> list[Elsewhere]:
 
 
 @cache
-def _programs() -> list[dict]:
-    return tomllib.loads((resources.files(__package__) / "elsewhere.toml").read_text(encoding="utf-8"))["program"]
+def _programs() -> list[dict[str, Any]]:
+    document = tomllib.loads((resources.files(__package__) / "elsewhere.toml").read_text(encoding="utf-8"))
+    programs: list[dict[str, Any]] = document["program"]
+    return programs

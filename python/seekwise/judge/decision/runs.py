@@ -84,7 +84,9 @@ def changes(base: Sequence[UseFigure], new: Sequence[UseFigure], settings: Seque
     rows = []
     for entry in base:
         other = others.get((entry.use, entry.metric))
-        for setting in settings if other is not None else ():
+        if other is None:
+            continue
+        for setting in settings:
             if all(setting in each.figures.settings and each.figures.rounds(setting) for each in (entry, other)):
                 conditions = replace(entry.conditions, added_log=RUN_TO_RUN_LOG)
                 rows.append((setting, replace(entry, figures=TwoRuns((entry, other), setting), conditions=conditions)))

@@ -300,8 +300,8 @@ def _without_starved(
             starved.setdefault((entry.use, entry.job), set()).update(names)
     found = []
     for entry, (effects, draws) in zip(entries, drawn, strict=True):
-        names = starved.get((entry.use, entry.job), set()) if entry.is_latency else set()
-        at = [i for i, name in enumerate(entry.figures.settings) if name in names]
+        slowed = starved.get((entry.use, entry.job), set()) if entry.is_latency else set()
+        at = [i for i, name in enumerate(entry.figures.settings) if name in slowed]
         others = [i for i in range(draws.shape[1]) if i not in at and np.isfinite(draws[:, i]).all()]
         if at and others:
             draws = draws.copy()

@@ -18,7 +18,7 @@ from seekwise.linux import md
 from seekwise.measure.kernel.target import Target
 from seekwise.measure.live.candidates import in_force_values, offered_schedulers
 from seekwise.workload.live_plan import Candidate
-from seekwise.workload.study.factors import ISCHED_PREFIX, Value, factor
+from seekwise.workload.study.factors import ISCHED_PREFIX, Value, checked
 from seekwise.workload.study.uses import Use
 
 # Around the defaults: 128 KiB of read-ahead (Linux v6.12 include/linux/pagemap.h VM_READAHEAD_PAGES), 2 × the smaller of depth and
@@ -153,7 +153,7 @@ def _is_resyncing(target: Target) -> bool:
 
 
 def _is_there(target: Target, name: str) -> bool:
-    row = factor(name)
+    row = checked(name)
     return any(
         attributes.path(row.attribute, sysfs.device_folder(device)).exists() for device in target.places(row)
     ) and bool(in_force_values(target, [name]))

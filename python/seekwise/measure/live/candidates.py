@@ -15,7 +15,7 @@ from seekwise.control import attributes, settings, sysfs
 from seekwise.errors import UsageError
 from seekwise.measure.kernel.target import Target
 from seekwise.workload.live_plan import Candidate, Changes
-from seekwise.workload.study.factors import FACTORS, Factor, Value, factor
+from seekwise.workload.study.factors import FACTORS, Factor, Value, checked, factor
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def in_force_values(target: Target, names: Sequence[str]) -> dict[str, Value]:
     """Values of these settings as they are now; those that nothing below the target has are left out."""
     found: dict[str, Value] = {}
     for name in names:
-        row = factor(name)
+        row = checked(name)
         for device in target.places(row):
             text = attributes.current(row.attribute, sysfs.device_folder(device))
             if text is not None:

@@ -42,10 +42,15 @@ class Running(Protocol):
 class UseLoad(Protocol):
     """What a use asks for, on a target that is prepared."""
 
-    text: str
-    """As it is recorded."""
-    buffered: bool
-    """fio writes through the page cache and needs a limit on its memory."""
+    @property
+    def text(self) -> str:
+        """As it is recorded."""
+        ...
+
+    @property
+    def buffered(self) -> bool:
+        """fio writes through the page cache and needs a limit on its memory."""
+        ...
 
     def started(
         self, work: Path, leaves: tuple[str, ...], cgroup_files: Sequence[Path]

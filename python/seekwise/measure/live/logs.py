@@ -148,4 +148,4 @@ def per_process_throughputs(operations: Operations, start_s: float, end_s: float
     """Bytes per second of each process: how evenly equal jobs are served."""
     low, high = np.searchsorted(operations.end_s, [start_s, end_s])
     moved = np.bincount(operations.process[low:high], weights=operations.bytes[low:high], minlength=processes)
-    return (moved / max(end_s - start_s, 1e-9)).tolist()
+    return [float(rate) for rate in moved / max(end_s - start_s, 1e-9)]

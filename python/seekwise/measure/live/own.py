@@ -351,7 +351,9 @@ def _record(runs: CommandRuns, candidate: Candidate, turn: int, began: float, el
         details={"job": "command", "role": "foreground", "value": value},
     )
     evicted = runs.evicted
-    cold = {} if evicted is None else {"evicted_bytes": evicted.bytes, "kept_bytes": evicted.kept_bytes}
+    cold: dict[str, object] = (
+        {} if evicted is None else {"evicted_bytes": evicted.bytes, "kept_bytes": evicted.kept_bytes}
+    )
     return record.made(
         runs,
         turn,

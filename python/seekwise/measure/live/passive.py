@@ -28,7 +28,7 @@ from seekwise.measure.live.open_run import SwitchedRun
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.workload.live_plan import Candidate
 from seekwise.workload.study.rounds import Order
-from seekwise.workload.study.uses import NOT_OURS, Job, Use
+from seekwise.workload.study.uses import NOT_OURS, Job, Judged, Use
 
 SAMPLE_S = 0.1
 PERIOD_S = 2.0
@@ -41,7 +41,7 @@ GUARD_EVENTS_MOST = 2
 
 def load_use(*, percentiles: bool) -> Use:
     """The load that runs here, as a use: judged by what the kernel counts."""
-    judge = ("rate", "mean", "p99") if percentiles else ("rate", "mean")
+    judge: tuple[Judged, ...] = ("rate", "mean", "p99") if percentiles else ("rate", "mean")
     job = Job(name="load", role="foreground", pattern="random read/write", judge=judge)
     return Use(name="live", title="The load that runs here", group=NOT_OURS, job=[job])
 

@@ -50,7 +50,7 @@ def made(
     """The next record of a run: one period of a use under a candidate, in round `number`. `began_s`: seconds since 1970; `more`: further fields of the record."""
     start_s = began_s - run.origin_s
     times = {"start_s": (start_s, 3), "length_s": (length_s, 3), "cut_s": (cut_s, 3), "switch_s": (switch_s, 4)}
-    fields = {
+    fields: dict[str, Any] = {
         "run_id": run.run.run_id,
         "trial": len(run.records),
         "repetition": number,
@@ -93,7 +93,7 @@ def of_period(
     phases = tuple(_phase(job, stretch, period, start, end, spent, number == 0) for number, job in enumerate(use.job))
     reason = None if end - start > COUNTED_LEAST_S else "nothing is left of the period after its cut"
     job_text = stretch.job_text if period is stretch.periods[0] else ""
-    fields = {
+    fields: dict[str, Any] = {
         "settings_seen": period.settings_seen,
         "load": {"fio": fio_version, "job": job_text},
         "valid": reason is None,

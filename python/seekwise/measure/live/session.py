@@ -18,6 +18,7 @@ from seekwise.measure.kernel import fio, memory, programs
 from seekwise.measure.kernel.target import Target
 from seekwise.measure.live import carry, jobs, logs, prepare, progress, record, stretch
 from seekwise.measure.live.open_run import SwitchedRun
+from seekwise.measure.live.stretch import Stretch, Turn
 from seekwise.store.record import Record
 from seekwise.workload.live_plan import Candidate
 from seekwise.workload.study.rounds import Order
@@ -67,7 +68,7 @@ class LiveSession(SwitchedRun):
             for candidate in drawn(each.in_round(turn))
         ]
 
-        def more(periods: Sequence[stretch.Period]) -> Sequence[stretch.Turn]:
+        def more(periods: Sequence[stretch.Period]) -> Sequence[Turn]:
             short = [candidate for candidate in each.candidates if each.is_short(candidate)]
             if not quick or len(short) < 2 or not each.can_be_quick(_operations_per_s(periods)):
                 return ()
@@ -82,10 +83,10 @@ class LiveSession(SwitchedRun):
     def stretch(
         self,
         each: progress.UseState,
-        schedule: Sequence[stretch.Turn],
+        schedule: Sequence[Turn],
         *,
         learn: bool,
-        more: Callable[[Sequence[stretch.Period]], Sequence[stretch.Turn]] = lambda _: (),
+        more: Callable[[Sequence[stretch.Period]], Sequence[Turn]] = lambda _: (),
     ) -> list[Record]:
         """Measures a use under a schedule; the records of its periods, none when the load did not run."""
         title = each.use.title
@@ -119,9 +120,7 @@ class LiveSession(SwitchedRun):
             each.failed = done.ended_early
         return kept
 
-    def under_load(
-        self, use: Use, schedule: Sequence[stretch.Turn], deadline_s: float, units: int = 1, **more: Any
-    ) -> stretch.Stretch:
+    def under_load(self, use: Use, schedule: Sequence[Turn], deadline_s: float, units: int = 1, **more: Any) -> Stretch:
         """A schedule under the load of a use. `units`: of programs per period where they are long; `more`: as of `stretch.run`."""
         length = sum(seconds for _, _, seconds in schedule)
         seed = self.plan.seed + len(self.records)
@@ -141,7 +140,7 @@ class LiveSession(SwitchedRun):
     def _keep(
         self,
         each: progress.UseState,
-        done: stretch.Stretch,
+        done: Stretch,
         by_label: dict[str, Candidate],
         others: list[programs.ForeignProgram],
     ) -> list[Record]:
@@ -189,7 +188,7 @@ def _requests(period: stretch.Period) -> int:
     return diskstats.total(diskstats.moved(period.before.devices, period.after.devices, period.after.devices)).ios
 
 
-def _learn(session: LiveSession, each: progress.UseState, done: stretch.Stretch) -> None:
+def _learn(session: LiveSession, each: progress.UseState, done: Stretch) -> None:
     if each.long_unit_s is not None:
         _learn_units(each, done)
         return
@@ -219,7 +218,7 @@ def _learn(session: LiveSession, each: progress.UseState, done: stretch.Stretch)
     progress.learn(each, seen)
 
 
-def _learn_units(each: progress.UseState, done: stretch.Stretch) -> None:
+def _learn_units(each: progress.UseState, done: Stretch) -> None:
     """What a period takes for each of its units, with what lies between them."""
     by_label: dict[str, list[float]] = {}
     for period in done.periods:

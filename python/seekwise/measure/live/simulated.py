@@ -24,6 +24,7 @@ from seekwise.measure.live.open_run import OpenRun
 from seekwise.measure.live.record import OPERATIONS
 from seekwise.measure.live.stretch import Counters, Period, Stretch
 from seekwise.simulate import trial_spec, use_programs
+from seekwise.simulate.spec import Answer
 from seekwise.simulate.use_trials import Model, phase_of, phases_of_use, spec_of_use
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
@@ -119,8 +120,8 @@ def _rounds(run: SimulatedRun, uses: Sequence[Use], rounds: range) -> None:
         run.tell(batch[-1][0].title, (len(run.records) - before) / len(todo))
 
 
-def _record(run: SimulatedRun, use: Use, number: int, candidate: Candidate, phase: dict) -> Record:
-    same = {"seed": run.plan.seed + number, "started_at": now(), "load": {"what": "simulated"}}
+def _record(run: SimulatedRun, use: Use, number: int, candidate: Candidate, phase: Answer) -> Record:
+    same: dict[str, Any] = {"seed": run.plan.seed + number, "started_at": now(), "load": {"what": "simulated"}}
     seconds = phase["elapsed_ns"] / 1e9
     if use.runs_programs:
         # Units of the foreground, and what the background did meanwhile; a period ends with the last unit of the foreground.
@@ -148,7 +149,9 @@ def _record(run: SimulatedRun, use: Use, number: int, candidate: Candidate, phas
                 latency_bins=bins,
                 latency_mean_ns=sum(bound * count for bound, count in bins.items()) / max(1, sum(bins.values())),
                 latency_max_ns=max(bins, default=0),
-                cpu=cpu if place == 0 else CpuSeconds(*[0.0] * 8),
+                cpu=cpu
+                if place == 0
+                else CpuSeconds(0.0, 0.0, user=0.0, system=0.0, irq=0.0, softirq=0.0, iowait=0.0, idle=0.0),
                 details={"job": job.name, "role": job.role},
             )
         )

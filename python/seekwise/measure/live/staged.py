@@ -119,7 +119,7 @@ def _screened(
     }
     levels_by = {
         state.use.name: {
-            label: noticed for label, each in by_scheduler.items() if (noticed := _levels(each, state.use))
+            label: further for label, each in by_scheduler.items() if (further := _levels(each, state.use))
         }
         for state in states
         if not state.failed

@@ -32,8 +32,7 @@ def svg(drawn: PanelChart) -> str:
     better = f"{drawn.better} is better" if drawn.better else ""
     words = ", ".join(each for each in (drawn.unit, better) if each)
     body = [f'<text class="title" x="8" y="20">{escape(drawn.title)}{escape(f" [{words}]") if words else ""}</text>']
-    top = 32
-    legend, top = _legend(drawn.looks, width, top)
+    legend, top = _legend(drawn.looks, width, 32)
     body += legend
     for number, panel in enumerate(drawn.panels):
         x, y = 8 + step * (number % columns), top + (TOTAL + 46) * (number // columns)

@@ -283,9 +283,11 @@ def nines(
             if value > 0 and abs(x - round(2 * x) / 2) < 0.02
         ]
     for css, dash, line in curves:
-        at = [f"{1000 * x / most:.0f} {y(math.log10(value)):.1f}" for x, value in line if value > 0]
-        if at:
-            drawn.append(f'<g class="{css}"><path class="curve" stroke-dasharray="{dash}" d="M{"L".join(at)}"/></g>')
+        vertices = [f"{1000 * x / most:.0f} {y(math.log10(value)):.1f}" for x, value in line if value > 0]
+        if vertices:
+            drawn.append(
+                f'<g class="{css}"><path class="curve" stroke-dasharray="{dash}" d="M{"L".join(vertices)}"/></g>'
+            )
     return Markup(
         f'<div class="plot nines"><svg class="yaxis" width="60" height="{total}" aria-hidden="true">{"".join(axis)}</svg>'
         f'<svg class="tips" role="img" {tips(read)} width="100%" height="{total}"><title>{escape(title)}</title>{"".join(parts)}'

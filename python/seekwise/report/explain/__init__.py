@@ -47,8 +47,8 @@ def explain(word: str) -> Explanation:
     except ValueError as error:
         if tunable := _tunable(word):
             return tunable
-        if found := program.explained(word):
-            return Explanation(word, "program", *found)
+        if of_program := program.explained(word):
+            return Explanation(word, "program", *of_program)
         if offered := _offered_here(word):
             return offered
         if word.partition("/")[0] in _model_names():

@@ -18,7 +18,7 @@ class Finding:
     jobs, loads, lock, protects."""
     text: str
     """One sentence without a period."""
-    numbers: dict[str, object] = field(default_factory=dict)
+    numbers: Mapping[str, object] = field(default_factory=dict)
     strength: float = 0.0
     """Natural logarithm of the greatest ratio that it states: what orders insights."""
 

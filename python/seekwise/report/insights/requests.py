@@ -185,7 +185,8 @@ def _chunks(means: Means, systems: Sequence[System], setting: str, threads: int)
             single = _single(array, systems)
             if single is None or array.kernel != kernel or not array.chunk_kib:
                 continue
-            small, large = [], []
+            small: list[float] = []
+            large: list[float] = []
             for operation in means.axis(2):
                 one, many = (line(means, s.name, setting, operation, threads) for s in (single, array))
                 for size in many:

@@ -7,7 +7,7 @@ settings together that are not level themselves, there are no clear groups, and 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -147,7 +147,7 @@ def spread(curves: dict[str, Curve]) -> float:
     return mean(shares) if shares else 0.0
 
 
-def mean(values) -> float:
+def mean(values: Iterable[float]) -> float:
     """Arithmetic mean of at least one value."""
     given = list(values)
     return sum(given) / len(given)
@@ -241,8 +241,7 @@ def _throughputs(means: Means, known: Sequence[SettingCurves]) -> list[Finding]:
             text = f"{where}: no clear groups; {best} reaches {times} the rate of {worst}"
             found.append(Finding("groups", text, numbers, strength))
             continue
-        order = list(first.curves)
-        names = [listed(pieces(members_, order)) for members_ in first.groups]
+        names = [listed(pieces(members_, list(first.curves))) for members_ in first.groups]
         equal = set.intersection(*(set(m.level_at) for m in members))
         together = f"; level at {listed(map(str, sorted(equal)))} thread{'' if equal == {1} else 's'}" if equal else ""
         between = f"; {listed(_shortened(names[1:-1]))} between" if len(names) > 2 else ""
@@ -301,7 +300,7 @@ def _slopes(means: Means, known: Sequence[SettingCurves]) -> list[Finding]:
 
 def _efficiencies(means: Means, known: Sequence[SettingCurves]) -> list[Finding]:
     """CPU efficiency of the settings: equal or not, constant over threads or not, beyond what the host's clock scatters."""
-    merged: dict[tuple[object, ...], list[tuple[SettingCurves, dict[str, Curve], float, float, float]]] = {}
+    merged: dict[tuple[str, int, bool, bool], list[tuple[SettingCurves, dict[str, Curve], float, float, float]]] = {}
     for each in known:
         curves = curves_of(means, "cpu_efficiency", each.system, each.operation, each.size)
         if len(curves) < 2:
@@ -346,7 +345,7 @@ def _efficiencies(means: Means, known: Sequence[SettingCurves]) -> list[Finding]
     return found
 
 
-def _range(values) -> float:
+def _range(values: Iterable[float]) -> float:
     given = list(values)
     return (max(given) - min(given)) / max(given) if max(given) > 0 else 0.0
 
