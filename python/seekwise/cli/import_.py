@@ -75,4 +75,4 @@ def command(
         return
     click.echo(f"{counted(len(records), 'record')} in run {run.run_id}\n")
     found.show(_shown.out())
-    click.echo(f"\nnext: seekwise results {run.run_id}")
+    click.echo(f"\nnext: {found.run.typed(f'seekwise results {run.run_id}')}")

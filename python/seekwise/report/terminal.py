@@ -221,11 +221,16 @@ ROWS_LEAST = 3
 
 
 def print_study(
-    content: ReportContent, console: Console, *, everything: bool = False, told: Sequence[str] | None = None
+    content: ReportContent,
+    console: Console,
+    *,
+    shows_all: str,
+    everything: bool = False,
+    told: Sequence[str] | None = None,
 ) -> None:
     """The answer first, and as many notes as a screen holds; `everything`: also every table of winners, insight, outlier and the self-check.
 
-    `told`: what the command has said before, which goes on with the command that shows the notes left out; None: it names another one.
+    `told`: what the command has said before, which goes on with the command that shows the notes left out; None: `shows_all` is named.
     """
     with console.capture() as answer:
         print_answer(content, console, everything=everything)
@@ -255,7 +260,7 @@ def print_study(
     print_lines([f"note: {note}" for note in notes[:shown]], console)
     if says_more:
         more = f"{len(notes) - shown} {'more ' if shown else ''}note{'s' if len(notes) - shown > 1 else ''}"
-        print_lines([f"{more}: `seekwise results {content.run_id} --all`"], console, style="dim")
+        print_lines([f"{more}: `{shows_all}`"], console, style="dim")
 
 
 def _print_table(content: ReportContent, console: Console, *, everything: bool, rows_most: int) -> None:
