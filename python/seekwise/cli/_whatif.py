@@ -119,7 +119,7 @@ def document(
     """For `--json`."""
     programs = [group.name for group in load.groups if group.requests]
     recording = whatif.recorded_of(load)
-    by_label = {each.label: each for each in settings}
+    by_label = {setting.label: setting for setting in settings}
     shown = [
         PredictedSetting(
             row.setting,
@@ -153,8 +153,15 @@ def document(
         },
         settings=shown,
         programs=[
-            RecordedProgram(each.name, each.role, each.programs, each.requests, each.bytes, each.hows)
-            for each in load.groups
+            RecordedProgram(
+                played_group.name,
+                played_group.role,
+                played_group.programs,
+                played_group.requests,
+                played_group.bytes,
+                played_group.hows,
+            )
+            for played_group in load.groups
         ],
         notes=said,
         assumed=load.assumed,
@@ -166,7 +173,7 @@ def assumption_lines(
     load: TracedLoad, settings: Sequence[CandidateStorage], seeds: Sequence[int], best: str, threads: int
 ) -> list[str]:
     """Whether the answer stays with the other assumption about programs that the recording does not decide."""
-    unsure = [each for each in load.programs if not each.shape.is_sure and each.shape.how != "open"]
+    unsure = [program for program in load.programs if not program.shape.is_sure and program.shape.how != "open"]
     if len(settings) < 2 or not unsure:
         return []
     results = whatif.play(load, settings, seeds, threads=threads, replay_open=True)

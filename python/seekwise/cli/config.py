@@ -35,8 +35,8 @@ def command(as_json: bool) -> None:
     click.echo(config.path() if found else f"{config.path()} (not there: no defaults are set)")
     for name, value in sorted(found.items()):
         if isinstance(value, dict):
-            for key, each in sorted(value.items()):
-                click.echo(f"{name}.{key} = {_text(each)}")
+            for key, inner in sorted(value.items()):
+                click.echo(f"{name}.{key} = {_text(inner)}")
         else:
             click.echo(f"{name} = {_text(value)}")
 

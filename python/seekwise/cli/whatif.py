@@ -83,7 +83,7 @@ def command(
         if not found:
             raise UsageError(f"{trace}: holds no reads or writes")
         recorded = whatif.recorded_of(load)
-        order = predicted.ranked(found, [each.label for each in settings], recorded)
+        order = predicted.ranked(found, [setting.label for setting in settings], recorded)
         opened = None
         if replay_open:
             replayed = whatif.play(load, settings, seeds, threads=threads, replay_open=True, progress=tell)

@@ -95,11 +95,11 @@ def headline(asked: Question) -> str:
     if choice.is_vetoed:
         return f"This storage is not steady enough to advise anything: {asked.unsteady}. Keep {asked.in_force}, and measure again when nothing else uses it."
     purposes = asked.purposes
-    wanted = {each.setting for each in purposes.values()}
+    wanted = {purpose.setting for purpose in purposes.values()}
     if len(purposes) > 1 and len(wanted) > 1:
         # What changes first.
         ordered = sorted(purposes.items(), key=lambda pair: not pair[1].changes)
-        said = [_for(asked, each, f"For {PURPOSES[name]}", name) for name, each in ordered]
+        said = [_for(asked, choice, f"For {PURPOSES[name]}", name) for name, choice in ordered]
     elif asked.purpose is not None:
         said = [_for(asked, choice, f"For {PURPOSES[asked.purpose]}", asked.purpose)]
     else:
@@ -167,10 +167,10 @@ def _alternative(asked: Question, choice: Choice, purpose: Purpose | None) -> st
 def _most_striking(asked: Question, purpose: Purpose | None) -> str | None:
     """The setting with the largest named gain that is not advised."""
     best: tuple[float, str] | None = None
-    for each in asked.deciding:
-        if purpose not in (None, each.purpose):
+    for entry in asked.deciding:
+        if purpose not in (None, entry.purpose):
             continue
-        for standing in each.standings:
+        for standing in entry.standings:
             size = abs(math.log(standing.ratio)) if standing.verdict == "better" and standing.ratio else 0.0
             if size >= STRIKING_LOG and (best is None or size > best[0]):
                 best = (size, standing.setting)
@@ -180,24 +180,24 @@ def _most_striking(asked: Question, purpose: Purpose | None) -> str | None:
 def _effects(asked: Question, setting: str, *, better: bool, purpose: Purpose | None) -> list[str]:
     """What a setting makes better (or worse) than what is in force, the most striking first; one for each thing that is counted."""
     found: list[tuple[float, str, Judged, CandidateVerdict]] = []
-    for each in asked.judged:
-        standing = each.of(setting)
+    for entry in asked.judged:
+        standing = entry.of(setting)
         if standing is None or standing.ratio is None or standing.verdict != ("better" if better else "worse"):
             continue
-        if better and purpose not in (None, each.purpose):
+        if better and purpose not in (None, entry.purpose):
             continue
-        found.append((abs(rule.capped(math.log(standing.ratio))), subject(each), each, standing))
+        found.append((abs(rule.capped(math.log(standing.ratio))), subject(entry), entry, standing))
     # Times and rates before slow tails, which mostly say the same again.
     found.sort(key=lambda row: (row[2].kind in TAILS, -row[0]))
     if better:
         found = [row for row in found if row[2].kind not in TAILS] or found
     told: dict[tuple[str, str], str] = {}
-    for _, _, each, standing in found:
+    for _, _, entry, standing in found:
         # Of one kind of work in several uses the smallest gain, and the largest loss: what is said holds for each of them.
         # Loads of a study are all of their own.
-        key = (each.work or each.job or each.use, each.job)
+        key = (entry.work or entry.job or entry.use, entry.job)
         if better or key not in told:
-            told[key] = effect(each, standing)
+            told[key] = effect(entry, standing)
     return list(dict.fromkeys(told.values()))[:EFFECTS_MOST]
 
 
@@ -209,13 +209,13 @@ def _sentence(told: Sequence[str]) -> str:
 def _rest(asked: Question) -> str:
     """What does not depend on the setting, with its bound; empty where something is little known, or everything differs."""
     mine = asked.deciding
-    words = [s.verdict for each in mine for s in each.standings if s.setting != each.base]
+    words = [s.verdict for entry in mine for s in entry.standings if s.setting != entry.base]
     if not words or "unknown" in words or "same" not in words:
         return ""
     # "Nothing else" follows where something was named.
     if set(words) != {"same"} and not opponents(asked):
         return ""
-    others = [s for each in mine for s in each.standings if s.setting != each.base]
+    others = [s for entry in mine for s in entry.standings if s.setting != entry.base]
     if any(s.is_within_model for s in others):
         start = (
             f"No {asked.what} makes a difference"
@@ -226,13 +226,13 @@ def _rest(asked: Question) -> str:
     most = max(s.bound for s in others if s.bound is not None)
     if set(words) == {"same"}:
         return f"No {asked.what} makes a difference worth naming here (at most {percent(most)})."
-    named = any(each.changes for each in [asked.choice, *asked.purposes.values()] if each is not None)
+    named = any(choice.changes for choice in [asked.choice, *asked.purposes.values()] if choice is not None)
     return f"Nothing else here depends on the {asked.what} (at most {percent(most)})." if named else ""
 
 
 def opponents(asked: Question) -> tuple[str, ...]:
     """The settings that all rows hold against the one in force: those that the headline names; empty: the most telling of each figure."""
-    changed = tuple(dict.fromkeys(each.setting for each in asked.purposes.values() if each.changes))
+    changed = tuple(dict.fromkeys(purpose.setting for purpose in asked.purposes.values() if purpose.changes))
     if changed:
         return changed
     if asked.setting != asked.in_force:
@@ -343,5 +343,5 @@ def groups_measured(asked: str | None, judged: Sequence[Judged]) -> tuple[str, .
     if asked is None:
         return ()
     words = [word.strip().rpartition("/")[2].removesuffix(".toml") for word in asked.split(",")]
-    have = {each.use for each in judged} | {each.group for each in judged if each.group != LIMITS}
+    have = {entry.use for entry in judged} | {entry.group for entry in judged if entry.group != LIMITS}
     return tuple(word for word in words if word in have)
