@@ -55,12 +55,7 @@ class Published:
 )
 @common
 def command(
-    names: tuple[str, ...],
-    mean: str,
-    acceptable: float | None,
-    output: Path | None,
-    db: Path | None,
-    as_json: bool,
+    names: tuple[str, ...], mean: str, acceptable: float | None, output: Path | None, db: Path | None, as_json: bool
 ) -> None:
     """Show RUN (or `last`) of a published study in the publication's tables, with what the publication prints.
 
@@ -85,7 +80,7 @@ def command(
         echo_json(Published(found.run.run_id, words.paragraph(tables), said, tables.tables, tables.grids))
         return
     click.echo(f"run {found.run.run_id}, {found.run.title}, {found.provenance}\n")
-    words.show(tables, said, found.provenance, console())
+    words.show(tables, said, console())
 
 
 def page(text: Publication, tables: Printed, said: list[str], found: StudyOutcome) -> str:

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from seekwise.cli import _display
 from seekwise.judge.decision.verdicts import Judged
-from seekwise.measure.live.session import RunListener
+from seekwise.measure.live.open_run import RunListener
 from seekwise.workload.live_plan import LivePlan
 from seekwise.workload.study.quantity import time_text
 

@@ -124,10 +124,9 @@ def _has_arrays(study: Study) -> bool:
     return "raid_level" in study.factor_names() or any(system.raid_level for system in study.system)
 
 
-def judged(run: Run, plan: LivePlan, records: list[Record], seconds: float | None = None) -> LiveOutcome:
-    """The outcome of these records. `seconds`: of the whole run; without it, up to the end of the last period."""
-    if seconds is None:
-        seconds = max((float(r.conditions["start_s"]) + float(r.conditions["length_s"]) for r in records), default=0.0)
+def judged(run: Run, plan: LivePlan, records: list[Record]) -> LiveOutcome:
+    """The outcome of these records. Its seconds are those up to the end of the last period."""
+    seconds = max((float(r.conditions["start_s"]) + float(r.conditions["length_s"]) for r in records), default=0.0)
     # Of a staged run only what the last candidates did is compared; the stages before are told in the plan.
     labels = set(plan.labels)
     compared = [each for each in records if without_control(each.setting) in labels]

@@ -11,7 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from seekwise.judge.decision.periods import AGAIN, dense, quantile_ns
-from seekwise.judge.decision.records import job_of, period_of, prior_of, without_control
+from seekwise.judge.decision.records import bins_of, job_of, prior_of, without_control
 from seekwise.judge.decision.verdicts import CandidateVerdict, Judged
 from seekwise.judge.outcome import LiveOutcome, notes
 from seekwise.number_text import percent
@@ -352,13 +352,7 @@ def _nines(mine: Sequence[Record], use: Use, looks: dict[str, Look]) -> Markup |
     curves, names = [], []
     for setting, look in looks.items():
         counts = sum(
-            (
-                dense(period_of(phase).bins)
-                for r in mine
-                if r.setting == setting
-                for phase in r.phases
-                if job_of(phase) == job
-            ),
+            (dense(bins_of(phase)) for r in mine if r.setting == setting for phase in r.phases if job_of(phase) == job),
             start=dense({}),
         )
         total = counts.sum()

@@ -221,28 +221,22 @@ def _alternative(known: Mapping[str, Utility], in_force: str) -> Alternative | N
 
 def changes_of(judged: Sequence[Judged], setting: str | None, in_force: str, *, better: bool) -> tuple[Change, ...]:
     """Figures that a setting makes better (or worse), the largest first."""
-    found = []
-    for each in judged:
-        standing = each.of(setting) if setting is not None else None
-        if standing is None or standing.ratio is None or standing.verdict != ("better" if better else "worse"):
-            continue
-        size = abs(capped(math.log(standing.ratio)))
-        found.append(
-            (
-                size,
-                Change(
-                    each.use,
-                    each.title,
-                    each.metric,
-                    each.purpose,
-                    standing.ratio,
-                    standing.low or 0.0,
-                    standing.high or math.inf,
-                    standing.p_better or 0.0,
-                ),
-            )
+    known = [(each, standing) for each in judged if setting is not None and (standing := each.of(setting)) is not None]
+    found = [
+        Change(
+            each.use,
+            each.title,
+            each.metric,
+            each.purpose,
+            one.ratio,
+            one.low or 0.0,
+            one.high or math.inf,
+            one.p_better or 0.0,
         )
-    return tuple(change for _, change in sorted(found, key=lambda pair: -pair[0]))
+        for each, one in known
+        if one.ratio is not None and one.verdict == ("better" if better else "worse")
+    ]
+    return tuple(sorted(found, key=lambda change: -abs(capped(math.log(change.ratio)))))
 
 
 def regret_log(choice: Choice | None) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from seekwise.judge.decision.choose import Choice
@@ -55,15 +55,8 @@ def purposes(by_purpose: Mapping[Purpose, Choice], asked: Choice | None) -> list
 
 
 def _purpose(name: Literal["responsive", "throughput", "asked"], choice: Choice) -> PurposeDecision:
-    return PurposeDecision(
-        name,
-        choice.setting,
-        choice.changes,
-        choice.expected_gain,
-        choice.expected_regret,
-        choice.regret_high,
-        choice.p_harm,
-    )
+    of_choice = [each.name for each in fields(PurposeDecision)[1:]]
+    return PurposeDecision(name, *(getattr(choice, each) for each in of_choice))
 
 
 def uses(judged: Sequence[Judged]) -> list[UseVerdict]:

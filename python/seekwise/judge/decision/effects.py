@@ -318,18 +318,7 @@ def _with_error(each: Effects, d0: float, s0: float, added: float) -> Effects:
     lent = ENTRY_DF * entry_df / (ENTRY_DF + entry_df)
     variance = (lent * entry + each.df * each.variance) / (lent + each.df)
     error = np.where(each.rounds > 0, variance / np.maximum(each.rounds, 1), np.nan) + each.error + added**2
-    return Effects(
-        each.mean,
-        variance,
-        lent + each.df,
-        each.rounds,
-        error,
-        each.stalls,
-        each.periods,
-        each.stall_depth,
-        entry,
-        entry_df,
-    )
+    return replace(each, variance=variance, df=lent + each.df, error=error, entry_variance=entry, entry_df=entry_df)
 
 
 def _prior(variances: Sequence[float], dfs: Sequence[float]) -> tuple[float, float]:

@@ -154,16 +154,14 @@ class Merged:
 
     def rounds(self, setting: str) -> tuple[int, ...]:
         """Rates exist wherever time was counted: a job that moved nothing has the rate zero, which is an answer."""
-        found = self._periods[setting]
-        if self.kind in ("rate", "done"):
-            return tuple(sorted(n for n, each in found.items() if sum(p.seconds for p in each) > 0))
         if self.kind == "tail" and self.tail is None:
             return ()
-        if self.kind == "cpu":
-            return tuple(sorted(n for n, each in found.items() if any(p.use_ops and p.cpu_s > 0 for p in each)))
-        if self.kind == "fairness":
-            return tuple(sorted(n for n, each in found.items() if any(p.fairness > 0 for p in each)))
-        return tuple(sorted(n for n, each in found.items() if sum(p.ops for p in each) > 0))
+        ratio = RATIOS.get(self.kind, MEAN_MS)
+
+        def tells(period: JobPeriod) -> bool:
+            return ratio.over(period) > 0 and (self.kind != "cpu" or period.cpu_s > 0)
+
+        return tuple(sorted(n for n, each in self._periods[setting].items() if any(map(tells, each))))
 
     def log_value(self, setting: str, rounds: Sequence[int]) -> float:
         """Natural logarithm of the metric in its unit (percentiles in ms). Sums are divided by sums: long periods weigh more."""

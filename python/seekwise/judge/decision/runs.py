@@ -45,11 +45,6 @@ class UseChange:
     """Values of both runs; of several pairs, of the newest."""
     after: float | None = None
 
-    @property
-    def gain_log(self) -> float:
-        """Above zero when the new run is better."""
-        return math.log(self.ratio) * (1 if self.more_is_better else -1)
-
 
 BEFORE, AFTER = "before", "after"
 RUN_TO_RUN_LOG = 0.03
@@ -139,15 +134,22 @@ def together(outcomes: Sequence[str], *, needs_confirmation: bool) -> str:
     return "undecided" if "undecided" in found else "small"
 
 
+def mean_interval(intervals: Sequence[tuple[float, float, float]]) -> tuple[float, float, float]:
+    """Geometric mean of the ratios, the widest interval; the newest where fewer than two are known."""
+    known = [each for each in intervals if all(math.isfinite(end) and end > 0 for end in each)]
+    if len(known) < 2:
+        return intervals[-1]
+    ratios, lows, highs = zip(*known, strict=True)
+    return math.exp(sum(map(math.log, ratios)) / len(known)), min(lows), max(highs)
+
+
 def over_pairs(pairs: Sequence[Sequence[UseChange]], *, needs_confirmation: bool) -> list[UseChange]:
-    """One list of changes from those of one or more pairs of runs: geometric mean of the ratios, the widest interval."""
+    """The changes of the newest pair of runs, the last one, with what all pairs say together."""
     found = []
-    for first in pairs[0]:
-        key = (first.use, first.metric, first.setting)
+    for newest in pairs[-1]:
+        key = (newest.use, newest.metric, newest.setting)
         same = [each for pair in pairs for each in pair if (each.use, each.metric, each.setting) == key]
         outcome = together([each.outcome for each in same], needs_confirmation=needs_confirmation)
-        ratio = math.exp(float(np.mean([math.log(each.ratio) for each in same])))
-        low, high = min(each.low for each in same), max(each.high for each in same)
-        newest = same[-1]
-        found.append(replace(newest, ratio=ratio, low=low, high=high, outcome=outcome))
+        ratio, low, high = mean_interval([(each.ratio, each.low, each.high) for each in same])
+        found.append(replace(newest, outcome=outcome, ratio=ratio, low=low, high=high))
     return found

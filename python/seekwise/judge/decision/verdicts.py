@@ -148,11 +148,13 @@ class Judged(UseFigure):
 
     def gain(self, setting: str, other: str | None = None) -> Array | None:
         """Draws of how much better a setting is than another (the one in force), as ln goodness; None where either was not measured."""
-        names, other = self.figures.settings, self.base if other is None else other
-        if setting not in names or other not in names:
-            return None
-        found = self.draws[:, names.index(setting)] - self.draws[:, names.index(other)]
-        return found if np.isfinite(found).all() else None
+        mine, theirs = self._drawn(setting), self._drawn(self.base if other is None else other)
+        return None if mine is None or theirs is None else mine - theirs
+
+    def _drawn(self, setting: str) -> Array | None:
+        names = self.figures.settings
+        found = self.draws[:, names.index(setting)] if setting in names else None
+        return found if found is not None and np.isfinite(found).all() else None
 
     def difference(self, setting: str, other: str | None = None) -> Difference | None:
         """The same in numbers."""
@@ -161,12 +163,10 @@ class Judged(UseFigure):
 
     def behind_best(self, setting: str) -> tuple[float, float, float] | None:
         """(factor by which the best setting is better, 90 % interval), 1 for the best itself; None where it was not measured."""
-        if (
-            setting not in self.figures.settings
-            or not np.isfinite(self.draws[:, self.figures.settings.index(setting)]).all()
-        ):
+        mine = self._drawn(setting)
+        if mine is None:
             return None
-        lost = np.nanmax(self.draws, axis=1) - self.draws[:, self.figures.settings.index(setting)]
+        lost = np.nanmax(self.draws, axis=1) - mine
         low, middle, high = np.exp(np.minimum(np.quantile(lost, (INTERVAL_TAIL, 0.5, 1 - INTERVAL_TAIL)), 700.0))
         return float(middle), float(low), float(high)
 

@@ -56,6 +56,10 @@ class ExtraLevels:
     notes: tuple[str, ...]
 
 
+NOTHING = ExtraLevels((), 0, ())
+"""Without `--also`."""
+
+
 def areas_of(text: str) -> tuple[str, ...]:
     """The areas, or single settings, that `--also` names; UsageError with what there is."""
     words = [word.strip() for word in text.split(",") if word.strip()]
@@ -110,7 +114,7 @@ def space(target: Target, areas: Iterable[str]) -> ExtraLevels:
         values_by_name = {**shared, **{ISCHED_PREFIX + name: values for name, values in own.items()}}
         for name, values in values_by_name.items():
             for value in values:
-                found.append(_level(target, scheduler, name, value))
+                found.append(combined(target, scheduler, {name: value}))
         combinations += math.prod(len(values) + 1 for values in values_by_name.values())
     if not found:
         raise UsageError("none of what --also names is there to change", hint="; ".join(notes) or None)
@@ -142,10 +146,6 @@ def further(candidate: Candidate) -> tuple[str, Value]:
 def scheduler_of(candidate: Candidate) -> str:
     """The scheduler that a setting names; empty where it leaves that as it is."""
     return str(candidate.values.get("scheduler", ""))
-
-
-def _level(target: Target, scheduler: str, name: str, value: int) -> Candidate:
-    return combined(target, scheduler, {name: value})
 
 
 def _is_resyncing(target: Target) -> bool:

@@ -25,20 +25,6 @@ class Candidates:
     all: tuple[Candidate, ...]
     notes: tuple[str, ...] = ()
 
-    @property
-    def in_force(self) -> Candidate:
-        """The setting that the machine had before the run."""
-        return next(each for each in self.all if each.in_force)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """In the order of `all`: the one in force comes first."""
-        return tuple(each.label for each in self.all)
-
-    def of(self, label: str) -> Candidate:
-        """By label; an unknown one is a StopIteration, since labels come from here."""
-        return next(each for each in self.all if each.label == label)
-
 
 def offered_schedulers(target: Target) -> list[str]:
     """Schedulers that every drive below the target offers, whether or not we have a model of them."""

@@ -7,7 +7,7 @@ operations need.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -217,17 +217,12 @@ class LongPeriods:
     """Values per bin of `carry.BIN_S` of each period."""
     operations_per_s: float
     """Of the slowest judged job."""
-    tail_s: float = 0.0
+    tail_s: float
     """The 99 % latency of the slowest one."""
-    unit_s: float = 0.0
-    """What a period took for each of its long units."""
 
 
 def learn(state: UseState, seen: Sequence[LongPeriods]) -> None:
     """Cuts and lengths of periods from what a stretch showed."""
-    if state.long_unit_s is not None:
-        _learn_units(state, seen)
-        return
     units_min = OPERATIONS_MIN if any(job.program is None for job in state.use.foreground) else UNITS_MIN
     least = {each.candidate.label: state.cut_least_s(each.candidate) for each in seen}
     cuts = carry.cuts_s({each.candidate.label: each.profiles for each in seen}, least)
@@ -250,9 +245,9 @@ def _units_in_a_period(unit_s: float) -> int:
     return max(1, min(UNITS_MOST, round(LONG_COUNTED_S / unit_s)))
 
 
-def _learn_units(state: UseState, seen: Sequence[LongPeriods]) -> None:
-    """How many long units a period holds, and how long it then is under each candidate."""
-    took = {each.candidate.label: each.unit_s for each in seen if each.unit_s > 0}
+def learn_units(state: UseState, took: Mapping[str, float]) -> None:
+    """How many long units a period holds, and how long it then is under each candidate. `took`: what a period took for each of its long units."""
+    took = {label: unit_s for label, unit_s in took.items() if unit_s > 0}
     if not took:
         return
     state.units = _units_in_a_period(min(took.values()))

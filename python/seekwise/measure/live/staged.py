@@ -14,8 +14,7 @@ from dataclasses import replace
 
 from seekwise.errors import SeekwiseError
 from seekwise.judge.decision import choose
-from seekwise.judge.decision.periods import Merged
-from seekwise.judge.decision.records import Decided, decided, job_of, period_of
+from seekwise.judge.decision.records import Decided, decided, merged
 from seekwise.judge.decision.verdicts import log_of_share
 from seekwise.measure.live import also, progress, race, screen
 from seekwise.measure.live.session import LiveSession
@@ -50,8 +49,7 @@ def measure(session: LiveSession) -> Decided:
     screened = replace(screened, pruned=[*refused, *screened.pruned])
     final = _final(session, kept, chosen)
     last = Stage("combinations", [each.label for each in final])
-    session.plan = replace(session.plan, candidates=tuple(final), stages=(first, screened, last))
-    session.store.change_plan(session.run.run_id, session.plan.to_document())
+    session.change_plan(replace(session.plan, candidates=tuple(final), stages=(first, screened, last)))
     for each in states:
         each.candidates = (*final, session.plan.control)
     race.first_pass(session, states, session.left_s * progress.FIRST_PASS_SHARE)
@@ -248,11 +246,9 @@ def _effects(
 
 def _log(record: Record, metric: UseMetric) -> float:
     """Logarithm of one metric in one period; NaN when nothing was counted."""
-    figures = Merged(("this",), metric.kind)
-    for phase in record.phases:
-        if job_of(phase) == metric.job:
-            figures.add("this", 0, period_of(phase))
-    return figures.log_value("this", [0]) if figures.rounds("this") else math.nan
+    figures = merged([record], [record.setting], metric)
+    rounds = figures.rounds(record.setting)
+    return figures.log_value(record.setting, rounds) if rounds else math.nan
 
 
 def _pruned(
