@@ -60,6 +60,8 @@ def html(found: LiveOutcome) -> str:
         headline=tune_answer.headline(found),
         answered=tune_answer.rows(found),
         open_text=tune_answer.open_text(found),
+        next_command=tune_answer.next_command(found, found.run.run_id),
+        bars="simulated" if found.plan.provenance == "simulated" else "measured",
         staged=stages.sentences(found),
         notes=notes(found),
         looks=looks,
@@ -71,7 +73,6 @@ def html(found: LiveOutcome) -> str:
         why_note=WHY_NOTE.get(found.plan.provenance, ""),
         why_missing=excerpt.missing_text(found.plan.extra),
         compact=len(measured) > USES_IN_FULL,
-        chosen=found.choice.setting if found.choice is not None else found.plan.in_force.label,
         axis=live_svg.loss_axis(),
         provenance=tested.PROVENANCE[found.plan.provenance],
         tested=tested.line_of_tune(found),
@@ -107,10 +108,10 @@ class Panel:
 def _panels(found: LiveOutcome, looks: dict[str, Look]) -> list[Panel]:
     """What was measured, by figure; what differs first, the setting in force above the others. Slow tails come after the times that they are of."""
     in_force = found.plan.in_force.label
-    chosen = found.choice.setting if found.choice is not None and found.choice.changes else None
+    asked = tune_answer.question(found)
     made = []
     for judged in found.found.judged:
-        base = judged.of(in_force)
+        base, chosen = judged.of(in_force), asked.chosen(judged)
         if base is None or not base.value or not judged.rounds:
             continue
         others = [standing for standing in judged.standings if standing.setting != in_force and standing.value]
@@ -129,7 +130,7 @@ def _panels(found: LiveOutcome, looks: dict[str, Look]) -> list[Panel]:
                     value_text(entry.value, judged.unit),
                     answered.statement(judged, entry),
                     entry.setting == in_force,
-                    entry.setting == chosen,
+                    entry.setting == chosen != in_force,
                 )
             )
         if others:
@@ -255,7 +256,7 @@ def _place(block: LossBlock) -> tuple[int, float]:
 
 
 def _block(found: LiveOutcome, judged: Judged, looks: dict[str, Look]) -> LossBlock:
-    chosen = found.choice.setting if found.choice is not None else None
+    chosen = tune_answer.question(found).chosen(judged)
     rows = [
         _row(standing, judged, looks[standing.setting], chosen, found.plan.in_force.label)
         for standing in judged.standings
