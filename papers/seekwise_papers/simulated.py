@@ -111,7 +111,7 @@ class SimulatedResults:
         """Each measurement takes as long as its operations, each at its rate over all of its data, and the pause behind it."""
         if setup.engine is not None or setup.memory_bytes is None:
             raise NotModelled("how long a scenario takes where the program is not tiotest")
-        measurements = [(each, threads) for each in setup.schedulers for threads in setup.threads]
+        measurements = [(policy, threads) for policy in setup.schedulers for threads in setup.threads]
         queries = [
             Query("rate", name, operation, scheduler, threads, options)
             for scheduler, threads in measurements

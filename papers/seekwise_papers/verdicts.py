@@ -46,7 +46,8 @@ def outcomes(document: Mapping[str, Any], source: SimulatedResults) -> list[Outc
         facts.setdefault(str(cell.get("fact", cell.get("id", f"cell {number}"))), []).append(cell)
     found = ((fact, [_outcome(cell, by_id, source) for cell in printed]) for fact, printed in facts.items())
     return [
-        (fact, all(known for known, _ in each), next((why for _, why in each if why), None)) for fact, each in found
+        (fact, all(known for known, _ in checks), next((why for _, why in checks if why), None))
+        for fact, checks in found
     ]
 
 

@@ -74,7 +74,7 @@ def command(device: str | None, watch: float | None, as_json: bool, root: Path) 
     if not has_queues:
         unseen, beyond = [NO_QUEUES, *unseen], [NO_QUEUES, *beyond]
     if as_json:
-        _shown.echo_json(Doctor([each.NAME for each in CHECKS], found, unseen))
+        _shown.echo_json(Doctor([check.NAME for check in CHECKS], found, unseen))
     else:
         _print(found, blind, has_queues=has_queues)
         for line in beyond:

@@ -94,18 +94,18 @@ def _list(store: Store, everything: bool, as_json: bool) -> None:
     for sentence in store.damage:
         click.echo(f"warning: {sentence}", err=True)
     if as_json:
-        rows = [(each, *store.count(each.run_id)) for each in runs]
+        rows = [(run, *store.count(run.run_id)) for run in runs]
         listed = [
-            ListedRun(each.run_id, each.created_at, each.name, each.backend, each.target, count, valid, each.outcome)
-            for each, count, valid in rows
+            ListedRun(run.run_id, run.created_at, run.name, run.backend, run.target, count, valid, run.outcome)
+            for run, count, valid in rows
         ]
         _shown.echo_json(RunList(listed))
         return
     from seekwise.report.layout import WIDTH, print_lines
 
     out = _shown.out()
-    not_restored = [each for each in reversed(runs) if _is_not_restored(each)]
-    others = [each for each in reversed(runs) if not _is_not_restored(each)]
+    not_restored = [run for run in reversed(runs) if _is_not_restored(run)]
+    others = [run for run in reversed(runs) if not _is_not_restored(run)]
     newest = others if everything else others[:NEWEST]
     shown = [*not_restored, *newest]
     if not_restored:
@@ -119,7 +119,7 @@ def _list(store: Store, everything: bool, as_json: bool) -> None:
         print_lines([f"Not everything was restored after {counted(len(not_restored), 'run')}. {what}", ""], out)
     table = [
         ("Run", "Study", "Where", "Trials", "Outcome"),
-        *((each.run_id, each.name, each.target or each.backend, _trials(store, each), outcome(each)) for each in shown),
+        *((run.run_id, run.name, run.target or run.backend, _trials(store, run), outcome(run)) for run in shown),
     ]
     safe = [[_output.safe_line(cell) for cell in row] for row in table]
     for line in one_line_each(safe, max(out.width if sys.stdout.isatty() else WIDTH, WIDTH)):

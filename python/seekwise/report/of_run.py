@@ -112,7 +112,7 @@ class StudyReport(_OfRun):
 
     def findings(self) -> Sequence[str]:
         """Insights over all systems."""
-        return tuple(each.text for each in self.content.findings)
+        return tuple(finding.text for finding in self.content.findings)
 
     def advised(self, purpose: str | None = None, system: str | None = None) -> Advised:
         """`purpose`: a use; `system`: needed where systems differ in what is best. UsageError (exit status 2) for an unknown one."""
