@@ -106,12 +106,10 @@ def _classes(group: str | None, *, as_rules: bool, everything: bool, as_json: bo
         for choice in found:
             say("", out)
             print_lines(classes.reasons(choice), out)
-    option = f" --for {group}" if group else ""
     say("", out)
     print_lines([*classes.quicker(found), *classes.CAUTIONS[: 2 if everything else 1]], out)
-    if not everything:
-        print_lines([f"Reasons and sources: `seekwise advise --classes{option} --all`."], out)
-    print_lines([f"The udev rules: `seekwise advise --classes{option} --print udev`."], out)
+    reasons = "" if everything else "Reasons and sources: `--all`. "
+    print_lines([f"{reasons}The udev rules: `--print udev`."], out)
 
 
 def _class(target: str, as_json: bool) -> None:

@@ -83,6 +83,11 @@ class ArrayRow:
         return "–" if self.rebuild_s is None else time_text(self.rebuild_s)
 
     @property
+    def loaded_text(self) -> str:
+        """The same beside the load that slows it most."""
+        return "–" if self.rebuild_loaded_s is None else long_text(self.rebuild_loaded_s)
+
+    @property
     def rebuild_loaded_text(self) -> str:
         """`up to 3 days under load`; empty where it is not known."""
         return "" if self.rebuild_loaded_s is None else f"up to {long_text(self.rebuild_loaded_s)} under load"
@@ -171,6 +176,13 @@ def _states(row: ArrayRow, records: Sequence[Record]) -> list[ArrayRow]:
 def operations(found: Sequence[ArrayRow]) -> list[str]:
     """The operations that any array has a rate for."""
     return [name for name in OPERATIONS if any(name in row.rates_mb_s for row in found)]
+
+
+def alone_text(found: Sequence[ArrayRow]) -> str:
+    """How long a rebuild takes with nothing else to do, of all of them; empty where none is known."""
+    times = sorted(row.rebuild_s for row in found if row.rebuild_s is not None)
+    texts = dict.fromkeys(map(time_text, times[:1] + times[-1:]))
+    return f"Rebuild alone: {' to '.join(texts)}" if texts else ""
 
 
 STATE_WORDS = {"resync": "resyncing", "rebuild": "rebuilding"}

@@ -47,11 +47,13 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
     # Arrays that did not all do the same loads show what each did.
     loads = arrays.by_load(shown) or [{}]
     common = _common_words([row.name for row in shown])
+    # Beside a load it takes up to a hundred times as long: that tells arrays apart.
+    is_loaded = any(row.rebuild_loaded_s is not None for row in shown)
     heads = [
         "Array",
         "Capacity",
         "Survives",
-        "Rebuild alone",
+        "Rebuild loaded" if is_loaded else "Rebuild alone",
         *(operations.name(name).replace("Sequential", "Seq.") for name in names),
     ]
     body: list[list[str]] = []
@@ -64,15 +66,23 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
         elif any(threads):
             body.append(["Threads", "", "", "", *threads])
         for row in shown:
-            facts = (row.capacity_text, row.survives_text, row.rebuild_text) if place == 0 else ("", "", "")
+            facts = (
+                (row.capacity_text, row.survives_text, row.loaded_text if is_loaded else row.rebuild_text)
+                if place == 0
+                else ("", "", "")
+            )
             name = ", ".join(word for word in row.name.split(", ") if word not in common)
             body.append([name, *facts, *(_throughput_text(row, operation, keys.get(operation)) for operation in names)])
     console.print()
     print_columns(heads, body, console, numbers_from=4)
-    words = [f"Each: {', '.join(common)}" if common else ""]
+    says_common = common and (everything or any(word not in content.advice.headline for word in common))
+    words = [f"Each: {', '.join(common)}" if says_common else ""]
     spread = max((spread for row in shown for spread in row.spreads.values()), default=0.0)
     varies = f"~: repeats ±{100 * spread:.0f} %" if spread > gain_error(("raid_level",)) else ""
-    words.append("; ".join(word for word in ("MB/s", arrays.sizes_text(shown), varies) if word))
+    words.append(
+        "; ".join(word for word in ("MB/s", arrays.sizes_text(shown).replace("sequential", "seq."), varies) if word)
+    )
+    words.append(arrays.alone_text(shown) if is_loaded else "")
     words.append(arrays.rows_note(shown).rstrip(".") if everything else "")
     print_lines([f"{'. '.join(word for word in words if word)}."], console, style="dim")
 
@@ -130,12 +140,7 @@ SYSTEM_LINES_MOST = 13
 """The same of the table of several systems, whose reasons stand behind `--all`."""
 HEADLINE_LINES = 2
 REASONS_MOST = 6
-ARRAY_REASONS_MOST = 1
-"""The table has the rest: what each other array offers."""
-
-
-def _reasons_most(content: ReportContent) -> int:
-    return ARRAY_REASONS_MOST if content.arrays else REASONS_MOST
+"""None of arrays: the table says what each offers."""
 
 
 def print_answer(content: ReportContent, console: Console, *, everything: bool = False) -> None:
@@ -167,7 +172,7 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
     if rows and not content.arrays and (shown or advice.caution or advice.set_lines):
         console.print()
     print_lines(
-        [plain_settings(text) for text in (shown if everything else shown[: _reasons_most(content)])],
+        [plain_settings(text) for text in (shown if everything else shown[: 0 if content.arrays else REASONS_MOST])],
         console,
         indent="  ",
     )
@@ -213,8 +218,8 @@ def print_advice(content: ReportContent, console: Console) -> None:
 SCREEN_LINES = 24
 FRAME_LINES = 4
 """What commands print around an answer: which run it is, and the next command."""
-QUESTION_FRAME_LINES = 5
-"""Around the table of a question: blank lines above and below, a blank line and the next command, the shell's prompt."""
+QUESTION_FRAME_LINES = 9
+"""Around the table of a question: the storage and a blank line, blank lines above and below, a blank line and the next command, the prompt."""
 TABLE_FRAME_LINES = 5
 """Around a table of figures: its head in up to three lines, what is left out, a blank line."""
 ROWS_LEAST = 3

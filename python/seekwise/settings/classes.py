@@ -315,9 +315,7 @@ def rules(choices: Sequence[ClassChoice]) -> str:
 
 
 FOR_WHOM = "Defaults for a distribution or a fleet; for one machine: `seekwise tune PATH`."
-SURE_TEXT = (
-    f"Fair: with figures of real drives, and what it may cost is at most {100 * LOST_MUCH:.0f} %. Weak: not both."
-)
+SURE_TEXT = f"Fair: with figures of real drives, costing at most {100 * LOST_MUCH:.0f} %. Weak: not both."
 CAUTIONS = (
     "Simulated and published figures are of a few models: measure before rolling out.",
     "A rule acts once, when the drive appears; what an administrator sets afterwards stays.",
