@@ -108,8 +108,9 @@ def _classes(group: str | None, *, as_rules: bool, everything: bool, as_json: bo
             print_lines(classes.reasons(choice), out)
     say("", out)
     print_lines([*classes.quicker(found), *classes.CAUTIONS[: 2 if everything else 1]], out)
-    reasons = "" if everything else "Reasons and sources: `--all`. "
-    print_lines([f"{reasons}The udev rules: `--print udev`."], out)
+    option = f" --for {group}" if group else ""
+    reasons = "" if everything else "Reasons: `--all`. "
+    print_lines([f"{reasons}The udev rules: `seekwise advise --classes{option} --print udev`."], out)
 
 
 def _class(target: str, as_json: bool) -> None:
