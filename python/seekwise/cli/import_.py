@@ -26,7 +26,7 @@ FORMAT_NAMES = (
 
 @click.command("import")
 @click.argument("files", nargs=-1, required=True, metavar="FILE…", type=click.Path(path_type=Path))
-@click.option("--name", default="imported", show_default=True, help="Name of the run.")
+@click.option("--name", type=_options.RunName(), default="imported", show_default=True, help="Name of the run.")
 @click.option(
     "--setting", multiple=True, metavar="LABEL", help="Configuration that each FILE was measured with, in order."
 )

@@ -114,7 +114,9 @@ def by_depth(measured: Sequence[Measured], names: Sequence[str]) -> tuple[list[M
     """Where files share no load and differ in their queue depth alone, depth is what is compared: (results, set-ups, the sentence)."""
     unchanged = (list(measured), list(names), "")
     sources = {entry.path for entry in measured}
-    if len(sources) < 2 or shared_loads(measured, names):
+    # Names that the user gave are what is to be compared.
+    are_given = len({entry.setting for entry in measured if entry.setting is not None}) > 1
+    if len(sources) < 2 or are_given or shared_loads(measured, names):
         return unchanged
     depths: dict[str, dict[int, set[str]]] = {}
     without = [re.sub(r" iodepth=\S+", "", entry.load) for entry in measured]
