@@ -36,12 +36,9 @@ def outcomes(document: Mapping[str, Any], source: SimulatedResults) -> list[Outc
     tested = [claim for claim in claims if claim.get("testable") is not False]
     if not tested:
         return "has no claim that can be tested"
-    return [_outcome(claim, number, source) for number, claim in enumerate(tested, start=1)]
-
-
-def _outcome(claim: Mapping[str, Any], number: int, source: SimulatedResults) -> Outcome:
-    result, reason = check(claim.get("expr"), claim.get("expect"), source)
-    return str(claim.get("id", f"claim {number}")), result is not None, reason
+    found = [check(claim.get("expr"), claim.get("expect"), source) for claim in tested]
+    names = [str(claim.get("id", f"claim {number}")) for number, claim in enumerate(tested, start=1)]
+    return [(name, result is not None, reason) for name, (result, reason) in zip(names, found, strict=True)]
 
 
 def check(expr: object, expect: object, source: SimulatedResults) -> tuple[Any, str | None]:

@@ -55,12 +55,7 @@ class Published:
 )
 @common
 def command(
-    names: tuple[str, ...],
-    mean: str,
-    acceptable: float | None,
-    output: Path | None,
-    db: Path | None,
-    as_json: bool,
+    names: tuple[str, ...], mean: str, acceptable: float | None, output: Path | None, db: Path | None, as_json: bool
 ) -> None:
     """Show RUN (or `last`) of a published study in the publication's tables, with what the publication prints.
 
@@ -85,21 +80,23 @@ def command(
         echo_json(Published(found.run.run_id, words.paragraph(tables), said, tables.tables, tables.grids))
         return
     click.echo(f"run {found.run.run_id}, {found.run.title}, {found.provenance}\n")
-    words.show(tables, said, found.provenance, console())
+    words.show(tables, said, console())
 
 
 def page(text: Publication, tables: Printed, said: list[str], found: StudyOutcome) -> str:
     """One self-contained HTML page."""
     looks = Looks()
     systems = found.study.system if found.study else ()
-    drawn = {each.number: figures.drawn(each, found.compared, systems, looks) for each in text.figure if each.metric}
+    drawn = {
+        figure.number: figures.drawn(figure, found.compared, systems, looks) for figure in text.figure if figure.metric
+    }
     source = (files("seekwise_papers") / "published.html").read_text(encoding="utf-8")
     return site.render(
         site.environment().from_string(source),
         title=found.plan.study,
         run=found.run,
         provenance=found.provenance,
-        sentences=[each for each in (words.paragraph(tables), *said) if each],
+        sentences=[sentence for sentence in (words.paragraph(tables), *said) if sentence],
         printed=tables,
         means=MEANS,
         operation_names=operations.NAMES,
@@ -107,9 +104,11 @@ def page(text: Publication, tables: Printed, said: list[str], found: StudyOutcom
         word=words.word,
         looks=looks,
         definitions=panels.definitions(),
-        figures=[panels.figure(each) for each in drawn.values() if each is not None],
+        figures=[panels.figure(panel) for panel in drawn.values() if panel is not None],
         unanswered=[number for number, chart in drawn.items() if chart is None],
         diagrams=[
-            (each.number, each.caption, Markup(diagram(each.diagram, systems))) for each in text.figure if each.diagram
+            (figure.number, figure.caption, Markup(diagram(figure.diagram, systems)))
+            for figure in text.figure
+            if figure.diagram
         ],
     )

@@ -38,7 +38,6 @@ class Figure(Part):
     systems: Annotated[list[str], BeforeValidator(as_list)] = []
     """A panel each, left to right, on a common y axis."""
     panel_titles: list[str] = []
-    y_title: str | None = None
     y_min: float | None = None
     y_max: float | None = None
 
@@ -79,7 +78,7 @@ class Grid(Part):
     """The system whose rates the others are divided by; without it rates are shown."""
     text: dict[PureOperation, dict[str, dict[str, float]]] = {}
     """{operation: {system: {request size: MB/s}}} as a text prints it."""
-    text_scatter_mb_s: list[float] = []
+    text_scatter_mb_s: tuple[float, float] | None = None
     """Least and greatest scatter of repeats that the text states."""
 
 

@@ -15,7 +15,6 @@ import json
 import math
 import os
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 from seekwise import core
@@ -91,9 +90,8 @@ class SimulatedResults:
         if query.metric != "cpueff":
             return 0.0
         setup = setup_of(query.system, query.options)
-        each = _bytes_of_a_thread(setup, query.operation)
-        efficiency = self.measure([query])[0]
-        ticks = query.threads * each / trials.PRINTED_MB / efficiency * setup.hz
+        efficiency, moved = self.measure([query])[0], query.threads * _bytes_of_a_thread(setup, query.operation)
+        ticks = moved / trials.PRINTED_MB / efficiency * setup.hz
         return float(efficiency / ticks**0.5)
 
     def model(self, name: str, quantity: str, options: tuple[Option, ...]) -> float:
@@ -113,7 +111,7 @@ class SimulatedResults:
         """Each measurement takes as long as its operations, each at its rate over all of its data, and the pause behind it."""
         if setup.engine is not None or setup.memory_bytes is None:
             raise NotModelled("how long a scenario takes where the program is not tiotest")
-        measurements = [(each, threads) for each in setup.schedulers for threads in setup.threads]
+        measurements = [(policy, threads) for policy in setup.schedulers for threads in setup.threads]
         queries = [
             Query("rate", name, operation, scheduler, threads, options)
             for scheduler, threads in measurements
@@ -129,7 +127,6 @@ class _Listener(SimulatedResults):
     """Notes the trials that are asked for; its answers are all the same and mean nothing."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.wanted: dict[str, None] = {}
 
     def measure(self, queries: Sequence[Query]) -> list[float]:
@@ -199,24 +196,22 @@ def _rotational_latency_ms(name: str, options: dict[str, str | float]) -> float:
     return float(60_000 / _disk(name)["rpm"] / 2)
 
 
-@cache
-def _measured(request_json: str) -> dict[str, Any]:
-    outcome: dict[str, Any] = json.loads(core.measure_drives(f"[{request_json}]"))[0]
-    if "error" in outcome:
-        raise NotModelled(str(outcome["error"]))
-    return outcome
+def measured(drive: str, what: str, **how: object) -> dict[str, Any]:
+    """What the compiled model answers; NotModelled with its own words where it cannot."""
+    answer: dict[str, Any] = json.loads(core.measure_drives(json.dumps([{"model": drive, "measure": what, **how}])))[0]
+    if "error" in answer:
+        raise NotModelled(str(answer["error"]))
+    return answer
 
 
 def _access_ms(name: str, options: dict[str, str | float]) -> float:
     _disk(name)
-    request = {"model": name, "measure": "access_at", "place": _place(options, "distance")}
-    return float(_measured(json.dumps(request))["value"])
+    return float(measured(name, "access_at", place=_place(options, "distance"))["value"])
 
 
 def _sectors_per_track(name: str, options: dict[str, str | float]) -> float:
     sector = int((_disk(name)["capacity_sectors"] - READ_SECTORS) * _place(options, "position"))
-    answer = _measured(json.dumps({"model": name, "measure": "places", "sectors": [sector]}))
-    return float(answer["places"][0]["sectors_on_track"])
+    return float(measured(name, "places", sectors=[sector])["places"][0]["sectors_on_track"])
 
 
 DRIVE_QUANTITIES = {

@@ -47,8 +47,7 @@ def rows(text: str) -> list[tuple[str, Mapping[str, str]]]:
         found = list(csv.DictReader(io.StringIO(text), restkey="more", restval=""))
     except csv.Error as error:
         raise ValueError(str(error)) from None
-    columns = ("pattern", "array", "chunk_kib", "bs_kib", "tool")
-    return [(", ".join(str(row[column]) for column in columns), row) for row in found]
+    return [(", ".join(str(row[name]) for name in HEADER.split(",") if name != "mb_per_s"), row) for row in found]
 
 
 def answer(row: Mapping[str, str], source: SimulatedResults) -> tuple[float, float]:

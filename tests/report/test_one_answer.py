@@ -10,6 +10,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner
@@ -20,7 +21,7 @@ from seekwise.cli.main import cli
 from seekwise.errors import UsageError
 from seekwise.linux import page_cache
 from seekwise.measure.live import own, passive, simulated, stretch
-from seekwise.measure.live.session import RunListener
+from seekwise.measure.live.open_run import RunListener
 from seekwise.report import of_run, outcome, tune_answer
 from seekwise.settings import asked, history
 from seekwise.simulate import use_trials
@@ -216,9 +217,12 @@ def test_a_command_of_the_users_is_answered_alike_everywhere(metric, db, tmp_pat
     run, plan = under(command.use(), target=str(tmp_path))
     plan = replace(plan, candidates=tuple(each for each in plan.candidates if each.label in ("bfq", "mq-deadline")))
     plan = replace(plan, candidates=tuple(replace(each, in_force=each.label == "bfq") for each in plan.candidates))
-    found = own.CommandResult()
-    own.measure(plan, run.run_id, object(), command, time.monotonic() + 3.0, found, RunListener(), lambda _: None)
-    document = check_live(db, kept(db, run, plan, found.records))
+    runs = own.CommandRuns(
+        store=Mock(), run=run, plan=plan, switch=object(), deadline_s=time.monotonic() + 3.0, watch=RunListener(),
+        storage=Mock(), command=command,
+    )  # fmt: skip
+    own.measure(runs)
+    document = check_live(db, kept(db, run, plan, runs.records))
     assert document["decision"] == document["decision"] | {"setting": "mq-deadline", "changes": True}
     assert {each["use"] for each in document["uses"]} == {"command"}
 

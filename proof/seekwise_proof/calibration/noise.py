@@ -91,7 +91,8 @@ def errors(design: NoiseDesign, rng: np.random.Generator) -> Array:
         design.repetitions * design.settings
     )
     luck = rng.normal(0, design.repetition_luck, (design.combinations, design.repetitions, 1))
-    return e + luck + design.drift * trial
+    noise: NDArray[np.float64] = e + luck + design.drift * trial
+    return noise
 
 
 def truth(design: NoiseDesign, rng: np.random.Generator) -> Truth:

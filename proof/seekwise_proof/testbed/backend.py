@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 from seekwise import core
 from seekwise.errors import SeekwiseError, UsageError
@@ -56,8 +57,8 @@ class LabBackend:
         """Facts by system, without a boot. Raises UsageError (exit status 2) for what guests cannot run, such as fio job files."""
         self.first = arrays.combinations(study)[0]
         self.systems = {system.name: self._checked(system) for system in study.system}
-        wanted = [dict(each) for each in study.candidate] or [
-            {name: each} for name, all_ in study.settings.items() for each in all_
+        wanted = [dict(values) for values in study.candidate] or [
+            {name: value} for name, all_ in study.settings.items() for value in all_
         ]
         for values in wanted:
             script.settings(values)
@@ -199,7 +200,7 @@ class LabSession:
             _phase(result, number, index, step.operation, made, drives)
             for index, step in enumerate(combination.load.phases)
         )
-        scheduler = next((each.get("queue/scheduler", "") for each in seen.values()), "")
+        scheduler = next((settings.get("queue/scheduler", "") for settings in seen.values()), "")
         return Record(
             **origin(self.run_id, self.plan, trial, scheduler=scheduler),
             provenance="virtual",
@@ -230,7 +231,7 @@ class LabSession:
         ]
 
 
-def described(system: System, values: dict[str, Value] | None = None) -> dict:
+def described(system: System, values: dict[str, Value] | None = None) -> dict[str, Any]:
     """The drive as the simulator knows it: capacity, depth, what it says of itself. With `values`: the array that it becomes by them."""
     device: dict[str, object] = {
         "model": system.drive,
@@ -245,9 +246,10 @@ def described(system: System, values: dict[str, Value] | None = None) -> dict:
         "phases": [{"operation": "rand_read", "jobs": [{"pattern": "random", "block_bytes": 4096, "ios": 1}]}],
     }
     try:
-        return json.loads(core.describe_cell(json.dumps(spec)))
+        answer: dict[str, Any] = json.loads(core.describe_cell(json.dumps(spec)))
     except ValueError as error:
         raise UsageError(f"system {system.name}: {error}") from None
+    return answer
 
 
 def _check_schedulers(system: System, names: Iterable[Value]) -> None:
@@ -287,7 +289,7 @@ def storage(system: System, values: dict[str, Value]) -> Storage:
     )
 
 
-def _tags_of_host(system: System, found: dict) -> int | None:
+def _tags_of_host(system: System, found: dict[str, Any]) -> int | None:
     """Of a SATA drive's host, for which `queue_depth` is a limit only; other drives have a queue of their own."""
     if json.loads(core.drive_model(str(system.drive))).get("attachment") != "sata":
         return None
@@ -295,11 +297,13 @@ def _tags_of_host(system: System, found: dict) -> int | None:
     return int(found["settings"]["nr_requests"])
 
 
-def _phase(result: machine.Output, number: int, index: int, operation: str, made: Storage, drives: dict) -> Phase:
+def _phase(
+    result: machine.Output, number: int, index: int, operation: str, made: Storage, drives: dict[str, Any]
+) -> Phase:
     found = fio_result.phase(fio_result.parse(result.text(f"{number}/fio.{index}"))["jobs"], operation)
     before, after = (_sectors(result.text(f"{number}/{name}.{index}"), made.leaves) for name in ("before", "after"))
     # System-wide CPU time would count the drives' server, which works on the same processor: fio's own is all there is.
-    return found.as_phase({"drives": drives["drives"]}, device_bytes=(after - before) * SECTOR_BYTES)
+    return replace(found.as_phase({"drives": drives["drives"]}), device_bytes=(after - before) * SECTOR_BYTES)
 
 
 def _sectors(text: str, leaves: list[str]) -> int:
@@ -319,7 +323,7 @@ def settings_seen(text: str) -> dict[str, dict[str, str]]:
     return found
 
 
-def reason_against(seen: dict, after: dict, values: dict[str, Value]) -> str | None:
+def reason_against(seen: dict[str, Any], after: dict[str, Any], values: dict[str, Value]) -> str | None:
     """Why a trial does not count: a setting is not in force, or it changed on the way."""
     for leaf, settings in after.items():
         if "scheduler" in values and settings.get("queue/scheduler") != values["scheduler"]:

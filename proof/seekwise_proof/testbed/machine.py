@@ -150,7 +150,9 @@ def _result(back: bytes, console: bytes, host_s: float) -> Output:
     try:
         with tarfile.open(fileobj=io.BytesIO(back), mode="r:gz") as archive:
             files = {
-                each.name.removeprefix("./"): archive.extractfile(each).read() for each in archive if each.isfile()
+                entry.name.removeprefix("./"): content.read()
+                for entry in archive
+                if entry.isfile() and (content := archive.extractfile(entry)) is not None
             }
     except (tarfile.TarError, EOFError, OSError) as error:
         raise GuestError(f"nothing that can be read came back from the guest: {error}{_last(console)}") from None

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import shlex
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from seekwise import schedulers
 from seekwise.errors import UsageError
@@ -179,7 +180,10 @@ def _queue(leaf: str, storage: Storage, scheduler: str, values: dict[str, Value]
 
 
 def _array(storage: Storage) -> list[str]:
-    words = ["mdadm --create /dev/md0 --run --quiet --metadata=1.2", f"--level={storage.level.removeprefix('raid')}"]
+    words = [
+        "mdadm --create /dev/md0 --run --quiet --metadata=1.2",
+        f"--level={str(storage.level).removeprefix('raid')}",
+    ]
     if storage.level != "raid1":
         words.append(f"--chunk={storage.chunk_kib}")
     if storage.level != "raid0":
@@ -207,7 +211,7 @@ def job(load: Load, step: PlannedPhase, storage: Storage, seed: int) -> str:
         place = filesystem.place(load.size_bytes)
     else:
         place = fio_job.FioTarget(
-            device=f"/dev/{storage.top}", offset_bytes=storage.start_bytes, region_bytes=load.size_bytes
+            device=Path("/dev", storage.top), offset_bytes=storage.start_bytes, region_bytes=load.size_bytes
         )
     lines = fio_job.phase(load, step, place, seed).splitlines()
     if storage.whole_drive:

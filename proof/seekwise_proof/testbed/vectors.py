@@ -88,8 +88,8 @@ def read(path: Path) -> RequestList:
     known = {row.proc: (0, 0, 0) for row in rows}
     for number, line in _lines(processes or ""):
         try:
-            proc, *numbers = (int(part.removeprefix("p")) for part in line.split(","))
-            known[proc] = tuple(numbers)
+            proc, io_class, io_level, start_ns = (int(part.removeprefix("p")) for part in line.split(","))
+            known[proc] = (io_class, io_level, start_ns)
         except ValueError:
             raise UsageError(f"{companion}:{number}: `{line}` is not proc,ioprio_class,ioprio_level,start_ns") from None
     return RequestList(known, tuple(rows))
@@ -201,15 +201,15 @@ def parse(trace: str, start: int, requests: RequestList) -> str:
         found = ROW.search(line)
         if found is None or found[2] not in EVENTS:
             continue
-        ticks, event, device, rwbs, sector, sectors = found.groups()
+        ticks, event, device, rwbs, first, sectors = found.groups()
         if not int(sectors):
             # A flush without data: `sync` at the end.
             continue
         devices.add(device)
         letters = rwbs.replace("F", "") if rwbs.startswith("F") else rwbs
-        proc = owner.get(int(sector), owner.get(int(sector) // 8 * 8))
+        proc = owner.get(int(first), owner.get(int(first) // 8 * 8))
         name = f"p{proc}" if proc is not None else ""
-        rows.append(f"{int(ticks) - start},{EVENTS[event]},{letters},{sector},{sectors},{name}")
+        rows.append(f"{int(ticks) - start},{EVENTS[event]},{letters},{first},{sectors},{name}")
     if len(devices) != 1:
         raise SeekwiseError(f"the trace tells of {len(devices)} devices instead of one")
     return "\n".join(rows) + "\n"
@@ -236,9 +236,17 @@ def folder_of(out: Path, kernel: str, scheduler: str, depth: int, tunables: dict
 @click.option(
     "--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Folder of the recordings."
 )
-def command(lists, series, schedulers, tunables, service_us, depth, out) -> None:
+def command(
+    lists: tuple[Path, ...],
+    series: tuple[str, ...],
+    schedulers: tuple[str, ...],
+    tunables: tuple[str, ...],
+    service_us: float,
+    depth: int,
+    out: Path,
+) -> None:
     """Record request LISTS on real kernels and schedulers, in the format of tests/vectors."""
-    values = {name: int(value) for name, _, value in (each.partition("=") for each in tunables)}
+    values = {name: int(value) for name, _, value in (tunable.partition("=") for tunable in tunables)}
     for path in lists:
         requests = read(path)
         name = path.name.removesuffix(".list").removesuffix(".requests.csv")

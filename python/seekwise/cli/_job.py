@@ -82,7 +82,7 @@ def carried_out(
 
 def _check_answered(records: Iterable[Record], study: str) -> None:
     """A simulated run of which nothing is modelled has no outcome to show; its records keep why."""
-    reasons = []
+    reasons: list[str] = []
     for record in records:
         if record.phases:
             return

@@ -16,14 +16,16 @@ from seekwise.errors import SeekwiseError, reason
 from seekwise.workload.study.quantity import bytes_text, time_text
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from seekwise.report.of_run import Report
-    from seekwise.workload.study.plan import Plan, SystemFacts
+    from seekwise.workload.study.plan import Combination, Plan, SystemFacts, Trial
 
 # Drawing and judging load half a second of libraries: imported where they are used, so that `--help` and errors are prompt.
 SYSTEMS_NAMED = 6
 
 
-def out(width_most: int | None = None):
+def out(width_most: int | None = None) -> Console:
     """Standard output; not wrapped where nobody's terminal is. `width_most`: of an answer, which 80 columns hold anywhere."""
     console = _output.console(width=None if sys.stdout.isatty() else 120)
     if width_most is not None and console.width > width_most:
@@ -106,7 +108,7 @@ def plan_text(plan: Plan) -> list[str]:
     return lines
 
 
-def _load_text(combination) -> str:
+def _load_text(combination: Combination) -> str:
     load = combination.load
     if load.job is not None:
         return f"fio job {load.job}"
@@ -116,7 +118,7 @@ def _load_text(combination) -> str:
     return f"{phases}; {bound}; {bytes_text(load.size_bytes)} per thread; {caches}"
 
 
-def _trial_text(plan: Plan, trial) -> str:
+def _trial_text(plan: Plan, trial: Trial) -> str:
     combination = plan.combinations[trial.combination].key.removeprefix(
         f"system={plan.combinations[trial.combination].system} "
     )

@@ -43,7 +43,7 @@ def command(base: str, new: str, fail_if: tuple[str, ...], everything: bool, db:
 
     Refuses runs that measured different devices or different loads, or one a model and the other a machine.
     """
-    if all(_is_capture(Path(each)) for each in (base, new)):
+    if all(_is_capture(Path(run)) for run in (base, new)):
         from seekwise.cli import _captures
 
         _captures.compare(Path(base), Path(new), fail_if, as_json=as_json)

@@ -15,7 +15,8 @@ from seekwise.cli import _options, _output, _shown
 from seekwise.errors import Exit, UsageError
 from seekwise.linux.tree import open_tree
 from seekwise.settings import special
-from seekwise.settings.doctor import CHECKS, DoctorFinding, discards, examine, gather, smart
+from seekwise.settings.doctor import CHECKS, discards, examine, gather, smart
+from seekwise.settings.doctor.check import DoctorFinding
 from seekwise.workload.study.quantity import counted, time_text
 
 WATCH_S = 5.0
@@ -73,7 +74,7 @@ def command(device: str | None, watch: float | None, as_json: bool, root: Path) 
     if not has_queues:
         unseen, beyond = [NO_QUEUES, *unseen], [NO_QUEUES, *beyond]
     if as_json:
-        _shown.echo_json(Doctor([each.NAME for each in CHECKS], found, unseen))
+        _shown.echo_json(Doctor([check.NAME for check in CHECKS], found, unseen))
     else:
         _print(found, blind, has_queues=has_queues)
         for line in beyond:

@@ -11,6 +11,7 @@ from seekwise.cli import _options
 from seekwise.errors import UsageError
 from seekwise.store import damage, export
 from seekwise.store.database import Store
+from seekwise.store.record import Record
 
 
 @click.command("export")
@@ -34,7 +35,7 @@ def command(names: tuple[str, ...], form: str, db: Path | None) -> None:
             with damage.reading(runs[0].run_id):
                 export.write_json(runs[0], store.records(runs[0].run_id), sys.stdout)
         else:
-            records = []
+            records: list[Record] = []
             for run in runs:
                 with damage.reading(run.run_id):
                     records += store.records(run.run_id)

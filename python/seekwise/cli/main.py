@@ -81,7 +81,8 @@ class Commands(click.Group):
     def loaded(self, name: str) -> click.Command | None:
         """As `get_command`, but MissingError for a plug-in that cannot be imported."""
         if name in own_commands():
-            return importlib.import_module(module_of(name)).command
+            command: click.Command = importlib.import_module(module_of(name)).command
+            return command
         entry = extensions.entries(extensions.COMMANDS).get(name)
         return extensions.load(entry) if entry is not None else None
 
@@ -95,7 +96,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command of ARGS; its section of the user's configuration becomes its defaults."""
+        """The command of ARGS; UsageError for a name that none has, and for an argument that is empty."""
         if args and not args[0].startswith("-") and args[0] not in own_commands() and self.loaded(args[0]) is None:
             raise UsageError(
                 f"no command is called `{args[0]}`",
@@ -103,9 +104,6 @@ class Commands(click.Group):
             )
         name, command, rest = super().resolve_command(ctx, args)
         _refuse_empty(name, rest)
-        section = (ctx.obj or {}).get(name)
-        if command is not None and name is not None and isinstance(section, dict):
-            ctx.default_map = {name: _defaults(command, name, section)}
         return name, command, rest
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -151,27 +149,6 @@ def _refuse_empty(name: str | None, words: list[str]) -> None:
                 f"nothing is named in `{word}`" if word else "nothing is named: an argument is empty",
                 hint=f"`seekwise {name} --help` shows what it takes",
             )
-
-
-def option_of(command: click.Command, key: str) -> click.Option | None:
-    """The option that COMMAND spells `--KEY`."""
-    return next((p for p in command.params if isinstance(p, click.Option) and f"--{key}" in p.opts), None)
-
-
-def _defaults(command: click.Command, name: str, section: dict[str, object]) -> dict[str, object]:
-    """{parameter: value} of a section of the configuration; an unknown option is an error, not a silence."""
-    found = {}
-    for key, value in section.items():
-        option = option_of(command, key)
-        if option is None or option.name is None:
-            from seekwise import config
-
-            raise UsageError(
-                f"{config.path()}: `seekwise {name}` has no option `--{key}`",
-                hint=f"`seekwise config unset {name}.{key}` removes it",
-            )
-        found[option.name] = value
-    return found
 
 
 def docstring(name: str) -> str:
@@ -248,12 +225,7 @@ def main() -> None:
     _output.install()
     try:
         temporary.settle()
-        from seekwise import config
-
-        # `config` itself must run when the file is wrong: it is what mends it.
-        found = {} if sys.argv[1:2] == ["config"] else config.load()
-        config.apply_general(found)
-        status = cli.main(standalone_mode=False, obj=found)
+        status = cli.main(standalone_mode=False)
         sys.stdout.flush()
     except SeekwiseError as error:
         status = _told(error.message, error.hint, error.exit_status)

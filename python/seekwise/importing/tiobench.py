@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from seekwise.importing.result import MIB, Format, Given, Result, Source, headings, phase, tool_text
+from seekwise.importing.result import MIB, Format, Given, Latency, Result, Source, headings, phase, tool_text
 from seekwise.importing.tiotest import counts_process_per_thread, version_of
 from seekwise.store.operations import Operation
 
@@ -151,8 +151,7 @@ def _result(
         elapsed_s=elapsed_s,
         total_bytes=total_bytes,
         ios=total_bytes / block if block else 0,
-        mean_ns=mean_ms * 1e6,
-        max_ns=max_ms * 1e6,
+        latency=Latency(mean_ns=mean_ms * 1e6, max_ns=max_ms * 1e6),
         cpu_percent=cpu,
         cpu_percent_as_printed=match["cpu"],
         over_2_s_percent=match["over2"],

@@ -125,4 +125,4 @@ def choose(records: Sequence[Record]) -> ArrayChoice | None:
 
 
 def _is_of(record: Record, row: ArrayRow) -> bool:
-    return any(each.name == row.name for each in rows([record]))
+    return any(own.name == row.name for own in rows([record]))

@@ -57,5 +57,6 @@ PROGRAM_NAMES = {"sys_cpu": "syscpu", "cpu_load": "cpu", "cpu_efficiency": "cpue
 def metric_error(phase: Phase, metric: Metric) -> float:
     """Standard error of the number above that comes from how the host's kernel counts processor time; 0 where it does not."""
     program = phase.details.get("printed")
-    known = metric == "cpu_efficiency" and isinstance(program, dict)
-    return float(program.get("cpueff_error", 0.0)) if known else 0.0
+    if metric == "cpu_efficiency" and isinstance(program, dict):
+        return float(program.get("cpueff_error", 0.0))
+    return 0.0

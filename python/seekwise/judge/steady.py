@@ -73,11 +73,6 @@ def steadiness(*series: Sequence[float]) -> Steadiness:
     return Steadiness(True, first, left, "left steady state again" if left else "")
 
 
-def phase_steadiness(windows: Sequence[tuple[float, float]]) -> Steadiness:
-    """Of one phase of a record: (rate, mean access time) per window."""
-    return steadiness([throughput for throughput, _ in windows], [access for _, access in windows])
-
-
 def regrouped(phase: Phase) -> list[tuple[float, float]]:
     """The phase's windows joined until each has 5 s and 200 operations; a remainder at the end is left out.
 
@@ -109,7 +104,7 @@ def unsteady(records: Iterable[Record]) -> dict[tuple[str, str], str]:
             windows = regrouped(phase)
             if len(windows) < WINDOWS:
                 continue
-            state = phase_steadiness(windows)
+            state = steadiness(*zip(*windows, strict=True))
             if not state.steady or state.left_again:
                 combination = combination_of(record, phase)
                 for name in (combination, combination_key.without(combination, POOLED_FACTOR)):

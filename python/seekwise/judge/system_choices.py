@@ -24,6 +24,7 @@ from seekwise.simulate.gain_error import gain_error
 from seekwise.store.operations import OPERATIONS
 from seekwise.store.record import Record
 from seekwise.workload.study import combination_key
+from seekwise.workload.study.factors import Value
 from seekwise.workload.study.study import Answer, Study, System
 
 OVERALL = OperationMix("overall", "all operations and thread counts alike", "all", dict.fromkeys(OPERATIONS, 1.0))
@@ -118,7 +119,7 @@ def choices(study: Study | None, records: Sequence[Record]) -> tuple[SystemChoic
     for name in asked.uses:
         found += [choose(system, kind, mine, find(name)) for system, kind, mine in grouped]
     if asked.by_threads:
-        found += [each for system, kind, mine in grouped for each in by_threads(system, kind, mine)]
+        found += [choice for system, kind, mine in grouped for choice in by_threads(system, kind, mine)]
     return tuple(choice for choice in found if choice is not None)
 
 
@@ -133,7 +134,7 @@ def competitions(study: Study, records: Sequence[Record]) -> Iterator[tuple[str,
     if chunks:
         yield from chunks
         return
-    schedulers = [str(each) for each in study.settings.get("scheduler", [])]
+    schedulers = [str(scheduler) for scheduler in study.settings.get("scheduler", [])]
     for name in order:
         mine = [record for record in valid if record.factors.get("system", name) == name]
         # Settings in the order of the study; trials run in a random one.
@@ -142,18 +143,24 @@ def competitions(study: Study, records: Sequence[Record]) -> Iterator[tuple[str,
             yield name, kind_of(by_name[name]), mine
 
 
+ArrayKey = tuple[object, ...]
+"""Everything of an array but its chunk."""
+
+
 def _as_chunks(systems: Mapping[str, System], records: Sequence[Record]) -> list[tuple[str, str, list[Record]]]:
     """Families of arrays that differ in their chunk alone, the chunk as what competes; none where schedulers compete too."""
-    families: dict[tuple[object, ...], dict[str, list[Record]]] = {}
-    arrays: dict[tuple[object, ...], System] = {}
-    schedulers: dict[tuple[object, ...], set[str]] = {}
+    families: dict[ArrayKey, dict[str, list[Record]]] = {}
+    arrays: dict[ArrayKey, System] = {}
+    schedulers: dict[ArrayKey, set[str]] = {}
     for record in records:
         system = _as_varied(systems[str(record.factors.get("system", next(iter(systems))))], record)
         chunk = record.factors.get(CHUNK) or (system.chunk_kib[0] if system.chunk_kib else None)
         if chunk is None:
             continue
-        key = (system.drive, system.drives, system.raid_level, system.layout, system.kernel, system.controller)
-        key += (tuple(sorted(system.options.items())), system.target)
+        key: ArrayKey = (
+            *(system.drive, system.drives, system.raid_level, system.layout, system.kernel, system.controller),
+            *(tuple(sorted(system.options.items())), system.target),
+        )
         arrays.setdefault(key, system)
         label = f"{chunk} KiB"
         family = families.setdefault(key, {})
@@ -162,11 +169,13 @@ def _as_chunks(systems: Mapping[str, System], records: Sequence[Record]) -> list
         family.setdefault(label, []).append(replace(record, setting=label, combination=combination))
         schedulers.setdefault(key, set()).add(str(record.factors.get("scheduler")))
     found = []
-    kinds = [kind_of(each) for each in arrays.values()]
+    kinds = [kind_of(array) for array in arrays.values()]
     for key, family in families.items():
         if len(family) < 2 or len(schedulers[key]) > 1:
             continue
-        members = [each for label in sorted(family, key=lambda word: int(word.split()[0])) for each in family[label]]
+        members = [
+            record for label in sorted(family, key=lambda word: int(word.split()[0])) for record in family[label]
+        ]
         first = arrays[key]
         kind = kind_of(first)
         if kinds.count(kind) > 1:
@@ -178,7 +187,9 @@ def _as_chunks(systems: Mapping[str, System], records: Sequence[Record]) -> list
 
 def _as_varied(system: System, record: Record) -> System:
     """The system with what the settings of a record put in place of its level, drives and layout."""
-    varied = {name: record.factors[name] for name in ("raid_level", "drives", "layout") if name in record.factors}
+    varied: dict[str, Value] = {
+        name: record.factors[name] for name in ("raid_level", "drives", "layout") if name in record.factors
+    }
     return system.model_copy(update=varied) if varied else system
 
 
@@ -199,11 +210,11 @@ def is_single_drive(system: System) -> bool:
 
 def system_title(name: str, systems: Sequence[System]) -> str:
     """`A: hardware RAID 1, 9650-2LP`: what a system's name stands for, without what all have; the name alone where that is nothing."""
-    system = next((each for each in systems if each.name == name), None)
+    system = next((listed for listed in systems if listed.name == name), None)
     if system is None:
         return name
-    others = [_parts(each) for each in systems if each.name != name]
-    parts = [part for part in _parts(system) if not others or not all(part in each for each in others)]
+    others = [_parts(listed) for listed in systems if listed.name != name]
+    parts = [part for part in _parts(system) if not others or not all(part in other for other in others)]
     return f"{name}: {', '.join(parts)}" if parts else name
 
 

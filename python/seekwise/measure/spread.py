@@ -348,7 +348,7 @@ class DaskWorkers:
         """Threads of all workers that answered last; 1 while none does."""
         with suppress(KeyError, TypeError, AttributeError, OSError, TimeoutError):
             found = self._client.scheduler_info(n_workers=-1)["workers"]
-            return max(sum(int(each.get("nthreads", 1)) for each in found.values()), 1)
+            return max(sum(int(worker.get("nthreads", 1)) for worker in found.values()), 1)
         return 1
 
     def submit(self, batch: Batch) -> futures.Future[Done]:

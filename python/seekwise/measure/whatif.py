@@ -60,7 +60,7 @@ class CandidateStorage:
     values: dict[str, Value]
     spec: dict[str, object]
     """The trial without its phases."""
-    described: dict[str, object]
+    described: dict[str, Any]
 
 
 def parse_vary(words: Sequence[str]) -> dict[str, list[str]]:
@@ -221,7 +221,7 @@ def play(
 ) -> list[list[dict[str, Any]]]:
     """The simulator's result of each setting under each seed. SeekwiseError if one cannot be."""
     phase = {"operation": "mixed", "traced": load.spec(replay_open=replay_open)}
-    specs = [{**each.spec, "seed": seed, "phases": [phase]} for each in settings for seed in seeds]
+    specs = [{**setting.spec, "seed": seed, "phases": [phase]} for setting in settings for seed in seeds]
     results = json.loads(_core.simulate_cells(json.dumps(specs), threads, progress))
     for result in results:
         if "error" in result:
@@ -277,7 +277,7 @@ def run_of(
                     )
                 )  # fmt: skip
     system = SystemFacts(SYSTEM, f"{trace} (simulated)", stack=tuple(stack_lines(settings)), scheduler=None)
-    compared = tuple(Setting(each.label, each.values) for each in settings)
+    compared = tuple(Setting(asked.label, asked.values) for asked in settings)
     plan = Plan.of_records(
         name, run.backend, run.seed, system, tuple(combinations), compared, tuple(trials), tuple(notes)
     )
@@ -305,7 +305,7 @@ def stack_lines(settings: Sequence[CandidateStorage]) -> list[str]:
     """Each storage once, in words."""
     from seekwise.simulate.simulated import _stack
 
-    return list(dict.fromkeys(line for each in settings for line in _stack(each.described)))
+    return list(dict.fromkeys(line for setting in settings for line in _stack(setting.described)))
 
 
 def seeds_of(seed: int, count: int) -> list[int]:
@@ -314,7 +314,7 @@ def seeds_of(seed: int, count: int) -> list[int]:
 
 
 def _combination(key: str, operation: str, load: TracedLoad) -> Combination:
-    own = [each for each in load.programs if key in (FOREGROUND, load.groups[each.group].name)]
+    own = [program for program in load.programs if key in (FOREGROUND, load.groups[program.group].name)]
     name = re.sub(r"\s+", "_", key)
     return Combination(
         f"program={name}", SYSTEM, Load(name, phases=(PlannedPhase(operation),), threads=max(len(own), 1))
@@ -340,11 +340,13 @@ def phase_of(result: dict[str, Any], groups: Sequence[Group], key: str) -> Phase
     jobs = [result["jobs"][number] for number in own]
     bins = merged({int(upper): count for upper, count in job["latency_bins"].items()} for job in jobs)
     ios = sum(job["ios"] for job in jobs)
-    ended = max((each["ended_ns"] for each in result["threads"] if each["job"] in own), default=result["elapsed_ns"])
+    ended = max(
+        (thread["ended_ns"] for thread in result["threads"] if thread["job"] in own), default=result["elapsed_ns"]
+    )
     began = min((groups[number].first_ns for number in own if groups[number].requests), default=0)
     cpu = result["cpu"]
     return Phase(
-        operation=_operation(groups, key),  # type: ignore[arg-type]
+        operation=_operation(groups, key),
         elapsed_s=max(ended - began, 1) / 1e9,
         bytes=sum(job["bytes"] for job in jobs),
         ios=ios,
@@ -376,7 +378,7 @@ def recorded_on(notes: Notes) -> dict[str, str]:
 
 def beyond(load: TracedLoad, settings: Sequence[CandidateStorage]) -> list[str]:
     """Storage that is smaller than what the load used."""
-    small = [each.label for each in settings if int(str(each.described["capacity_bytes"])) < load.end_sector * 512]
+    small = [setting.label for setting in settings if int(setting.described["capacity_bytes"]) < load.end_sector * 512]
     if not small:
         return []
     what = small[0] if len(small) == 1 else f"{len(small)} of the settings"

@@ -43,9 +43,9 @@ def columns(
         (5, 10),
         (0, 8),
     )
-    order = tuple((i, least) for i, least in order if i < len(heads))
+    there = tuple((i, least) for i, least in order if i < len(heads))
     # Between words first; within one only where the table would be too wide otherwise.
-    for i, least in [*((i, max(least, words[i])) for i, least in order), *order]:
+    for i, least in [*((i, max(least, words[i])) for i, least in there), *there]:
         over = sum(sizes) - room
         if over > 0:
             sizes[i] = max(min(least, sizes[i]), sizes[i] - over)
@@ -55,8 +55,8 @@ def columns(
             textwrap.wrap(_parted(text, size), size, break_on_hyphens=False) or [""]
             for text, size in zip(row, sizes, strict=True)
         ]
-        height = max(len(each) for each in parts)
-        cells = [[(each[k] if k < len(each) else "") for each in parts] for k in range(height)]
+        height = max(len(part) for part in parts)
+        cells = [[(part[k] if k < len(part) else "") for part in parts] for k in range(height)]
         made.append([
             (" " * GAP).join(
                 word.rjust(size) if numbers_from is not None and i >= numbers_from else word.ljust(size)

@@ -112,7 +112,7 @@ class StudyReport(_OfRun):
 
     def findings(self) -> Sequence[str]:
         """Insights over all systems."""
-        return tuple(each.text for each in self.content.findings)
+        return tuple(finding.text for finding in self.content.findings)
 
     def advised(self, purpose: str | None = None, system: str | None = None) -> Advised:
         """`purpose`: a use; `system`: needed where systems differ in what is best. UsageError (exit status 2) for an unknown one."""
@@ -128,7 +128,8 @@ class StudyReport(_OfRun):
 
     def document(self, *, records: bool = True, report: str | None = None) -> dict[str, object]:
         """Schema of `results --json`; `records` is ignored, since a study's document holds none."""
-        return printed(documents.of_study(self.outcome, self.content, report=report))
+        document: dict[str, object] = printed(documents.of_study(self.outcome, self.content, report=report))
+        return document
 
     def show(
         self, console: Console, *, everything: bool = False, figures: bool = False, told: Sequence[str] | None = None
@@ -197,7 +198,8 @@ class TuneReport(_OfRun):
 
     def document(self, *, records: bool = True, report: str | None = None) -> dict[str, object]:
         """Schema of `tune --json`; `records`: with every period."""
-        return printed(documents.of_tune(self.outcome, records=records, report=report))
+        document: dict[str, object] = printed(documents.of_tune(self.outcome, records=records, report=report))
+        return document
 
     def show(
         self, console: Console, *, everything: bool = False, figures: bool = False, told: Sequence[str] | None = None

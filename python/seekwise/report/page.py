@@ -27,6 +27,7 @@ from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.frame import Axes, Frame, axes, frame, shown
 from seekwise.report.looks import Looks
 from seekwise.report.metric_words import shown_setting
+from seekwise.report.rows import Row
 from seekwise.store import operations
 
 number = three
@@ -88,13 +89,13 @@ def _answer(content: ReportContent, looks: Looks) -> dict[str, object]:
     overview = losses.overview(content, looks) if many else blocks if crowded else []
     return {
         "headline": sentence(content.advice.headline),
-        "reasons": [sentence(one_line(each)) for each in reasons(content, blocks)],
+        "reasons": [sentence(one_line(reason)) for reason in reasons(content, blocks)],
         # The table of arrays has what the reasons say of each: it has to stand on the first screen.
         "reasons_first": 1 if content.arrays else REASONS_FIRST,
         "answered": answered.rows(content.question) if content.question is not None else [],
         "by_system": by_system.of(content),
         "settings": by_system.settings_of(content),
-        "cautions": [sentence(one_line(each)) for each in content.advice.caution],
+        "cautions": [sentence(one_line(text)) for text in content.advice.caution],
         "loss_blocks": blocks,
         "overview": overview,
         "overview_keys": _overview_keys(overview),
@@ -120,8 +121,8 @@ def _charts(content: ReportContent, looks: Looks, table: Frame) -> dict[str, obj
     first, more, left = evidence.figures(table, looks, at) if table.rows else ([], [], 0)
     return {
         "definitions": panels.definitions(),
-        "charts": [panels.figure(each) for each in first],
-        "more_charts": [panels.figure(each) for each in more],
+        "charts": [panels.figure(chart) for chart in first],
+        "more_charts": [panels.figure(chart) for chart in more],
         "charts_left": left,
         "nines": _nines(content, table, at, looks),
         "rows_data": site.data(evidence.late_rows(table)) if len(table.rows) > ROWS_STATIC else None,
@@ -144,11 +145,11 @@ def _numbers(table: Frame) -> dict[str, object]:
 
 def reasons(content: ReportContent, loss_blocks: Sequence[losses.LossBlock]) -> list[str]:
     """What stands below the headline: the reasons of the advice, and what it costs where nothing else says so."""
-    found = [each for each in content.advice.reasons if each]
+    found = [reason for reason in content.advice.reasons if reason]
     if by_system.of(content):
         # The table above them has the values; what it cannot say comes first.
         said = systems_answer.shares(content.advice.choices)
-        found = [*(each for each in found if each not in said), *said]
+        found = [*(text for text in found if text not in said), *said]
     if (
         content.question is None
         and content.advice.recommended
@@ -188,11 +189,11 @@ def _overview_keys(found: Sequence[losses.LossBlock]) -> Markup:
     )
 
 
-def _row(table: Frame, row: dict[str, object], names: Sequence[str]) -> dict[str, object]:
+def _row(table: Frame, row: Row, names: Sequence[str]) -> Row:
     cells = []
     for name in names:
         low, high = row[f"{name}_low"], row[f"{name}_high"]
-        cells.append((row[name], f"{three(low)} to {three(high)}" if low is not None else ""))  # type: ignore[arg-type]
+        cells.append((row[name], f"{three(low)} to {three(high)}" if low is not None else ""))
     return {"levels": [shown(name, row[name]) for name in table.factors], "n": row["n"], "cells": cells}
 
 
@@ -216,7 +217,7 @@ def _nines(content: ReportContent, table: Frame, at: Axes, looks: Looks) -> Mark
         drawn.append((operations.name(operation), picture, known_looks))
     if not drawn:
         return None
-    keys = {name: look for _, _, each in drawn for name, look in each.items() if not name.endswith("(control)")}
+    keys = {name: look for _, _, looks_of in drawn for name, look in looks_of.items() if not name.endswith("(control)")}
     pictures = [(name, picture) for name, picture, _ in drawn]
     return panels.distribution(
         pictures, list(keys.values()), why.held_words(held), " Drawn as far as 20 requests took longer."
@@ -233,4 +234,4 @@ def pictures(content: ReportContent) -> list[tuple[str, str]]:
     looks = Looks()
     table = frame(content.records, content.systems, content.plan.compare if content.plan else ())
     first, more, _ = evidence.figures(table, looks) if table.rows else ([], [], 0)
-    return [(each.name, files.svg(each)) for each in (*first, *more)]
+    return [(chart.name, files.svg(chart)) for chart in (*first, *more)]

@@ -9,10 +9,14 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from scipy import special
 
 from seekwise.store.record import Phase, Record
+
+Row = dict[str, Any]
+"""Of the table of figures: metrics, dimensions and factors by name; a metric that a record lacks is None."""
 
 METRICS = {
     "rate_mb_s": "higher",
@@ -66,7 +70,7 @@ def _share(seconds: float | None, phase: Phase) -> float | None:
     return None if seconds is None or phase.elapsed_s <= 0 else 100 * seconds / phase.elapsed_s
 
 
-def trial_rows(records: Iterable[Record]) -> list[dict[str, object]]:
+def trial_rows(records: Iterable[Record]) -> list[Row]:
     """One row for each operation of each valid trial."""
     return [trial_row(record, phase) for record in records if record.valid for phase in record.phases]
 
@@ -77,7 +81,7 @@ DIMENSIONS = ("system", "load", "block_bytes", "iodepth", "memory_bytes")
 
 def varied_dimensions(records: Iterable[Record]) -> list[str]:
     """Those dimensions in which records differ."""
-    seen: dict[str, set] = {name: set() for name in DIMENSIONS}
+    seen: dict[str, set[object]] = {name: set() for name in DIMENSIONS}
     for record in records:
         for name, values in seen.items():
             if name in record.factors:
@@ -96,11 +100,9 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float | None, float |
     return math.exp(centre), math.exp(centre - half), math.exp(centre + half)
 
 
-def summary_rows(
-    rows: Sequence[dict[str, object]], by: Sequence[str] = ("operation", "setting", "threads")
-) -> list[dict[str, object]]:
+def summary_rows(rows: Sequence[Row], by: Sequence[str] = ("operation", "setting", "threads")) -> list[Row]:
     """Rows grouped by `by`: mean, low and high of each metric over repetitions, and the number of trials `n`."""
-    groups: dict[tuple, list[dict[str, object]]] = defaultdict(list)
+    groups: dict[tuple[object, ...], list[Row]] = defaultdict(list)
     for row in rows:
         groups[tuple(row.get(name) for name in by)].append(row)
     summaries = []

@@ -68,7 +68,7 @@ def _warnings(weighing: Weighing) -> list[str]:
 
 def _reasons(weighing: Weighing, plan: Plan) -> tuple[str, ...]:
     weighed = weighing.weighed
-    standing = next(each for each in weighed.standings if each.setting == weighing.best)
+    standing = next(other for other in weighed.standings if other.setting == weighing.best)
     _, low, high = standing.ratios["rate"]
     reasons = [f"rate, weighted by the shares of its operations: {times(low, high, more_is_better=True)}"]
     others = [name for name in weighed.best if name != standing.setting]

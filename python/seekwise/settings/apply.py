@@ -15,6 +15,7 @@ from seekwise.control.journal import Entry, Journal
 from seekwise.control.lines import ShellLines, shell_lines
 from seekwise.control.lock import devices_locked
 from seekwise.settings import persist
+from seekwise.settings.forms import File
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def apply(
     wanted: settings.Changes,
     root: Path = Path("/"),
     journal: Journal | None = None,
-    files: Sequence[persist.File] = (),
+    files: Sequence[File] = (),
     undecided: bool = False,
     **details: str,
 ) -> Applied:
@@ -101,7 +102,7 @@ def apply(
     return done
 
 
-def decide(done: Applied, journal: Journal, files: Sequence[persist.File] = (), root: Path = Path("/")) -> None:
+def decide(done: Applied, journal: Journal, files: Sequence[File] = (), root: Path = Path("/")) -> None:
     """From here on what was applied undecided stays, and `files` with it: one step for both.
 
     `files` are those that `apply` was given, made anew if need be: what somebody has written to them meanwhile is kept.

@@ -132,7 +132,9 @@ def in_force_by_root() -> list[Application]:
     if os.geteuid() == 0 or os.environ.get("SEEKWISE_STATE"):
         return []
     boot = boot_id()
-    return [each for each in applications(SYSTEM_STATE) if each.persisted or each.boot == boot]
+    return [
+        application for application in applications(SYSTEM_STATE) if application.persisted or application.boot == boot
+    ]
 
 
 @cache
@@ -179,7 +181,9 @@ def evidence_of(run: Run, store: Store) -> Evidence:
     environment = record.environment if record else {}
     devices = environment.get("devices") or []
     firmware = {
-        str(each["name"]): str(each["firmware"]) for each in devices if isinstance(each, dict) and each.get("firmware")
+        str(device["name"]): str(device["firmware"])
+        for device in devices
+        if isinstance(device, dict) and device.get("firmware")
     }
     kernel = environment.get("kernel")
     return Evidence(run.run_id, run.ended_at or run.created_at, str(kernel) if kernel else None, firmware)

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from seekwise.control import exact, interrupt, notice, persisted
-from seekwise.control.journal import Entry, Journal
+from seekwise.control.journal import Entry, Item, Journal
 from seekwise.control.settings import Changes, normalised
 from seekwise.errors import MissingError, SeekwiseError, UsageError
 from seekwise.linux.block_device import Stack
@@ -61,7 +61,7 @@ def open_entry(made: Sequence[File], journal: Journal, root: Path = Path("/")) -
     return journal.open("persisted", items, pending=True) if items else None
 
 
-def items_for(made: Sequence[File], root: Path = Path("/")) -> list[dict]:
+def items_for(made: Sequence[File], root: Path = Path("/")) -> list[Item]:
     """Looks whether the files can be written; what the journal keeps of each that is not so already."""
     items = []
     for file in made:

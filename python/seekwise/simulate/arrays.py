@@ -41,7 +41,7 @@ def combinations(study: Study) -> list[dict[str, Value]]:
     ]
 
 
-def array_spec(system: System, values: Mapping[str, Value]) -> dict[str, object] | None:
+def array_spec(system: System, values: Mapping[str, Value]) -> Spec | None:
     """The array of one trial; None for a drive alone. Raises UsageError for what nobody could mean."""
     level = values.get("raid_level", system.raid_level)
     drives = int(values.get("drives", system.drives))

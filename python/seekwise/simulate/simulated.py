@@ -38,7 +38,7 @@ from seekwise.simulate.trial_spec import (
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.workload.study import uses as use_files
-from seekwise.workload.study.factors import ISCHED_PREFIX, Value, factor
+from seekwise.workload.study.factors import ISCHED_PREFIX, Value, checked
 from seekwise.workload.study.plan import Load, Plan, SystemFacts, Trial
 from seekwise.workload.study.profiles import resolve
 from seekwise.workload.study.quantity import bytes_text, capacity_text, counted
@@ -492,6 +492,5 @@ def _seen(settings: Answer, values: dict[str, Value]) -> dict[str, str]:
     """The same with the scheduler's, and with what the model takes without effect."""
     seen = _of_queue(settings) | {f"queue/iosched/{name}": str(value) for name, value in settings["iosched"].items()}
     for name in WITHOUT_EFFECT & values.keys():
-        if (row := factor(name)) is not None:
-            seen[row.attribute] = str(values[name])
+        seen[checked(name).attribute] = str(values[name])
     return seen

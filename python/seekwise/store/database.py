@@ -17,7 +17,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 from urllib.parse import quote
 
 from seekwise import files, suggestion
@@ -96,7 +96,7 @@ class Run:
     target: str | None
     seed: int
     study: str
-    plan: dict[str, object]
+    plan: dict[str, Any]
     ended_at: str | None
     outcome: str | None
 

@@ -66,7 +66,7 @@ def seen(folder: Path) -> Path:
     """The path under which the server's user sees a folder. As root in a namespace that this process enters; else the folder itself."""
     if os.geteuid() != 0:
         return folder
-    place = next((folder for folder in SEEN_AT if os.path.isdir(folder)), None)
+    place = next((mount_point for mount_point in SEEN_AT if os.path.isdir(mount_point)), None)
     if place is None:
         raise OSError(0, f"none of {', '.join(SEEN_AT)} is there")
 

@@ -15,7 +15,7 @@ read off directly. Figures of one use and purpose share their luck, as the same 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,10 +91,14 @@ class Figure:
 def draws(figures: Sequence[Figure], prior: Prior, count: int = DRAWS) -> list[Array]:
     """[draw, setting] ln goodness of each entry, up to a constant of the entry. Without a value: NaN."""
     places = [
-        _Places.of(each, *general) for each, general in zip(figures, _in_general(figures, prior.elsewhere), strict=True)
+        _Places.of(observed, *general) if np.isfinite(observed.effects.error).any() else None
+        for observed, general in zip(figures, _in_general(figures, prior.elsewhere), strict=True)
     ]
-    weights = _weights(places, prior)
-    return [each.draws([weights[name] for name in each.settings], count) for each in places]
+    weights = _weights([place for place in places if place is not None], prior)
+    return [
+        np.full((count, len(figure.settings)), np.nan) if posterior is None else posterior.draws(weights, count)
+        for figure, posterior in zip(figures, places, strict=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -128,17 +132,6 @@ class _Places:
         # σ² given s² is s² df / χ²(df).
         factor = df[:, None] / np.maximum(2 * special.gammaincinv(df[:, None] / 2, q[None, :]), 1e-3)
         variance = own[:, None] * factor + rest[:, None]
-        if len(index) == 0:
-            return cls(
-                figure,
-                (),
-                index,
-                np.zeros(1),
-                np.zeros((1, 0, COMPONENTS, NOISE_POINTS)),
-                variance,
-                np.zeros((0, COMPONENTS)),
-                np.zeros((0, COMPONENTS)),
-            )
         margin = 2 * float(np.sqrt(variance.max()))
         levels = np.linspace(mean.min() - margin, mean.max() + margin, LEVELS)
         # Places themselves are levels too: in a table with one narrow group a grid would pass it by.
@@ -157,16 +150,11 @@ class _Places:
             figure, tuple(figure.settings[i] for i in index), index, levels, likelihood, variance, centre, scale2
         )
 
-    @property
-    def step(self) -> Array:
-        """Width of each level's cell."""
-        return np.gradient(self.levels) if len(self.levels) > 1 else np.ones(1)
-
     def level_shares(self, weights: Array) -> tuple[Array, Array]:
         """(posterior of the levels, [level, setting, scale] likelihood). `weights`: [setting, scale]."""
         by_scale = self.likelihood @ NOISE_SHARES
         log = np.log(np.maximum((by_scale * weights).sum(axis=2), 1e-300)).sum(axis=1)
-        shares = np.exp(log - log.max()) * self.step
+        shares = np.exp(log - log.max()) * np.gradient(self.levels)
         return shares / shares.sum(), by_scale
 
     def responsibilities(self, weights: Array) -> Array:
@@ -176,12 +164,10 @@ class _Places:
         each /= np.maximum(each.sum(axis=2, keepdims=True), 1e-300)
         return np.tensordot(shares, each, axes=1)
 
-    def draws(self, weights: Sequence[Array], count: int) -> Array:
+    def draws(self, weights: Mapping[str, Array], count: int) -> Array:
         effects, k = self.figure.effects, len(self.index)
         found = np.full((count, len(effects.mean)), np.nan)
-        if k == 0:
-            return found
-        w = np.array(weights)
+        w = np.array([weights[name] for name in self.settings])
         shares, _ = self.level_shares(w)
         random = np.random.default_rng([SEED, zlib.crc32(self.figure.luck.encode())])
         level = np.searchsorted(np.cumsum(shares), random.random(count) * (1 - 1e-12))
@@ -230,18 +216,16 @@ def _common_stalls(stalls: NDArray[np.intp], periods: NDArray[np.intp]) -> float
 
 def _weights(places: Sequence[_Places], prior: Prior) -> dict[str, Array]:
     """{setting: shares of the scales}, learned over all entries."""
-    names = list(dict.fromkeys(name for each in places for name in each.settings))
+    names = list(dict.fromkeys(name for place in places for name in place.settings))
     base = np.concatenate([np.array(prior.shares) * (1 - sum(GENERAL_SHARES)), GENERAL_SHARES])
     found = dict.fromkeys(names, base)
     if prior.weight <= 0:
         return found
     for _ in range(EM_STEPS):
         sums = dict.fromkeys(names, prior.weight * base)
-        for each in places:
-            if not each.settings:
-                continue
-            seen = each.responsibilities(np.array([found[name] for name in each.settings]))
-            for j, name in enumerate(each.settings):
+        for place in places:
+            seen = place.responsibilities(np.array([found[name] for name in place.settings]))
+            for j, name in enumerate(place.settings):
                 sums[name] = sums[name] + seen[j]
         found = {name: total / total.sum() for name, total in sums.items()}
     return found
@@ -254,39 +238,37 @@ def _in_general(figures: Sequence[Figure], elsewhere: Sequence[Elsewhere]) -> li
     Random effects (DerSimonian and Laird 1986, Controlled Clinical Trials 7(3)): what differs from use to use counts as such.
     """
     rows: dict[tuple[str, str, str], list[tuple[str, float, float]]] = {}
-    for each in figures:
-        mean, error = each.effects.mean, each.effects.error
+    for observed in figures:
+        mean, error = observed.effects.mean, observed.effects.error
         good = np.isfinite(mean) & np.isfinite(error)
         if good.sum() < 2:
             continue
         middle = float(np.median(mean[good]))
         for j in np.flatnonzero(good):
-            rows.setdefault((each.purpose, each.kind, each.settings[j]), []).append(
-                (each.use, float(mean[j]) - middle, float(error[j]))
+            rows.setdefault((observed.purpose, observed.kind, observed.settings[j]), []).append(
+                (observed.use, float(mean[j]) - middle, float(error[j]))
             )
     programs: dict[tuple[str, str], list[tuple[str, float, float]]] = {}
     for one in elsewhere:
         programs.setdefault((one.kind, one.setting), []).append((one.program, one.log, one.variance))
-    return [_of_others(each, rows, programs) for each in figures]
+    found = []
+    for figure in figures:
+        mean, variance = np.zeros(len(figure.settings)), np.full(len(figure.settings), np.inf)
+        for at, name in enumerate(figure.settings):
+            others = [effect for effect in rows.get((figure.purpose, figure.kind, name), ()) if effect[0] != figure.use]
+            others += programs.get((figure.kind, name), ())
+            if len({use for use, _, _ in others}) >= GENERAL_USES_LEAST:
+                mean[at], variance[at] = _random_effects(others)
+        found.append((mean, variance, frozenset(n for n in figure.settings if programs.get((figure.kind, n)))))
+    return found
 
 
-def _of_others(
-    figure: Figure,
-    rows: dict[tuple[str, str, str], list[tuple[str, float, float]]],
-    programs: dict[tuple[str, str], list[tuple[str, float, float]]],
-) -> tuple[Array, Array, frozenset[str]]:
-    mean, variance = np.zeros(len(figure.settings)), np.full(len(figure.settings), np.inf)
-    told = frozenset(name for name in figure.settings if programs.get((figure.kind, name)))
-    for j, name in enumerate(figure.settings):
-        others = [(use, y, v) for use, y, v in rows.get((figure.purpose, figure.kind, name), ()) if use != figure.use]
-        others += programs.get((figure.kind, name), ())
-        if len({use for use, _, _ in others}) < GENERAL_USES_LEAST:
-            continue
-        y, v = np.array([y for _, y, _ in others]), np.array([v for _, _, v in others])
-        w = 1 / v
-        centre = float((w * y).sum() / w.sum())
-        spread = float((w * (y - centre) ** 2).sum()) - (len(y) - 1)
-        between = max(0.0, spread / max(float(w.sum() - (w**2).sum() / w.sum()), 1e-12))
-        w = 1 / (v + between)
-        mean[j], variance[j] = float((w * y).sum() / w.sum()), float(1 / w.sum()) + between / 2
-    return mean, variance, told
+def _random_effects(others: Sequence[tuple[str, float, float]]) -> tuple[float, float]:
+    """(mean, variance) of what a setting does in a further use, by (use, what it does there, its variance)."""
+    y, v = np.array([y for _, y, _ in others]), np.array([v for _, _, v in others])
+    w = 1 / v
+    centre = float((w * y).sum() / w.sum())
+    spread = float((w * (y - centre) ** 2).sum()) - (len(y) - 1)
+    between = max(0.0, spread / max(float(w.sum() - (w**2).sum() / w.sum()), 1e-12))
+    w = 1 / (v + between)
+    return float((w * y).sum() / w.sum()), float(1 / w.sum()) + between / 2

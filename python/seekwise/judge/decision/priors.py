@@ -12,6 +12,7 @@ import tomllib
 from dataclasses import replace
 from functools import cache
 from importlib import resources
+from typing import Any
 
 from seekwise.judge.decision.posterior import Elsewhere, Prior
 
@@ -39,17 +40,19 @@ def usual_of(drive: str | None) -> Prior:
     if drive is None:
         return PROGRAMS
     known = _programs()
-    found: list[dict] = []
-    for kind in dict.fromkeys(each["kind"] for each in known):
-        mine = [each for each in known if each["kind"] == kind]
-        own = [each for each in mine if each["drive"] == drive]
+    found: list[dict[str, Any]] = []
+    for kind in dict.fromkeys(program["kind"] for program in known):
+        mine = [program for program in known if program["kind"] == kind]
+        own = [program for program in mine if program["drive"] == drive]
         found += own if len(own) >= PROGRAMS_LEAST else mine
-    on = ", ".join(dict.fromkeys(each["drive"] for each in found))
+    on = ", ".join(dict.fromkeys(program["drive"] for program in found))
     source = f"{PROGRAMS.source}; {len(found)} programs measured under several schedulers on {on} (listed with their sources in elsewhere.toml)"
-    return replace(PROGRAMS, source=source, elsewhere=tuple(one for each in found for one in _against_middle(each)))
+    return replace(
+        PROGRAMS, source=source, elsewhere=tuple(one for program in found for one in _against_middle(program))
+    )
 
 
-def _against_middle(program: dict) -> list[Elsewhere]:
+def _against_middle(program: dict[str, Any]) -> list[Elsewhere]:
     """Each scheduler against the middle one."""
     sign = 1 if program["more"] else -1
     logs = {name: sign * math.log(value) for name, value in program["values"].items()}
@@ -61,5 +64,7 @@ def _against_middle(program: dict) -> list[Elsewhere]:
 
 
 @cache
-def _programs() -> list[dict]:
-    return tomllib.loads((resources.files(__package__) / "elsewhere.toml").read_text(encoding="utf-8"))["program"]
+def _programs() -> list[dict[str, Any]]:
+    document = tomllib.loads((resources.files(__package__) / "elsewhere.toml").read_text(encoding="utf-8"))
+    programs: list[dict[str, Any]] = document["program"]
+    return programs

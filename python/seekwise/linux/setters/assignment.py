@@ -29,6 +29,9 @@ OUR_FILES = (
     "/etc/default/grub.d/seekwise.cfg",
 )
 
+Rank = tuple[float | str, ...]
+"""When an assignment acts: the kind first, then what orders assignments of one kind."""
+
 
 @dataclass(frozen=True)
 class Setter:
@@ -42,7 +45,7 @@ class Setter:
     device: str
     attribute: str
     value: str
-    rank: tuple[object, ...]
+    rank: Rank
     certain: bool = True
     """False: whether the line acts cannot be told from files (a program decides, or a service may not run)."""
     at_least: bool = False

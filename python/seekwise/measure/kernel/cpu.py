@@ -85,7 +85,7 @@ def read_processes(root: Path = Path("/")) -> dict[int, ProcessTimes]:
             name, fields = process.stat(pid, root)
         except OSError:
             continue  # it ended between the listing and now
-        user, system, _, children_system = (int(each) for each in fields[11:15])
+        user, system, _, children_system = (int(ticks) for ticks in fields[11:15])
         found[pid] = ProcessTimes(
             name=name,
             kernel_thread=bool(int(fields[6]) & PF_KTHREAD),
@@ -117,8 +117,8 @@ def _kernel_threads(before: CpuSnapshot, after: CpuSnapshot) -> dict[str, float]
         if not now.kernel_thread:
             continue
         then = before.processes.get(pid)
-        known = then is not None and then.start_ticks == now.start_ticks
-        ticks = now.own_ticks - (then.own_ticks if known else 0)
+        is_same = then is not None and then.start_ticks == now.start_ticks
+        ticks = now.own_ticks - (then.own_ticks if then is not None and is_same else 0)
         if ticks > 0:
             name = thread_family(now.name)
             spent[name] = spent.get(name, 0.0) + ticks / TICKS_PER_SECOND
@@ -142,9 +142,9 @@ def _foreign(before: CpuSnapshot, after: CpuSnapshot, own_pid: int) -> float:
 
     def total(snapshot: CpuSnapshot) -> int:
         return sum(
-            each.system_ticks
-            for pid, each in snapshot.processes.items()
-            if not each.kernel_thread and own_pid not in (pid, each.parent)
+            times.system_ticks
+            for pid, times in snapshot.processes.items()
+            if not times.kernel_thread and own_pid not in (pid, times.parent)
         )
 
     return max(0, total(after) - total(before)) / TICKS_PER_SECOND

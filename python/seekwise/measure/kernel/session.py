@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from seekwise.control import child
 from seekwise.errors import MissingError
@@ -51,7 +52,7 @@ class PreparedSystem:
     storage: failure.Watched
     place: fio_job.FioTarget
     environment: dict[str, object]
-    conditions: dict[str, object]
+    conditions: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ class KernelSession:
         """Whether there is time for one more attempt: within the budget if there is one, else within a share of the plan."""
         if self.plan.budget_s is None:
             return self.repeats_s < REPEATS_SHARE * self.plan.estimated_s
-        ahead_s = sum(self.plan.trial_s[each.combination] for each in self.plan.trials if each.index > trial.index)
+        ahead_s = sum(self.plan.trial_s[other.combination] for other in self.plan.trials if other.index > trial.index)
         spent_s = self.plan.prepare_s + time.monotonic() - self.started
         return spent_s + lasted_s + ahead_s <= self.plan.budget_s
 
@@ -222,7 +223,7 @@ class KernelSession:
             )
         reason = observed.reason_against(tiotest.as_one(phases))
         command = tiotest.words(tiotest.NAME, combination.load, ready.place.shown or ready.place.folder)
-        counters = {"device_counters_of_the_call": {name: each.recorded for name, each in observed.moved.items()}}
+        counters = {"device_counters_of_the_call": {name: counted.recorded for name, counted in observed.moved.items()}}
         phases[-1] = replace(phases[-1], details={**phases[-1].details, **counters})
         return phases, [" ".join(command)], reason
 
@@ -274,7 +275,9 @@ def _settled(target: Target, seconds: float) -> dict[str, object]:
             return seen
 
 
-def settings_of_trial(wanted: dict[str, dict[str, str]], target: Target):
+def settings_of_trial(
+    wanted: dict[str, dict[str, str]], target: Target
+) -> AbstractContextManager[dict[str, dict[str, str]]]:
     """The settings of a trial; without any, those in force are read all the same."""
     if wanted:
         return prepared_target.changed(wanted)
@@ -319,8 +322,8 @@ def _as_phase(
     # fio's children time is the whole program; what is not its job threads is its start and its report.
     own = max(0.0, spent.children_system_s - result.submitter_system_s)
     device_bytes = (moved.read_bytes if result.read_bytes else 0) + (moved.write_bytes if result.write_bytes else 0)
-    details = {
-        "device_counters": {name: each.recorded for name, each in observed.moved.items()},
+    details: dict[str, object] = {
+        "device_counters": {name: counted.recorded for name, counted in observed.moved.items()},
         "fio_start_and_report_system_s": own,
         "foreign_system_s": spent.foreign_system_s,
         "short_ios": result.short_ios,

@@ -106,7 +106,7 @@ def _foreign(seen: PhaseObservation) -> str | None:
         foreign = max(reads_more, 0) + max(writes_more, 0)
     if foreign <= max(asked * FOREIGN_SHARE, FOREIGN_BYTES):
         return None
-    by = f" by {', '.join(each.text for each in seen.others)}" if seen.others else ""
+    by = f" by {', '.join(other.text for other in seen.others)}" if seen.others else ""
     return f"another program used the disk: {foreign / 1e6:.1f} MB in addition to {asked / 1e6:.1f} MB of the load{by}"
 
 

@@ -18,7 +18,7 @@ from seekwise.linux import md
 from seekwise.measure.kernel.target import Target
 from seekwise.measure.live.candidates import in_force_values, offered_schedulers
 from seekwise.workload.live_plan import Candidate
-from seekwise.workload.study.factors import ISCHED_PREFIX, Value, factor
+from seekwise.workload.study.factors import ISCHED_PREFIX, Value, checked
 from seekwise.workload.study.uses import Use
 
 # Around the defaults: 128 KiB of read-ahead (Linux v6.12 include/linux/pagemap.h VM_READAHEAD_PAGES), 2 × the smaller of depth and
@@ -56,6 +56,10 @@ class ExtraLevels:
     notes: tuple[str, ...]
 
 
+NOTHING = ExtraLevels((), 0, ())
+"""Without `--also`."""
+
+
 def areas_of(text: str) -> tuple[str, ...]:
     """The areas, or single settings, that `--also` names; UsageError with what there is."""
     words = [word.strip() for word in text.split(",") if word.strip()]
@@ -63,12 +67,12 @@ def areas_of(text: str) -> tuple[str, ...]:
     if unknown is not None or not words:
         said = f"--also {unknown} is nothing to try" if unknown is not None else "--also names nothing to try"
         raise UsageError(said, hint=f"it takes {', '.join(AREAS)}, single settings ({', '.join(NAMES)}), or all")
-    return AREAS if ALL in words else tuple(each for each in (*AREAS, *NAMES) if each in words)
+    return AREAS if ALL in words else tuple(area for area in (*AREAS, *NAMES) if area in words)
 
 
 def values_of(areas: Iterable[str]) -> dict[str, tuple[int, ...]]:
     """{setting: values to try} of these areas and single settings."""
-    known = {name: values for each in LEVELS.values() for name, values in each.items()} | _dirty_limits()
+    known = {name: values for level in LEVELS.values() for name, values in level.items()} | _dirty_limits()
     wanted = {name for area in areas for name in (LEVELS.get(area) or (DIRTY_NAMES if area == DIRTY else (area,)))}
     return {name: values for name, values in known.items() if name in wanted}
 
@@ -83,7 +87,7 @@ def _dirty_limits(root: Path = Path("/")) -> dict[str, tuple[int, ...]]:
     ):
         present = int(words.get(counter, 0)) * mmap.PAGESIZE
         parts = [present // part // MIB * MIB for part in DIRTY_PARTS]
-        found[name] = tuple(dict.fromkeys(max(DIRTY_LEAST_BYTES, each) for each in parts)) if present else ()
+        found[name] = tuple(dict.fromkeys(max(DIRTY_LEAST_BYTES, size) for size in parts)) if present else ()
     age = sysfs.read(root / sysfs.SYSTEM_FOLDER / "dirty_expire_centisecs") or "0"
     found["dirty_expire_centisecs"] = (int(age) // 10, int(age) // 3) if int(age) >= 100 else ()
     return {name: values for name, values in found.items() if values}
@@ -110,7 +114,7 @@ def space(target: Target, areas: Iterable[str]) -> ExtraLevels:
         values_by_name = {**shared, **{ISCHED_PREFIX + name: values for name, values in own.items()}}
         for name, values in values_by_name.items():
             for value in values:
-                found.append(_level(target, scheduler, name, value))
+                found.append(combined(target, scheduler, {name: value}))
         combinations += math.prod(len(values) + 1 for values in values_by_name.values())
     if not found:
         raise UsageError("none of what --also names is there to change", hint="; ".join(notes) or None)
@@ -144,16 +148,12 @@ def scheduler_of(candidate: Candidate) -> str:
     return str(candidate.values.get("scheduler", ""))
 
 
-def _level(target: Target, scheduler: str, name: str, value: int) -> Candidate:
-    return combined(target, scheduler, {name: value})
-
-
 def _is_resyncing(target: Target) -> bool:
     return any(device.details.get("sync_action") in md.RESYNCING for device in target.resolved.chain())
 
 
 def _is_there(target: Target, name: str) -> bool:
-    row = factor(name)
+    row = checked(name)
     return any(
         attributes.path(row.attribute, sysfs.device_folder(device)).exists() for device in target.places(row)
     ) and bool(in_force_values(target, [name]))

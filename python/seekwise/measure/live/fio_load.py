@@ -13,6 +13,7 @@ from seekwise.errors import SeekwiseError
 from seekwise.linux import diskstats
 from seekwise.measure.kernel import fio
 from seekwise.measure.live import logs
+from seekwise.measure.live.logs import Operations
 
 START_TIMEOUT_S = 20.0
 POLL_S = 0.02
@@ -49,7 +50,7 @@ class FioLoad:
         ):
             yield RunningFio(running, leaves, output, errors)
 
-    def operations(self, work: Path) -> dict[str, logs.Operations]:
+    def operations(self, work: Path) -> dict[str, Operations]:
         """{job: its operations}, read from the log files in `work` once fio has ended."""
         files = logs.in_folder(work)
         return {job: logs.read(files, prefixes) for job, prefixes in self.logs.items()}

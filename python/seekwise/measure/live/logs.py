@@ -58,8 +58,8 @@ def read(files: Mapping[str, bytes], prefixes: tuple[str, ...]) -> Operations:
                 parts.append((table, np.full(len(table), number)))
     if not parts:
         return EMPTY
-    table = np.concatenate([each for each, _ in parts])
-    process = np.concatenate([each for _, each in parts])
+    table = np.concatenate([part for part, _ in parts])
+    process = np.concatenate([part for _, part in parts])
     order = np.argsort(table[:, 0], kind="stable")
     table, process = table[order], process[order]
     return Operations(table[:, 0] / 1e3, table[:, 1], table[:, 3], process)
@@ -148,4 +148,4 @@ def per_process_throughputs(operations: Operations, start_s: float, end_s: float
     """Bytes per second of each process: how evenly equal jobs are served."""
     low, high = np.searchsorted(operations.end_s, [start_s, end_s])
     moved = np.bincount(operations.process[low:high], weights=operations.bytes[low:high], minlength=processes)
-    return (moved / max(end_s - start_s, 1e-9)).tolist()
+    return [float(rate) for rate in moved / max(end_s - start_s, 1e-9)]

@@ -90,7 +90,7 @@ def values_end(rows: Sequence[Value]) -> float:
     known = [row.value for row in rows]
     far = [row.expected[2] for row in rows if row.expected is not None]
     # An interval that nothing bounds does not set the scale.
-    return min(max([*known, *(min(each, 1.5 * max(known)) for each in far)]), VALUES_SPAN_MOST * min(known)) or 1.0
+    return min(max([*known, *(min(value, 1.5 * max(known)) for value in far)]), VALUES_SPAN_MOST * min(known)) or 1.0
 
 
 @dataclass(frozen=True)
@@ -283,9 +283,11 @@ def nines(
             if value > 0 and abs(x - round(2 * x) / 2) < 0.02
         ]
     for css, dash, line in curves:
-        at = [f"{1000 * x / most:.0f} {y(math.log10(value)):.1f}" for x, value in line if value > 0]
-        if at:
-            drawn.append(f'<g class="{css}"><path class="curve" stroke-dasharray="{dash}" d="M{"L".join(at)}"/></g>')
+        vertices = [f"{1000 * x / most:.0f} {y(math.log10(value)):.1f}" for x, value in line if value > 0]
+        if vertices:
+            drawn.append(
+                f'<g class="{css}"><path class="curve" stroke-dasharray="{dash}" d="M{"L".join(vertices)}"/></g>'
+            )
     return Markup(
         f'<div class="plot nines"><svg class="yaxis" width="60" height="{total}" aria-hidden="true">{"".join(axis)}</svg>'
         f'<svg class="tips" role="img" {tips(read)} width="100%" height="{total}"><title>{escape(title)}</title>{"".join(parts)}'

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from seekwise.judge.repeats import MIB, Place, repeats
+from seekwise.judge.repeats import MIB, Metric, Place, repeats
 from seekwise.number_text import three
 from seekwise.store.operations import OPERATIONS
 from seekwise.store.record import Record
 
-METRICS = ("rate", "access_time", "cpu_efficiency")
+METRICS: tuple[Metric, ...] = ("rate", "access_time", "cpu_efficiency")
 UNITS = {"rate": "MB/s", "access_time": "ms", "cpu_efficiency": "MB per system-CPU second"}
 SCALE = {"rate": MIB / 1e6, "access_time": 1.0, "cpu_efficiency": MIB / 1e6}
 """Repeats count in 2^20 bytes; a MB here has 10^6 bytes, as everywhere else."""
@@ -67,7 +68,7 @@ class Means:
         """`no difference beyond 10 %`; with noisy repeats, what hides a difference is said."""
         return f"no difference beyond {100 * self.level:.0f} %" + ("" if self.quiet else ", which is the noise")
 
-    def axis(self, position: int) -> list:
+    def axis(self, position: int) -> list[Any]:
         """Values of one part of the place, in order."""
         found = {place[position] for place in self.values["rate"]}
         if position == 0 and self.order:

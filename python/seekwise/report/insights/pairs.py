@@ -134,9 +134,9 @@ def _said(ratios: dict[str, dict[int, float]], level: float) -> str:
     said = []
     for members in ([n for n, r in apart.items() if r > 1], [n for n, r in apart.items() if r < 1]):
         if members:
-            low, high = change(min(apart[n] for n in members)), change(max(apart[n] for n in members))
-            unit = next((u for u in (" times", " %") if low.endswith(u) and high.endswith(u)), "")
-            said.append(f"{low if low == high else f'{low.removesuffix(unit)} to {high}'}{_who(members, single)}")
+            least, most = change(min(apart[n] for n in members)), change(max(apart[n] for n in members))
+            unit = next((u for u in (" times", " %") if least.endswith(u) and most.endswith(u)), "")
+            said.append(f"{least if least == most else f'{least.removesuffix(unit)} to {most}'}{_who(members, single)}")
     same = [name for name in single if name not in apart]
     return ", ".join([*said, f"level{_who(same, single)}"] if same else said)
 

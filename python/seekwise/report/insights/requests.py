@@ -39,7 +39,7 @@ def find(means: Means, systems: Sequence[System]) -> list[Finding]:
         one += _meetings(means, systems, setting, counts[0])
         one += _chunks(means, systems, setting, counts[0])
         one += _jobs(means, systems, setting, counts)
-        found += [replace(each, text=f"With {setting}: {each.text}") for each in one] if several else one
+        found += [replace(finding, text=f"With {setting}: {finding.text}") for finding in one] if several else one
     return found
 
 
@@ -185,7 +185,8 @@ def _chunks(means: Means, systems: Sequence[System], setting: str, threads: int)
             single = _single(array, systems)
             if single is None or array.kernel != kernel or not array.chunk_kib:
                 continue
-            small, large = [], []
+            small: list[float] = []
+            large: list[float] = []
             for operation in means.axis(2):
                 one, many = (line(means, s.name, setting, operation, threads) for s in (single, array))
                 for size in many:

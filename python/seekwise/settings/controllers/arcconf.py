@@ -37,7 +37,7 @@ def parse(text: str, unit: LogicalUnit) -> State:
         write_cache=cache and ("on" if cache[1].lower() in ("on", "enabled") else "off"),
         level=level and f"RAID{level[1]}",
         status=status and status[1],
-        evidence={name: each[0] for name, each in found.items() if each},
+        evidence={name: match[0] for name, match in found.items() if match},
     )
 
 

@@ -49,7 +49,7 @@ def parse(text: str, unit: LogicalUnit) -> State:
         write_cache=cache and ("on" if cache[1].lower() in ("enabled", "controller cache") else "off"),
         level=level and (level[1] if level[1].upper().startswith("RAID") else f"RAID {level[1]}"),
         status=status and status[1],
-        evidence={name: each[0] for name, each in found.items() if each} | {"slot": f"Slot: {place.slot}"},
+        evidence={name: match[0] for name, match in found.items() if match} | {"slot": f"Slot: {place.slot}"},
     )
 
 
@@ -84,7 +84,7 @@ def _find(text: str, unit: LogicalUnit) -> _Place | None:
         ),
     )
     for test in tests:
-        if len(found := [each for each in places if test(each)]) == 1:
+        if len(found := [candidate for candidate in places if test(candidate)]) == 1:
             return found[0]
     return None
 

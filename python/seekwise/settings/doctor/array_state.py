@@ -1,5 +1,7 @@
 """An array that is degraded, not running, or busy with itself: Linux md, and units of RAID controllers by their own tools."""
 
+from collections.abc import Iterator
+
 from seekwise.linux import md
 from seekwise.linux.describe import member_state
 from seekwise.settings.doctor.check import DoctorFinding, Machine
@@ -12,7 +14,7 @@ BUSY = ("verify", "init", "migrat", "expand", "check", "transform")
 """What a unit does with all of its members; while it rebuilds one it lacks it."""
 
 
-def check(machine: Machine):
+def check(machine: Machine) -> Iterator[DoctorFinding]:
     """Arrays and units that are degraded, stopped or busy with themselves."""
     yield from _md(machine)
     for name, state in machine.units.items():
@@ -33,7 +35,7 @@ def check(machine: Machine):
         )
 
 
-def _md(machine: Machine):
+def _md(machine: Machine) -> Iterator[DoctorFinding]:
     for device in machine.stack.devices.values():
         if device.kind != "md":
             continue

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.linux.setters import Survey, survey
 from seekwise.linux.tree import Tree
 from seekwise.settings.controllers import State
+
+Severity = Literal["wrong", "look"]
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,7 @@ class Machine:
 
     stack: Stack
     tree: Tree
-    smart: dict[str, dict] = field(default_factory=dict)
+    smart: dict[str, dict[str, Any]] = field(default_factory=dict)
     activity: dict[str, Activity] = field(default_factory=dict)
     units: dict[str, State] = field(default_factory=dict)
 
@@ -54,7 +56,7 @@ class DoctorFinding:
 
     check: str
     devices: tuple[str, ...]
-    severity: Literal["wrong", "look"]
+    severity: Severity
     """wrong: mend it; look: may be meant so."""
     text: str
     evidence: tuple[str, ...]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from seekwise.linux import memory
 from seekwise.linux.block_device import BlockDevice
 from seekwise.linux.resolve import devices_of_mount
@@ -29,7 +31,7 @@ def limit_bytes(tree: Tree) -> tuple[int, str] | None:
     return ratio * available // 100, f"/proc/sys/vm/dirty_ratio = {ratio} (per cent of the available memory)"
 
 
-def check(machine: Machine):
+def check(machine: Machine) -> Iterator[DoctorFinding]:
     """Drives that need long to write what a copy may leave in memory."""
     found = limit_bytes(machine.tree)
     if found is None:

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import time
+from typing import Any
 
 from seekwise.linux import diskstats
 from seekwise.linux.block_device import Stack
@@ -39,7 +40,7 @@ def activity(before: dict[str, DiskCounters], after: dict[str, DiskCounters], se
     }
 
 
-def smart_reports(stack: Stack) -> dict[str, dict]:
+def smart_reports(stack: Stack) -> dict[str, dict[str, Any]]:
     """`smartctl --json` of each SATA, SAS and NVMe drive; sleeping drives are left asleep. Needs root and smartmontools."""
     program = shutil.which("smartctl")
     if program is None or os.geteuid() != 0:

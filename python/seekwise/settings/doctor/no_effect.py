@@ -15,12 +15,12 @@ MOST = 8
 def check(machine: Machine) -> Iterator[DoctorFinding]:
     """Lines without effect, and what would have one."""
     found: dict[tuple[str, str], list[Ineffective]] = {}
-    for each in machine.who.ineffective:
-        if not each.through:
-            found.setdefault((each.place, each.value), []).append(each)
+    for setter in machine.who.ineffective:
+        if not setter.through:
+            found.setdefault((setter.place, setter.value), []).append(setter)
     for (place, value), group in list(found.items())[:MOST]:
         first = group[0]
-        devices = tuple(sorted({each.device for each in group if each.device}))
+        devices = tuple(sorted({setter.device for setter in group if setter.device}))
         yield DoctorFinding(
             NAME,
             devices,

@@ -1,11 +1,13 @@
 """Write-back throttling beside bfq: two that hold back writes, with different aims."""
 
+from collections.abc import Iterator
+
 from seekwise.settings.doctor.check import DoctorFinding, Machine
 
 NAME = "throttling-beside-bfq"
 
 
-def check(machine: Machine):
+def check(machine: Machine) -> Iterator[DoctorFinding]:
     """Devices under bfq with write-back throttling in force."""
     for device in machine.drives():
         target = device.queue.get("wbt_lat_usec")

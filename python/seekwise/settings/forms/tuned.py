@@ -45,8 +45,8 @@ def file(wanted: Wanted, stack: Stack) -> File:
             else:
                 rest.append(f"{glob.escape(path(name, device, stack))}={value}")
         if device in taken:
-            unit, _ = reader.unit_of(units, device)
-            kept = {key: value for key, (value, _, _) in (unit.options if unit else {}).items() if key != "priority"}
+            own, _ = reader.unit_of(units, device)
+            kept = {key: value for key, (value, _, _) in (own.options if own else {}).items() if key != "priority"}
             lines = "".join(f"{key}={value}\n" for key, value in {**kept, **options}.items())
             sections.append(f"[disk_{device}]\ntype=disk\ndevices={device}\n{lines}")
     if rest:

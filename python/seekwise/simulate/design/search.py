@@ -50,7 +50,7 @@ class Sweep:
 
     def run(self, wanted: Sequence[tuple[Point, int]]) -> None:
         """Simulates (point, number of the seed) pairs that are not known yet, in batches."""
-        todo = [point for point in dict.fromkeys(wanted) if point not in self.found]
+        todo = [pair for pair in dict.fromkeys(wanted) if pair not in self.found]
         total = len(self.found) + len(todo)
         size = max(64, len(todo) // 16)
         for start in range(0, len(todo), size):
@@ -62,8 +62,8 @@ class Sweep:
                 for use in self.uses
             ]
             results = iter(self.simulate(specs))
-            for point in part:
-                self.found[point] = tuple(trial.figures(use, next(results)) for use in self.uses)
+            for pair in part:
+                self.found[pair] = tuple(trial.figures(use, next(results)) for use in self.uses)
 
     def logs(self, point: Point) -> NDArray[np.float64]:
         """Logarithms of rate, p99 and CPU of a point: means over its seeds and loads (so that ratios are geometric means)."""

@@ -186,6 +186,14 @@ def factor(name: str) -> Factor | None:
     return FACTORS.get(name)
 
 
+def checked(name: str) -> Factor:
+    """The row of a name that a study or a plan holds: reading them refuses every other."""
+    row = factor(name)
+    if row is None:
+        raise KeyError(name)
+    return row
+
+
 def names() -> list[str]:
     """Every name that a study may vary."""
     return [*FACTORS, ISCHED_PREFIX + "NAME"]
