@@ -170,7 +170,7 @@ def test_workloads(count, tmp_path):
 def test_histories(count, tmp_path):
     stack = read_stack(TESTS / "machines/sata-ncq.tar.gz")
     device = next(iter(stack.devices))
-    history.remember(history.made({device: {"queue/scheduler": "bfq"}}, {}, stack, reason="r"), tmp_path)
+    history.remember(history.application_of({device: {"queue/scheduler": "bfq"}}, {}, stack, reason="r"), tmp_path)
     path = history.path(tmp_path)
 
     def read(data: bytes) -> None:

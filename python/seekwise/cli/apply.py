@@ -209,7 +209,7 @@ def _set(what: Asked, files: list[forms.File], dry_run: bool, stack: Stack) -> a
         done = applying.apply(what.wanted, files=files, reason=what.reason)
         if done.entry is not None or files:
             paths = tuple(str(file.path) for file in files)
-            made = history.made(
+            made = history.application_of(
                 what.wanted, done.before, stack, reason=what.reason, persisted=paths, evidence=what.evidence
             )
             history.remember(made)
