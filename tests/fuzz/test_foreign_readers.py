@@ -124,7 +124,7 @@ def test_traces(name, count, tmp_path):
     def read(data: bytes) -> None:
         path.write_bytes(data)
         notes, chunks = open_trace(path)
-        found = summary.of(chunks)
+        found = summary.summary_of(chunks)
         json.dumps(vars(found.figures(notes)), allow_nan=False)
         again, chunks = open_trace(path)
         depend.understand(chunks, again)

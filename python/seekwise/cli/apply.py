@@ -186,7 +186,7 @@ def _recommended(run: str, purpose: str | None, db: Path | None, system: str | N
 
     with Store.open(db, create=False) as store:
         named = store.run(run)
-        found = of_run.of(store, named)
+        found = of_run.of_runs(store, named)
         return asked.recommended(found.advised(purpose, system), history.evidence_of(named, store))
 
 
