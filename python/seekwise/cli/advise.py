@@ -109,9 +109,8 @@ def _classes(group: str | None, *, as_rules: bool, everything: bool, as_json: bo
     option = f" --for {group}" if group else ""
     say("", out)
     print_lines([*classes.quicker(found), *classes.CAUTIONS[: 2 if everything else 1]], out)
-    if not everything:
-        print_lines([f"Reasons and sources: `seekwise advise --classes{option} --all`."], out)
-    print_lines([f"The udev rules: `seekwise advise --classes{option} --print udev`."], out)
+    again = f"seekwise advise --classes{option}"
+    print_lines([f"next: {again} --print udev{'' if everything else ' (reasons: --all)'}"], out)
 
 
 def _class(target: str, as_json: bool) -> None:

@@ -104,18 +104,15 @@ def _list(store: Store, everything: bool, as_json: bool) -> None:
     from seekwise.report.layout import WIDTH, print_lines
 
     out = _shown.out()
-    not_restored = [run for run in reversed(runs) if _is_not_restored(run)]
-    others = [run for run in reversed(runs) if not _is_not_restored(run)]
+    from seekwise.cli import main
+
+    # With an empty journal they were restored since, or given up: then they are runs like others.
+    not_restored = [run for run in reversed(runs) if _is_not_restored(run)] if main.something_left() else []
+    others = [run for run in reversed(runs) if run not in not_restored]
     newest = others if everything else others[:NEWEST]
     shown = [*not_restored, *newest]
     if not_restored:
-        from seekwise.cli import main
-
-        what = (
-            "`sudo seekwise revert` tries again."
-            if main.something_left()
-            else "The journal of this machine is empty now, so they were restored since, or given up."
-        )
+        what = "`sudo seekwise revert` tries again."
         print_lines([f"Not everything was restored after {counted(len(not_restored), 'run')}. {what}", ""], out)
     table = [
         ("Run", "Study", "Where", "Trials", "Outcome"),

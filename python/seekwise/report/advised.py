@@ -333,10 +333,11 @@ def _print_weighed(console: Console, weighed: Weighed, plan: Plan) -> None:
     console.print(_table(weighed), width=min(console.width, WIDTH))
     console.print()
     said = []
-    for standing in weighed.standings:
-        if standing.regret > REGRET_SHOWN:
-            where = combination_name(standing.regret_combination, plan, pooled=True)
-            said.append(f"{standing.setting} is at its worst in {where}: {100 * standing.regret:.0f} % below the best")
+    best = weighed.standings[0]
+    # Of the others the table has how far behind they are.
+    if best.regret > REGRET_SHOWN:
+        where = combination_name(best.regret_combination, plan, pooled=True)
+        said.append(f"{best.setting} is at its worst in {where}: {100 * best.regret:.0f} % below the best")
     said.append(
         f"Ratios to {weighed.reference}: rate as a 95 % interval over {weighed.repetitions} repetitions, the others as estimates. "
         "Front: no other setting is as good in all three."

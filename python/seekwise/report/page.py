@@ -50,7 +50,7 @@ def render(content: ReportContent) -> str:
     discarded = content.discarded or [record for record in content.records if not record.valid]
     run = content.run
     sections = [
-        ("arrays", "arrays", content.arrays), ("charts", "charts", True),
+        ("arrays", "arrays", content.arrays or content.table), ("charts", "charts", True),
         ("losses", "distance to the best", answer["loss_blocks"]),
         ("why", "why", causes or stretches), ("insights", "insights", content.findings), ("winners", "winners", content.winners),
         ("table", "numbers", True), ("discarded", "discarded trials", discarded), ("run", "what was run", True), ("terms", "terms", words),
@@ -90,7 +90,8 @@ def _answer(content: ReportContent, looks: Looks) -> dict[str, object]:
     return {
         "headline": sentence(content.advice.headline),
         "reasons": [sentence(one_line(reason)) for reason in reasons(content, blocks)],
-        "reasons_first": REASONS_FIRST + 1 if content.arrays else REASONS_FIRST,
+        # The table of arrays has what the reasons say of each: it has to stand on the first screen.
+        "reasons_first": 1 if content.arrays else REASONS_FIRST,
         "answered": answered.rows(content.question) if content.question is not None else [],
         "by_system": by_system.rows_of(content),
         "settings": by_system.settings_of(content),

@@ -178,7 +178,11 @@ def _changes_of(store: Store, pairs: Sequence[tuple[Run, Run]]) -> tuple[list[Us
         before, after = (entries(side.records, side.plan) for side in sides)
         found.append(changes(before, after, common))
     simulated = all(side.plan.provenance == "simulated" for side in sides)
-    return over_pairs(found, needs_confirmation=not simulated), sides
+    # Of one model nothing but the seed differs: what one pair of such runs shows is chance.
+    models = {
+        (side.plan.target, side.plan.stack, str(environment_of(side.records).get("model_version"))) for side in sides
+    }
+    return over_pairs(found, needs_confirmation=not simulated or len(models) == 1), sides
 
 
 def _between(sides: Sequence[LiveOutcome]) -> str:

@@ -37,10 +37,13 @@ def print_winners(content: ReportContent, console: Console) -> None:
     print_lines([word for word in words if word], console, style="dim")
 
 
-def print_arrays(content: ReportContent, console: Console, *, everything: bool = False) -> None:
-    """What each array offers and survives, beside the best rate that it gave. `everything`: also with a drive missing and while it is rebuilt."""
+def print_arrays(content: ReportContent, console: Console, *, everything: bool = False) -> int:
+    """What each array offers and survives, beside the best rate that it gave; how many lines that takes.
+
+    `everything`: also with a drive missing and while it is rebuilt.
+    """
     if not content.arrays:
-        return
+        return 0
     # Where every array lacks a drive, that is what was asked.
     shown = [row for row in content.arrays if everything or not row.is_degraded] or content.arrays
     names = arrays.operations(shown)
@@ -74,7 +77,9 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
     varies = f"~: repeats ±{100 * spread:.0f} %" if spread > gain_error(("raid_level",)) else ""
     words.append("; ".join(word for word in ("MB/s", arrays.sizes_text(shown), varies) if word))
     words.append(arrays.rows_note(shown).rstrip(".") if everything else "")
-    print_lines([f"{'. '.join(word for word in words if word)}."], console, style="dim")
+    caption = f"{'. '.join(word for word in words if word)}."
+    print_lines([caption], console, style="dim")
+    return 1 + len(columns(heads, body, WIDTH)[0]) + len(body) + len(wrapped(caption, WIDTH))
 
 
 def _throughput_text(row: ArrayRow, operation: str, load: str | None) -> str:
@@ -162,7 +167,12 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
         shown = shown if everything else shown[: sum(total <= room for total in heights)]
         rows = [""]
     elif content.arrays and (everything or len(content.arrays) >= len(content.systems)):
-        print_arrays(content, console, everything=everything)
+        taken = print_arrays(content, console, everything=everything)
+        texts = [*advice.caution, *advice.set_lines, *advice.undo_lines]
+        taken += sum(len(wrapped(text, WIDTH, "  ")) for text in (advice.headline, *texts))
+        heights = accumulate(len(wrapped(each, WIDTH, "  ")) for each in shown)
+        room = SCREEN_LINES - FRAME_LINES - taken
+        shown = shown if everything else shown[: sum(total <= room for total in heights)]
         rows = [""]
     if rows and not content.arrays and (shown or advice.caution or advice.set_lines):
         console.print()
@@ -211,10 +221,11 @@ def print_advice(content: ReportContent, console: Console) -> None:
 
 
 SCREEN_LINES = 24
-FRAME_LINES = 4
-"""What commands print around an answer: which run it is, and the next command."""
-QUESTION_FRAME_LINES = 5
-"""Around the table of a question: blank lines above and below, a blank line and the next command, the shell's prompt."""
+FRAME_LINES = 5
+"""What commands print around an answer: which run it is, the next command, and the shell's prompt."""
+QUESTION_FRAME_LINES = 7
+"""Around the table of a question: which run it is and a blank line, blank lines above and below the table, a blank line and the next command,
+the shell's prompt."""
 TABLE_FRAME_LINES = 5
 """Around a table of figures: its head in up to three lines, what is left out, a blank line."""
 ROWS_LEAST = 3
@@ -250,7 +261,7 @@ def print_study(
     room = SCREEN_LINES - FRAME_LINES - said.count("\n") - 2
     shown = len(notes) if everything else sum(total <= room for total in accumulate(map(len, lines)))
     says_more = shown < len(notes) and told is None
-    if shown or says_more:
+    if shown or (says_more and room >= 0):
         console.print()
     print_lines([f"note: {note}" for note in notes[:shown]], console)
     if says_more:
