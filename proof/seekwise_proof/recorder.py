@@ -99,7 +99,7 @@ def main(argv: list[str]) -> None:
 
 def record(name: str, parameters: dict[str, object], folder: Path) -> Recording:
     """Raises SeekwiseError when the program or the kernel's trace events cannot be had."""
-    program = programs.of(name, parameters)
+    program = programs.program_named(name, parameters)
     scratch = folder / f"recorded-{os.getpid()}"
     scratch.mkdir(mode=0o700)
     try:

@@ -56,7 +56,7 @@ MODULES = (
     "raid1",
     "raid10",
     "raid456",
-    *(module for name in schedulers.known() for module in schedulers.testbed_modules(name)),
+    *(module for name in schedulers.registry() for module in schedulers.testbed_modules(name)),
     "null_blk",
     "scsi_debug",
     "ext4",

@@ -230,7 +230,7 @@ def predict(recording: Path, rows: Sequence[MeasuredRun]) -> list[Prediction]:
     wanted = [row for row in rows if row.use == use and row.run != recording.stem]
     if not wanted:
         return []
-    settings = [whatif.asked(setting_of(row), {})[0] for row in wanted]
+    settings = [whatif.candidate_storages(setting_of(row), {})[0] for row in wanted]
     for row, setting in zip(wanted, settings, strict=True):
         if row.storage.startswith(testbed.DISKS):
             device: Any = setting.spec["device"]

@@ -117,7 +117,7 @@ def command(
         if as_json:
             _shown.echo_json(array_answer.document(choice, run.run_id))
             return
-        of_run.of(store, store.run(run.run_id)).show(_shown.out())
+        of_run.of_runs(store, store.run(run.run_id)).show(_shown.out())
     click.echo(f"\nnext: seekwise report {run.run_id}")
 
 

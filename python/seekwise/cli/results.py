@@ -70,7 +70,7 @@ def command(
         from seekwise.report.layout import WIDTH, wrapped
 
         chosen = [store.run(name) for name in names]
-        found = of_run.of(store, *chosen, brief=not (as_json or figures))
+        found = of_run.of_runs(store, *chosen, brief=not (as_json or figures))
         if as_json:
             _shown.echo_json(found.document())
             return

@@ -67,7 +67,7 @@ def command(
         raise UsageError(f"{trace}: does not exist")
     notes, chunks = open_trace(trace)
     first = _first(chunks)
-    settings = whatif.asked(wanted, whatif.recorded_on(notes))
+    settings = whatif.candidate_storages(wanted, whatif.recorded_on(notes))
     # On disk rather than in memory where /tmp is memory.
     with temporary.private("whatif", _room()) as folder:
         load = loads.make(first, notes, Path(folder))

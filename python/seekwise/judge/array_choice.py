@@ -59,7 +59,7 @@ def speeds(found: Sequence[ArrayRow]) -> dict[str, float]:
     }
 
 
-def apart(one: ArrayRow, other: ArrayRow, load: str, error: float) -> float:
+def rate_ratio(one: ArrayRow, other: ArrayRow, load: str, error: float) -> float:
     """How many times the rate of `other` is `one`'s under a load; 1 where they differ by less than the model's error, or than their repetitions do."""
     rate, against = one.combination_throughputs.get(load, 0.0), other.combination_throughputs.get(load, 0.0)
     if not rate or not against:

@@ -88,7 +88,7 @@ class LiveOutcome:
 Outcome = StudyOutcome | LiveOutcome
 
 
-def of(store: Store, *runs: Run, brief: bool = False) -> Outcome:
+def of_runs(store: Store, *runs: Run, brief: bool = False) -> Outcome:
     """Judges a stored run again from its records, or several of one study as one. UsageError where they cannot be one.
 
     `brief`: for the words alone, with records shortened to what they need (`codec.Brief`), a tenth of the memory.

@@ -50,7 +50,7 @@ def settings_of(content: ReportContent) -> list[str]:
     return [setting.label for setting in plan.settings if not setting.control] if plan is not None else []
 
 
-def of(content: ReportContent) -> list[SystemRow]:
+def rows_of(content: ReportContent) -> list[SystemRow]:
     """Systems in the order of the study; none where one system or one setting says it."""
     settings = settings_of(content)
     if len(content.systems) < 2 or not 1 < len(settings) <= SETTINGS_MOST:

@@ -198,7 +198,10 @@ def _section(pairing: Pairing, outcome: str, width: int) -> list[list[str]]:
     several = len({row.setting for row in pairing.rows}) > 1
     values = [[row.before or "–", row.after or "–", row.span] for row in rows]
     common = _common(pairing.rows)
-    subjects = [", ".join([*_apart(row, common), row.metric, *([row.setting] if several else [])]) for row in rows]
+    subjects = [
+        ", ".join([*_distinguishing_parts(row, common), row.metric, *([row.setting] if several else [])])
+        for row in rows
+    ]
     heads = [*names, "change (90 %)"]
     sizes = [max(map(len, column)) for column in zip(heads, *values, strict=True)]
     room = max(SUBJECT_LEAST, width - sum(sizes) - 2 * len(sizes))
@@ -223,7 +226,7 @@ def _common(rows: Sequence[ChangeRow]) -> list[str]:
     return [part for part in first if all(part in other for other in others)] if others and len(first) > 1 else []
 
 
-def _apart(row: ChangeRow, common: Sequence[str]) -> list[str]:
+def _distinguishing_parts(row: ChangeRow, common: Sequence[str]) -> list[str]:
     return [part for part in row.where.split(", ") if part not in common]
 
 

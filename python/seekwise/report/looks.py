@@ -16,7 +16,7 @@ from seekwise import schedulers
 Style = tuple[str, tuple[int, ...], str]
 """Colour, dash pattern, marker."""
 SCHEDULER_STYLE: dict[str, Style] = {
-    row.name: (row.colour, row.dash, row.marker) for row in schedulers.known().values()
+    row.name: (row.colour, row.dash, row.marker) for row in schedulers.registry().values()
 }
 # Okabe and Ito (2008), then two of Tol's (2021): distinguishable with the common colour deficiencies.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#44AA99", "#6A3D9A", "#7F7F7F")

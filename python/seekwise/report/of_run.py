@@ -69,9 +69,9 @@ class _OfRun:
         return self.outcome.verdicts
 
 
-def of(store: Store, *runs: Run, brief: bool = False) -> Report:
+def of_runs(store: Store, *runs: Run, brief: bool = False) -> Report:
     """One run, or several of one study as one. UsageError where they cannot be one; `brief`: for the words alone."""
-    return of_outcome(outcome.of(store, *runs, brief=brief))
+    return of_outcome(outcome.of_runs(store, *runs, brief=brief))
 
 
 def of_outcome(found: outcome.Outcome) -> Report:

@@ -97,7 +97,7 @@ def after_earlier(store: Store, base: Run, new: Run) -> list[tuple[Run, Run]]:
     return pairs if newest == [(base.run_id, new.run_id)] else [(base, new)]
 
 
-def of(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
+def pairing_of(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
     """The newest pair, confirmed by earlier ones. RefusedError for runs that do not compare."""
     base, new = pairs[-1]
     if base.is_of_study != new.is_of_study:
@@ -157,7 +157,7 @@ def _of_tune(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
 
 
 def _switched(store: Store, run: Run) -> LiveOutcome:
-    found = outcome.of(store, run)
+    found = outcome.of_runs(store, run)
     assert isinstance(found, LiveOutcome), run.run_id
     return found
 

@@ -154,7 +154,7 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
         for line in rows:
             console.print(line, highlight=False, markup=False)
     shown: Sequence[str] = advice.reasons if everything or not content.question else ()
-    systems = by_system.of(content)
+    systems = by_system.rows_of(content)
     if systems:
         rows = [""]
         above = len(wrapped(advice.headline, WIDTH)) - HEADLINE_LINES

@@ -117,7 +117,7 @@ def merged(records: Sequence[Record], settings: Sequence[str], metric: UseMetric
         for phase in record.phases:
             if job_of(phase) == metric.job:
                 period = period_of(phase, record)
-                figures.add(setting, number, period, stretch=stretch, before=before, known=_known(record))
+                figures.add(setting, number, period, stretch=stretch, before=before, known=_known_before(record))
     return figures
 
 
@@ -135,7 +135,7 @@ def _settings_before(records: Sequence[Record]) -> list[str | None]:
     return found
 
 
-def _known(record: Record) -> tuple[float, ...]:
+def _known_before(record: Record) -> tuple[float, ...]:
     """What was known before the period began. Records of former versions lack it: they all lack it alike."""
     unwritten = record.conditions.get("unwritten_bytes")
     return () if unwritten is None else (float(unwritten) / UNWRITTEN_UNIT_BYTES,)

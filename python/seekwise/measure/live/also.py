@@ -109,7 +109,7 @@ def space(target: Target, areas: Iterable[str]) -> ExtraLevels:
     found: list[Candidate] = []
     combinations = 0
     for scheduler in offered_schedulers(target) or [""]:
-        row = schedulers.known().get(scheduler)
+        row = schedulers.registry().get(scheduler)
         own = row.trials if row is not None and OPTIONS in areas else {}
         values_by_name = {**shared, **{ISCHED_PREFIX + name: values for name, values in own.items()}}
         for name, values in values_by_name.items():

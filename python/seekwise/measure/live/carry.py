@@ -66,7 +66,7 @@ def cut_s(profiles: Sequence[Sequence[float]], least_s: float = CUT_LEAST_S) -> 
 
 def settles_at_once(candidate: Candidate) -> bool:
     """Whether nothing of the setting before lasts into this one: a scheduler alone, and one that keeps no history."""
-    row = schedulers.known().get(str(candidate.values.get("scheduler", "")))
+    row = schedulers.registry().get(str(candidate.values.get("scheduler", "")))
     return row is not None and row.settles_at_once and len(candidate.values) == 1
 
 

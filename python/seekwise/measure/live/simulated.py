@@ -52,7 +52,7 @@ def candidates(model: Model, wanted: dict[str, list[Value]]) -> Candidates:
             f"the simulator ignores {', '.join(idle)}: every value would give the same figures",
             hint=f"measure it: `sudo seekwise tune PATH --vary {idle[0]}=…`",
         )
-    known = list(schedulers.known())
+    known = list(schedulers.registry())
     for name in map(str, wanted.get("scheduler", ())):
         if name not in known:
             raise UsageError(

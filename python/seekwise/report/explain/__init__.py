@@ -35,7 +35,7 @@ def explain(word: str) -> Explanation:
             return _with_program(_unit(unit), word)
     if name == "models":
         return _models()
-    if scheduler := schedulers.known().get(word.lower()):
+    if scheduler := schedulers.registry().get(word.lower()):
         # Without a text of its own: what its file says.
         return Explanation(
             scheduler.name, "scheduler", scheduler.name, scheduler.summary, (), _tunables(scheduler.name)
