@@ -123,7 +123,7 @@ TITLE_CHARACTERS = 57
 
 def _panel(x: float, title: str, *parts: str) -> str:
     lines = textwrap.wrap(title, TITLE_CHARACTERS)
-    said = (text(0, 12 + 13 * i, each, anchor="start") for i, each in enumerate(lines))
+    said = (text(0, 12 + 13 * i, words, anchor="start") for i, words in enumerate(lines))
     return group(x + 18, 4, *said, *parts)
 
 
@@ -232,5 +232,5 @@ def parts(systems: Sequence[System]) -> str:
 
 
 DIAGRAMS: dict[str, Callable[[Sequence[System]], str]] = {
-    each.__name__: each for each in (locality, zones, parts, rotation)
+    draw.__name__: draw for draw in (locality, zones, parts, rotation)
 }

@@ -66,7 +66,7 @@ def _value(node: ast.expr, call: Call, depth: int) -> Argument:
         case ast.BinOp(left=left, op=op, right=right) if type(op) in ARITHMETIC:
             return _arithmetic(type(op), _value(left, call, depth), _value(right, call, depth))
         case ast.Compare(left=first, ops=ops, comparators=others):
-            values = [_value(each, call, depth) for each in (first, *others)]
+            values = [_value(operand, call, depth) for operand in (first, *others)]
             return _compared([type(op) for op in ops], values)
         case ast.BoolOp(op=op, values=parts):
             truths = [_truth(_value(part, call, depth)) for part in parts]

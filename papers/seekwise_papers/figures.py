@@ -43,14 +43,14 @@ def drawn(
     panels = list(titles.values()) if figure.operation else [operations.name(name) for name in asked]
     settings = sorted({setting for of_panel in values.values() for setting in of_panel}, key=_order)
     known = looks.of(settings)
-    counts = sorted({count for of_panel in values.values() for each in of_panel.values() for count in each})
+    counts = sorted({count for of_panel in values.values() for by_count in of_panel.values() for count in by_count})
     made = tuple(
         multiples.Panel(
             panel,
             tuple(map(str, counts)),
             tuple(
                 multiples.Series(
-                    known[setting], tuple(_point(counts, *each) for each in sorted(values[panel][setting].items()))
+                    known[setting], tuple(_point(counts, *value) for value in sorted(values[panel][setting].items()))
                 )
                 for setting in settings
                 if setting in values[panel]

@@ -26,7 +26,6 @@ from seekwise_papers.systems import setup_of
 
 # libata keeps one of the drive's 32 commands for itself: `NCQ (depth 31/32)` in the kernel's log.
 NCQ_KEPT_BACK = 1
-READ_SECTORS = 8  # Of the reads by which the product finds places on a disk.
 
 GNOME_DISKS_MB = 10**6  # It prints decimal units (g_format_size).
 
@@ -111,7 +110,7 @@ class SimulatedResults:
         """Each measurement takes as long as its operations, each at its rate over all of its data, and the pause behind it."""
         if setup.engine is not None or setup.memory_bytes is None:
             raise NotModelled("how long a scenario takes where the program is not tiotest")
-        measurements = [(each, threads) for each in setup.schedulers for threads in setup.threads]
+        measurements = [(policy, threads) for policy in setup.schedulers for threads in setup.threads]
         queries = [
             Query("rate", name, operation, scheduler, threads, options)
             for scheduler, threads in measurements
@@ -210,7 +209,8 @@ def _access_ms(name: str, options: dict[str, str | float]) -> float:
 
 
 def _sectors_per_track(name: str, options: dict[str, str | float]) -> float:
-    sector = int((_disk(name)["capacity_sectors"] - READ_SECTORS) * _place(options, "position"))
+    # Places on a disk are found by reads of eight sectors.
+    sector = int((_disk(name)["capacity_sectors"] - 8) * _place(options, "position"))
     return float(measured(name, "places", sectors=[sector])["places"][0]["sectors_on_track"])
 
 

@@ -44,10 +44,11 @@ def outcomes(document: Mapping[str, Any], source: SimulatedResults) -> list[Outc
     facts: dict[str, list[Mapping[str, Any]]] = {}
     for number, cell in enumerate(cells, start=1):
         facts.setdefault(str(cell.get("fact", cell.get("id", f"cell {number}"))), []).append(cell)
-    found = ((fact, [_outcome(cell, by_id, source) for cell in printed]) for fact, printed in facts.items())
-    return [
-        (fact, all(known for known, _ in each), next((why for _, why in each if why), None)) for fact, each in found
-    ]
+    found: list[Outcome] = []
+    for fact, printed in facts.items():
+        known, reasons = zip(*(_outcome(cell, by_id, source) for cell in printed), strict=True)
+        found.append((fact, all(known), next(filter(None, reasons), None)))
+    return found
 
 
 def _outcome(

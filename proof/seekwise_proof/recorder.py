@@ -60,7 +60,7 @@ def dumps(recording: Recording) -> bytes:
         "program": recording.program,
         "parameters": dict(recording.parameters),
         "provenance": dict(recording.provenance),
-        "files": [[each.name, each.pages] for each in recording.files],
+        "files": [[file.name, file.pages] for file in recording.files],
         "processes": [_packed(calls) for calls in recording.processes],
     }
     return zstandard.ZstdCompressor(level=LEVEL).compress(json.dumps(table, separators=(",", ":")).encode())
@@ -93,13 +93,13 @@ def main(argv: list[str]) -> None:
     words = [given.program, *(f"{name}-{value}" for name, value in sorted(parameters.items()))]
     path = given.out / f"{'.'.join(words)}.json.zst"
     path.write_bytes(dumps(made))
-    calls = sum(len(each) for each in made.processes)
+    calls = sum(len(process) for process in made.processes)
     print(f"{path}: {path.stat().st_size} bytes, {made.units} units, {calls} calls on {len(made.files)} files")
 
 
 def record(name: str, parameters: dict[str, object], folder: Path) -> Recording:
     """Raises SeekwiseError when the program or the kernel's trace events cannot be had."""
-    program = programs.of(name, parameters)
+    program = programs.program_named(name, parameters)
     scratch = folder / f"recorded-{os.getpid()}"
     scratch.mkdir(mode=0o700)
     try:
@@ -141,7 +141,7 @@ def _recorded(program: Program, parameters: dict[str, object], scratch: Path) ->
     reader = recorded_calls.Reader(names, sizes, [worker.pid for worker in team], (os.major(number), os.minor(number)))
     reader.read(lines)
     retry_ns = round(1e9 * getattr(sys.modules[type(program).__module__], "RETRY_S", 0.0))
-    files, calls = _used(reader.files(), [_kept(each) for each in reader.calls()], retry_ns)
+    files, calls = _used(reader.files(), [_kept(calls_of) for calls_of in reader.calls()], retry_ns)
     said = {
         "recorded": time.strftime("%Y-%m-%d", time.gmtime()),
         "how": "python -m seekwise_proof.recorder: trace events of a warm run",
@@ -156,7 +156,7 @@ def _used(
     files: tuple[RecordedFile, ...], calls: list[tuple[CallRow, ...]], retry_ns: int
 ) -> tuple[tuple[RecordedFile, ...], tuple[tuple[CallRow, ...], ...]]:
     """Without the files that no call is for. `retry_ns`: after about so long a program asks for a lock again."""
-    used = sorted({row[1] for each in calls for row in each if row[0] in ON_FILES})
+    used = sorted({row[1] for calls_of in calls for row in calls_of if row[0] in ON_FILES})
     place = {number: new for new, number in enumerate(used)}
 
     def kept(row: CallRow) -> CallRow:
@@ -164,7 +164,7 @@ def _used(
             return (row[0], place[row[1]], *row[2:])
         return (*row[:3], retry_ns, row[4]) if row[0] == LOCK else row
 
-    return tuple(files[number] for number in used), tuple(tuple(kept(row) for row in each) for each in calls)
+    return tuple(files[number] for number in used), tuple(tuple(kept(row) for row in calls_of) for calls_of in calls)
 
 
 def _place(scratch: Path, number: int, workers: int) -> Place:

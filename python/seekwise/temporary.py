@@ -50,7 +50,7 @@ def private(kind: str, below: Path | None = None) -> Iterator[Path]:
     parent = below or _place()
     if not is_safe(parent):
         parent = _place()
-    folder, lock = _made(parent, kind)
+    folder, lock = _new_folder(parent, kind)
     try:
         yield folder
     finally:
@@ -58,7 +58,7 @@ def private(kind: str, below: Path | None = None) -> Iterator[Path]:
         os.close(lock)
 
 
-def _made(parent: Path, kind: str) -> tuple[Path, int]:
+def _new_folder(parent: Path, kind: str) -> tuple[Path, int]:
     """A new folder and the descriptor that locks it."""
     import tempfile  # takes a tenth of the start of a command
 

@@ -78,7 +78,7 @@ class Scenario:
 
 
 def _times(*factors: float) -> tuple[float, ...]:
-    return tuple(math.log(each) for each in factors)
+    return tuple(math.log(factor) for factor in factors)
 
 
 def _mixed(
@@ -167,29 +167,29 @@ def run(scenario: Scenario, rng: np.random.Generator, unsteady_log: float = 0.0)
     """One run of it, judged. `unsteady_log`: what is in force under its second name differs from itself by this much."""
     names = (*SETTINGS, IN_FORCE + CONTROL_SUFFIX)
     entries = []
-    for each in scenario.figures:
-        more = each.kind == "done"
-        effects = np.array([*each.effects, unsteady_log])
-        order = np.concatenate([rng.permutation(len(names)) for _ in range(each.rounds)])
-        luck = np.repeat(rng.normal(0, each.noise / 2, each.rounds), len(names))
-        logs = effects[order] + luck + _scatter(scenario.scatter, each.noise, len(order), rng)
+    for figure in scenario.figures:
+        more = figure.kind == "done"
+        effects = np.array([*figure.effects, unsteady_log])
+        order = np.concatenate([rng.permutation(len(names)) for _ in range(figure.rounds)])
+        luck = np.repeat(rng.normal(0, figure.noise / 2, figure.rounds), len(names))
+        logs = effects[order] + luck + _scatter(scenario.scatter, figure.noise, len(order), rng)
         stands = (order == len(SETTINGS) - 1) & (rng.random(len(order)) < scenario.stalls)
         logs[stands] += math.log(STANDSTILL)
         values = np.exp(logs if more else -logs)
         figures = values_of([(names[i], float(value)) for i, value in zip(order, values, strict=True)])
         entries.append(
             UseFigure(
-                each.use,
-                each.kind,
+                figure.use,
+                figure.kind,
                 "/s" if more else "ms",
                 more,
-                THRESHOLD_OF_PERIODS.of(each.kind, each.role),
+                THRESHOLD_OF_PERIODS.of(figure.kind, figure.role),
                 replace(figures, settings=SETTINGS),
-                each.role,
+                figure.role,
                 "drawn",
-                purpose=each.purpose,
-                kind=each.kind,
-                conditions=Conditions(f"{each.kind} {each.role}", added_log=0.02),
+                purpose=figure.purpose,
+                kind=figure.kind,
+                conditions=Conditions(f"{figure.kind} {figure.role}", added_log=0.02),
             )  # fmt: skip
         )
     judged = judge(entries, IN_FORCE, PROGRAMS, with_pairs=False)
@@ -224,9 +224,9 @@ def decision(found: Decided) -> tuple[str, ...]:
 def utility_log(scenario: Scenario, setting: str, purpose: Purpose | None) -> tuple[float, bool] | None:
     """(what a setting brings in truth, whether it harms), by the rule's own measures; None where the machine has nothing of the purpose."""
     parts: dict[tuple[str, str], list[float]] = {}
-    for each in scenario.figures:
-        gain = scenario.truth(each)[SETTINGS.index(setting)] - scenario.truth(each)[0]
-        parts.setdefault((each.use, each.purpose), []).append(choose.capped(gain))
+    for figure in scenario.figures:
+        gain = scenario.truth(figure)[SETTINGS.index(setting)] - scenario.truth(figure)[0]
+        parts.setdefault((figure.use, figure.purpose), []).append(choose.capped(gain))
     own = [np.array([np.mean(gains)]) for (_, name), gains in parts.items() if purpose in (None, name)]
     others = [np.array([np.mean(gains)]) for (_, name), gains in parts.items() if purpose not in (None, name)]
     return (float(np.mean(own)), bool(choose.harms(own, others)[0])) if own else None
@@ -235,11 +235,11 @@ def utility_log(scenario: Scenario, setting: str, purpose: Purpose | None) -> tu
 def loses_most(scenario: Scenario, setting: str) -> bool:
     """Whether in truth this setting loses more in most uses than it gains in one, by what counts."""
     parts: dict[tuple[str, str], list[float]] = {}
-    for each in scenario.figures:
-        parts.setdefault((each.use, each.purpose), []).append(scenario.truth(each)[SETTINGS.index(setting)])
-    worst = [choose.capped(min(each)) for each in parts.values()]
-    gain = max(0.0, *(choose.capped(max(each)) for each in parts.values()))
-    return 2 * sum(-each > max(gain, 0.05) for each in worst) > len(worst)
+    for figure in scenario.figures:
+        parts.setdefault((figure.use, figure.purpose), []).append(scenario.truth(figure)[SETTINGS.index(setting)])
+    worst = [choose.capped(min(part)) for part in parts.values()]
+    gain = max(0.0, *(choose.capped(max(part)) for part in parts.values()))
+    return 2 * sum(-loss > max(gain, 0.05) for loss in worst) > len(worst)
 
 
 BINS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.000001)
@@ -361,4 +361,4 @@ def _count_statements(total: RunScore, scenario: Scenario, found: Decided) -> No
 
 def over(scenarios: Sequence[Scenario], runs: int, rng: np.random.Generator) -> RunScore:
     """All of them together."""
-    return sum((score(each, runs, rng) for each in scenarios), RunScore())
+    return sum((score(scenario, runs, rng) for scenario in scenarios), RunScore())

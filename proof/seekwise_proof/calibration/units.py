@@ -58,9 +58,9 @@ def entries(design: UnitDesign, rng: np.random.Generator) -> list[UseFigure]:
                 is_swinging = bool(rng.random() < SWING_SHARE)
             times_ns = _times_ns(design, is_swinging, rng) * math.exp(design.effects[design.settings.index(name)])
             period = JobPeriod(1.0, len(times_ns), 4096 * len(times_ns), float(times_ns.sum()), histogram(times_ns))
-            for each in figures.values():
-                each.add(name, number, period)
-    return [UseFigure("u", metric, "ms", False, THRESHOLD, each) for metric, each in figures.items()]
+            for figure in figures.values():
+                figure.add(name, number, period)
+    return [UseFigure("u", metric, "ms", False, THRESHOLD, figure) for metric, figure in figures.items()]
 
 
 def _times_ns(design: UnitDesign, is_swinging: bool, rng: np.random.Generator) -> np.ndarray:
@@ -93,10 +93,10 @@ def score(design: UnitDesign, runs: int, rng: np.random.Generator) -> UnitScore:
     total = UnitScore()
     for _ in range(runs):
         for entry in judge(entries(design, rng), None, PROGRAMS, with_pairs=False):
-            for each in entry.standings[1:]:
-                gain = design.effects[0] - design.effects[design.settings.index(each.setting)]
-                named = each.verdict in ("better", "worse")
-                wrong = named and (abs(gain) < EQUAL or (gain > 0) != (each.verdict == "better"))
+            for standing in entry.standings[1:]:
+                gain = design.effects[0] - design.effects[design.settings.index(standing.setting)]
+                named = standing.verdict in ("better", "worse")
+                wrong = named and (abs(gain) < EQUAL or (gain > 0) != (standing.verdict == "better"))
                 total.statements += 1
                 total.named += named
                 total.false_named += wrong

@@ -55,7 +55,8 @@ def command(
     opened, text = starters.open_study(study)
     named = kernels.find(kernel).series if kernel else None
     systems = [
-        each if each.kernel or not named else each.model_copy(update={"kernel": named}) for each in opened.system
+        system if system.kernel or not named else system.model_copy(update={"kernel": named})
+        for system in opened.system
     ]
     opened = opened.model_copy(update={"backend": "lab", "system": systems})
     options = Options(target, guests=guests or backend.default_guests())

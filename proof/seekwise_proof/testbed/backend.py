@@ -57,8 +57,8 @@ class LabBackend:
         """Facts by system, without a boot. Raises UsageError (exit status 2) for what guests cannot run, such as fio job files."""
         self.first = arrays.combinations(study)[0]
         self.systems = {system.name: self._checked(system) for system in study.system}
-        wanted = [dict(each) for each in study.candidate] or [
-            {name: each} for name, all_ in study.settings.items() for each in all_
+        wanted = [dict(values) for values in study.candidate] or [
+            {name: value} for name, all_ in study.settings.items() for value in all_
         ]
         for values in wanted:
             script.settings(values)
@@ -200,7 +200,7 @@ class LabSession:
             _phase(result, number, index, step.operation, made, drives)
             for index, step in enumerate(combination.load.phases)
         )
-        scheduler = next((each.get("queue/scheduler", "") for each in seen.values()), "")
+        scheduler = next((settings.get("queue/scheduler", "") for settings in seen.values()), "")
         return Record(
             **origin(self.run_id, self.plan, trial, scheduler=scheduler),
             provenance="virtual",

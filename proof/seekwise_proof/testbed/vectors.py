@@ -24,7 +24,7 @@ from seekwise_proof.testbed import image, kernels, machine
 from seekwise_proof.testbed.cpio import CpioEntry
 from seekwise_proof.testbed.debian import Say
 
-SCHEDULERS = tuple(row.name for row in schedulers.known().values() if row.multi_queue)
+SCHEDULERS = tuple(row.name for row in schedulers.registry().values() if row.multi_queue)
 NR_REQUESTS = 256
 TIMEOUT_S = 1800.0
 HEADER = "time_ns,event,op,sector,sectors,proc"

@@ -50,5 +50,5 @@ def report(path: Path, text: str, seed: int) -> FileReport:
         shares=marking(path).shares((point["name"], point["passed"]) for point in outcome["points"]),
         met=passed >= SHARE_POINTS * total and orders.passed >= SHARE_ORDERS * orders.total,
         orders=orders,
-        kinds={kind: Count(*each) for kind, each in outcome["kinds"].items()},
+        kinds={kind: Count(*counts) for kind, counts in outcome["kinds"].items()},
     )

@@ -98,4 +98,4 @@ class Publications:
 
 @functools.cache
 def _names(path: Path, table: str, key: str) -> frozenset[str]:
-    return frozenset(str(each[key]) for each in tomllib.loads(read_text(path))[table]) if path.exists() else frozenset()
+    return frozenset(str(load[key]) for load in tomllib.loads(read_text(path))[table]) if path.exists() else frozenset()

@@ -145,7 +145,7 @@ def verify(paths: Sequence[Path], options: Mapping[str, object]) -> Drives:
             rows=found,
         )
         reports.append(made)
-    inputs = sum(each.inputs for each in reports if isinstance(each, DriveFile))
+    inputs = sum(report.inputs for report in reports if isinstance(report, DriveFile))
     return Drives(files=reports, required=BAR, met=all_passed(reports), inputs=inputs)
 
 

@@ -108,7 +108,7 @@ def below(folder: Path) -> Iterator[Path]:
     """What lies in a folder and those below it, on one filesystem, so that `/` does not mean /proc; what may not be read is passed over."""
     filesystem = os.stat(folder).st_dev
     for place, folders, names in os.walk(folder):
-        folders[:] = [each for each in folders if _is_on(Path(place, each), filesystem)]
+        folders[:] = [name for name in folders if _is_on(Path(place, name), filesystem)]
         yield from (Path(place, name) for name in names)
 
 

@@ -284,4 +284,4 @@ def text(report: Gains) -> str:
 def _counted(file: GainTable) -> Iterable[str]:
     yield f"within 25 %: {file.farther.passed} of {file.farther.total} gains, {file.levels.passed} of {file.levels.total} levels"
     yield f"orderings: {file.orderings.passed} of {file.orderings.total}; rows that no study asks for: {file.not_asked}"
-    yield "by group: " + ", ".join(f"{name} {each.passed} of {each.total}" for name, each in file.groups.items())
+    yield "by group: " + ", ".join(f"{name} {group.passed} of {group.total}" for name, group in file.groups.items())

@@ -108,7 +108,7 @@ def verify(paths: Sequence[Path], options: Mapping[str, object]) -> Judgement:
         report, counted = judge_file(path)
         reports.append(report)
         total += counted
-    clean = bool(reports) and all(isinstance(each, JudgedFile) and not each.unread for each in reports)
+    clean = bool(reports) and all(isinstance(judged, JudgedFile) and not judged.unread for judged in reports)
     return Judgement(files=reports, required=BAR, met=clean and _is_met(total), **vars(total))
 
 

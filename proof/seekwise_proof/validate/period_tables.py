@@ -73,7 +73,7 @@ def entries(rows: Iterable[PeriodRow]) -> dict[str, list[UseFigure]]:
 
 def verdicts(rows: Sequence[PeriodRow]) -> list[Verdict]:
     """Every pair of settings of every use by every metric."""
-    return [verdict for members in entries(rows).values() for each in judge(members) for verdict in each.verdicts]
+    return [verdict for members in entries(rows).values() for judged in judge(members) for verdict in judged.verdicts]
 
 
 def limit_log(metric: str) -> float:

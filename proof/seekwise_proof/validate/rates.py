@@ -60,8 +60,10 @@ def verify(paths: Sequence[Path], options: dict[str, Any]) -> Rates:
     files = [_table(path, options) for path in files_below(paths, [".csv"])]
     tables = [file for file in files if isinstance(file, RateTable)]
     pairs = sum((file.pairs for file in tables if isinstance(file, MachineTable)), Count())
-    met = bool(files) and len(tables) == len(files) and all(each.met for each in tables) and pairs.passed == pairs.total
-    bars = dict.fromkeys(each.BAR for each in tables)
+    met = (
+        bool(files) and len(tables) == len(files) and all(table.met for table in tables) and pairs.passed == pairs.total
+    )
+    bars = dict.fromkeys(table.BAR for table in tables)
     return Rates(files=files, required="; ".join(bars) or MachineTable.BAR, met=met, pairs=pairs)
 
 
@@ -77,7 +79,7 @@ def _table(path: Path, options: dict[str, Any]) -> FileReport:
         return core_table.report(path, text, SEED)
     if text.startswith(MACHINE_BEGINS):
         return _machine_table(path, text)
-    begins = " or ".join(f"`{each}…`" for each in (MACHINE_BEGINS, *others, core_table.BEGINS))
+    begins = " or ".join(f"`{word}…`" for word in (MACHINE_BEGINS, *others, core_table.BEGINS))
     return unreadable_table(path, text, f"line 1 is no header that is known: {begins}")
 
 

@@ -93,7 +93,9 @@ def verify(paths: Sequence[Path], options: Mapping[str, Any]) -> Vectors:
         met=outcome["met"],
         contested=Count(**outcome["contested"]),
         unasked=outcome["unasked"],
-        groups=[SchedulerAgreement(**{**each, "contested": Count(**each["contested"])}) for each in outcome["groups"]],
+        groups=[
+            SchedulerAgreement(**{**group, "contested": Count(**group["contested"])}) for group in outcome["groups"]
+        ],
     )
 
 

@@ -150,7 +150,7 @@ def _latencies(path: Path, load: loads.TracedLoad) -> np.ndarray:
     rows = np.concatenate(list(chunks))
     rows = rows[np.argsort(rows["arrival_ns"], kind="stable")]
     front = whatif.members(load.groups, FOREGROUND)
-    names = {each.name for each in load.programs if each.group in front}
+    names = {program.name for program in load.programs if program.group in front}
     rows = rows[np.isin(rows["process"], [place for place, name in enumerate(notes.processes) if name in names])]
     _, first = np.unique(rows["process"], return_index=True)
     rows = np.delete(rows, first)
@@ -195,15 +195,15 @@ def verify(paths: Sequence[Path], options: dict[str, Any]) -> VerifiedWhatIf:
             files.append(unreadable(path, error.message))
             continue
         found += predictions
-        misses = [_miss(each) for each in predictions if each.error("rate") > RATE_WITHIN]
+        misses = [_miss(prediction) for prediction in predictions if prediction.error("rate") > RATE_WITHIN]
         passed, total = len(predictions) - len(misses), len(predictions)
         shares = marking(path).whole(passed, total)
         files.append(FileReport(file=str(path), passed=passed, total=total, misses=misses, shares=shares))
     summary = agreement(found)
     met = bool(found) and _meets(summary) and not any(file.broken for file in files)
     parts = {
-        "other_scheduler": agreement([each for each in found if each.is_same_storage]),
-        "other_storage": agreement([each for each in found if not each.is_same_storage]),
+        "other_scheduler": agreement([prediction for prediction in found if prediction.is_same_storage]),
+        "other_storage": agreement([prediction for prediction in found if not prediction.is_same_storage]),
     }
     return VerifiedWhatIf(files=files, required=BAR, met=met, agreement={**summary, **parts})
 
@@ -230,7 +230,7 @@ def predict(recording: Path, rows: Sequence[MeasuredRun]) -> list[Prediction]:
     wanted = [row for row in rows if row.use == use and row.run != recording.stem]
     if not wanted:
         return []
-    settings = [whatif.asked(setting_of(row), {})[0] for row in wanted]
+    settings = [whatif.candidate_storages(setting_of(row), {})[0] for row in wanted]
     for row, setting in zip(wanted, settings, strict=True):
         if row.storage.startswith(testbed.DISKS):
             device: Any = setting.spec["device"]
@@ -269,7 +269,7 @@ def agreement(found: Sequence[Prediction]) -> dict[str, Any]:
     for name, opened in (("closed", False), ("open", True)):
         summary[name] = {}
         for metric in LIMITS:
-            errors = sorted(each.error(metric, opened) for each in found)
+            errors = sorted(prediction.error(metric, opened) for prediction in found)
             summary[name][metric] = {
                 "median_error": statistics.median(errors),
                 "p90_error": errors[min(int(0.9 * len(errors)), len(errors) - 1)],
@@ -282,14 +282,14 @@ def agreement(found: Sequence[Prediction]) -> dict[str, Any]:
 def _best(found: Sequence[Prediction], opened: bool) -> tuple[int, int]:
     """Choices of a scheduler, from one recording for one storage, that come within 5 % of the best one's rate."""
     choices: dict[tuple[str, str], list[Prediction]] = {}
-    for each in found:
-        choices.setdefault((each.recorded, each.measured.storage), []).append(each)
+    for prediction in found:
+        choices.setdefault((prediction.recorded, prediction.measured.storage), []).append(prediction)
     right = of = 0
     for same in choices.values():
         if len(same) < 2:
             continue
         chosen = max(same, key=lambda each: (each.opened if opened else each.closed)["rate"])
-        best = max(each.measured.rate_bytes_per_s for each in same)
+        best = max(prediction.measured.rate_bytes_per_s for prediction in same)
         of += 1
         right += chosen.measured.rate_bytes_per_s >= best * (1 - BEST_WITHIN)
     return right, of

@@ -57,7 +57,7 @@ def compare(base: Path, new: Path, fail_if: tuple[str, ...], *, as_json: bool) -
     trees = [open_tree(path) for path in (base, new)]
     stacks = [read_stack(tree) for tree in trees]
     found = [
-        {history.names_drive(each.device): each for each in status.read(tree, stack).devices}
+        {history.names_drive(device.device): device for device in status.read(tree, stack).devices}
         for tree, stack in zip(trees, stacks, strict=True)
     ]
     changes = [
@@ -71,13 +71,15 @@ def compare(base: Path, new: Path, fail_if: tuple[str, ...], *, as_json: bool) -
     kernels = [stack.kernel or "unknown" for stack in stacks]
     headline = _headline(len(changes), len(set(found[0]) & set(found[1])), kernels)
     if as_json:
-        listed = [CapturedChange(each.device.name, name, _side(old), _side(now)) for each, name, old, now in changes]
+        listed = [
+            CapturedChange(change.device.name, name, _side(old), _side(now)) for change, name, old, now in changes
+        ]
         _shown.echo_json(ComparedCaptures(headline, kernels, gone, come, listed))
     else:
         said = [headline, *(f"gone: {name}" for name in gone), *(f"new: {name}" for name in come)]
-        for each, attribute, before, after in changes:
+        for change, attribute, before, after in changes:
             said.append("")
-            said.append(f"{each.device.name} {attribute.rpartition('/')[2]}: {_value(before)} → {_value(after)}")
+            said.append(f"{change.device.name} {attribute.rpartition('/')[2]}: {_value(before)} → {_value(after)}")
             said += [f"  {word}: {_who(value)}" for word, value in (("before", before), ("now", after)) if value]
         for line in said:
             if line:

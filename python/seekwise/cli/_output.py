@@ -31,7 +31,7 @@ _CONSOLE: type[Console] | None = None
 
 def safe(text: str) -> str:
     """The text with what a terminal would obey, or not show, made visible. Line feeds and tabs stay."""
-    return _UNSAFE.sub(lambda found: _shown(ord(found[0])), text)
+    return _UNSAFE.sub(lambda found: _escaped(ord(found[0])), text)
 
 
 def safe_line(text: str) -> str:
@@ -39,7 +39,7 @@ def safe_line(text: str) -> str:
     return safe(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
-def _shown(code: int) -> str:
+def _escaped(code: int) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 

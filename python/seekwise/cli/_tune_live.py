@@ -92,7 +92,7 @@ def _carry_out(request: Request, store: Store, run: Run, plan: LivePlan, target:
             storage.ending(),
             child.watched(),
             prepared_target.exclusively(target),
-            switching([each.changes for each in plan.candidates]) as switch,
+            switching([candidate.changes for candidate in plan.candidates]) as switch,
             _standing.watching(plan, quiet=request.as_json) as watch,
         ):
             common: dict[str, Any] = {

@@ -56,7 +56,7 @@ def command(device: str | None, watch: float | None, as_json: bool, root: Path) 
     if device is not None:
         from seekwise.cli import _array_speed, _request_times  # numpy, which the checks do without
 
-        if _array_speed.shown(device, watch, root, as_json=as_json):
+        if _array_speed.show(device, watch, root, as_json=as_json):
             return
         if root != Path("/"):
             raise UsageError("a captured machine has no requests to watch", "leave out --root, or leave out DEVICE")
@@ -74,7 +74,7 @@ def command(device: str | None, watch: float | None, as_json: bool, root: Path) 
     if not has_queues:
         unseen, beyond = [NO_QUEUES, *unseen], [NO_QUEUES, *beyond]
     if as_json:
-        _shown.echo_json(Doctor([each.NAME for each in CHECKS], found, unseen))
+        _shown.echo_json(Doctor([check.NAME for check in CHECKS], found, unseen))
     else:
         _print(found, blind, has_queues=has_queues)
         for line in beyond:

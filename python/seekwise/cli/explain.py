@@ -98,7 +98,7 @@ def broken(line: str, width: int) -> list[str]:
     if not start:
         return wrapped(line.strip(), width, indent, f"{indent}    ")
     first, *rest = wrapped(line[start:], width - start)
-    return [line[:start] + first, *(" " * start + each for each in rest)]
+    return [line[:start] + first, *(" " * start + further for further in rest)]
 
 
 def _facts(rows: Sequence[Fact]) -> Table:

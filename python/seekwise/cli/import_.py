@@ -69,7 +69,7 @@ def command(
         for record in records:
             store.add(record)
         store.end_run(run.run_id, "complete")
-        found = of_run.of(store, store.run(run.run_id))
+        found = of_run.of_runs(store, store.run(run.run_id))
     if as_json:
         _shown.echo_json(found.document())
         return

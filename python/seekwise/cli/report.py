@@ -74,7 +74,7 @@ def _are_parts(runs: list[Run]) -> bool:
     if len({(run.study_name, run.backend) for run in runs}) > 1:
         return False
     names = [{facts["name"] for facts in run.plan.get("systems", [])} for run in runs]
-    return all(names) and sum(len(each) for each in names) == len(set().union(*names))
+    return all(names) and sum(len(name) for name in names) == len(set().union(*names))
 
 
 def _page(store: Store, runs: list[Run], output: Path, pictures: Path | None) -> WrittenReport:
@@ -82,7 +82,7 @@ def _page(store: Store, runs: list[Run], output: Path, pictures: Path | None) ->
     from seekwise.report import of_run
     from seekwise.report.charts import files
 
-    found = of_run.of(store, *runs)
+    found = of_run.of_runs(store, *runs)
     run_id = found.run.run_id
     if not found.records:
         raise SeekwiseError(f"run {run_id} has no records, so there is nothing to show")
@@ -91,7 +91,7 @@ def _page(store: Store, runs: list[Run], output: Path, pictures: Path | None) ->
     except OSError as error:
         raise SeekwiseError(f"cannot write pictures to {pictures}: {reason(error)}") from error
     path = _shown.write_page(found, path_of(output, run_id)).absolute()
-    return WrittenReport(run_id, [run.run_id for run in runs], path, [each.absolute() for each in written])
+    return WrittenReport(run_id, [run.run_id for run in runs], path, [file.absolute() for file in written])
 
 
 def _comparison(store: Store, runs: list[Run], output: Path, pictures: Path | None) -> WrittenReport:
@@ -104,7 +104,7 @@ def _comparison(store: Store, runs: list[Run], output: Path, pictures: Path | No
         raise UsageError(
             f"a comparison has two runs, not {len(runs)}", hint="`--merge` shows several runs of one study as one"
         )
-    found = paired.of(store, paired.after_earlier(store, *runs))
+    found = paired.pairing_of(store, paired.after_earlier(store, *runs))
     names = [run.run_id for run in runs]
     path = compare_page.write(path_of(output, "-vs-".join(names)), found)
     return WrittenReport(None, names, path.absolute(), [])

@@ -54,7 +54,7 @@ def show(path: Path, page: Path | None, as_json: bool) -> None:
     from seekwise.trace.readers import open_trace
 
     notes, chunks = open_trace(path)
-    found = summary.of(_counted(chunks))
+    found = summary.summary_of(_counted(chunks))
     if not found.requests:
         raise SeekwiseError(
             f"{path}: holds no requests",

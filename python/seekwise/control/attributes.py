@@ -52,7 +52,7 @@ class Attribute:
 
 
 # The schedulers Linux has or had, with the module that holds each. `None`: gone with the single-queue path in 5.0.
-SCHEDULER_MODULES: dict[str, str | None] = {row.name: row.module for row in schedulers.known().values()}
+SCHEDULER_MODULES: dict[str, str | None] = {row.name: row.module for row in schedulers.registry().values()}
 
 
 def scheduler_hint(refusal: Refusal) -> str:

@@ -275,7 +275,7 @@ def _unsuited(device: BlockDevice, descriptor: int, size_bytes: int) -> list[str
 
 def _content(descriptor: int, node: Path, size_bytes: int) -> list[str]:
     """What it holds."""
-    found = signatures.known(str(node))
+    found = signatures.signatures_on(str(node))
     if found or signatures.read_windows(descriptor, size_bytes).all_zero:
         return found
     return ["data without a known signature in its first or last MiB"]

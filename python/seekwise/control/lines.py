@@ -24,7 +24,7 @@ from seekwise.errors import UsageError
 
 # What the kernel sets when it switches to a scheduler. A tunable that is not listed is always written back.
 TUNABLE_DEFAULTS: dict[str, dict[str, tuple[str, ...]]] = {
-    row.name: row.reset_to for row in schedulers.known().values()
+    row.name: row.reset_to for row in schedulers.registry().values()
 }
 
 # Linux v6.12 block/blk-wbt.c wbt_default_latency_nsec: 75 ms for rotating drives, 2 ms for others.

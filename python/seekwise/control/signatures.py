@@ -47,7 +47,7 @@ def _read(descriptor: int, offset: int, length: int) -> bytes:
     return b"".join(parts)
 
 
-def known(node: str) -> list[str]:
+def signatures_on(node: str) -> list[str]:
     """Formats whose signatures `wipefs` finds, each once; empty where there is none or util-linux is not installed. Nothing is written."""
     wipefs = shutil.which("wipefs") or shutil.which("wipefs", path="/usr/sbin:/sbin")
     if wipefs is None:

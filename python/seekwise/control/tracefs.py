@@ -157,7 +157,7 @@ def instance(
 
     `sector_mask`: only events whose sector has none of these bits.
     """
-    with _made(events, buffer_kib) as made:
+    with _own_instance(events, buffer_kib) as made:
         wanted = " || ".join(f"dev == {major << 20 | minor}" for major, minor in devices[:FILTER_DEVICES_MAX])
         if sector_mask:
             wanted = f"({wanted}) && !(sector & {sector_mask})"
@@ -172,7 +172,7 @@ def instance(
 @contextlib.contextmanager
 def programs(pids: list[int], events: tuple[str, ...], buffer_kib: int) -> Iterator[Instance]:
     """An instance that sees these events (`GROUP/NAME`) of processes and all that they start; gone afterwards."""
-    with _made((), buffer_kib) as made:
+    with _own_instance((), buffer_kib) as made:
         (made.path / "options" / "event-fork").write_text("1")
         (made.path / "set_event_pid").write_text(" ".join(map(str, pids)))
         for event in events:
@@ -181,7 +181,7 @@ def programs(pids: list[int], events: tuple[str, ...], buffer_kib: int) -> Itera
 
 
 @contextlib.contextmanager
-def _made(events: tuple[str, ...], buffer_kib: int) -> Iterator[Instance]:
+def _own_instance(events: tuple[str, ...], buffer_kib: int) -> Iterator[Instance]:
     """An instance of our own in which nothing is switched on yet; gone afterwards."""
     me = process.this_process()
     remove_left_behind()

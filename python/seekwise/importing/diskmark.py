@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 
-from seekwise.importing.result import Format, Given, Result, Source, phase
+from seekwise.importing.result import Format, Given, Latency, Result, Source, phase
 from seekwise.store.operations import Operation, pure
 from seekwise.workload.study.quantity import parse_bytes
 
@@ -82,7 +82,7 @@ def _result(source: Source, match: re.Match[str], side: str, tool: str, given: G
                 elapsed_s=TAKEN_S,
                 total_bytes=rate * unit * TAKEN_S,
                 ios=(iops or (rate * unit / block if block else 0)) * TAKEN_S,
-                mean_ns=float_of(source, match, "latency") * 1e3,
+                latency=Latency(mean_ns=float_of(source, match, "latency") * 1e3),
                 duration="unknown; rates are per second",
                 as_printed={"MB/s": rate, "IOPS": iops},
             ),

@@ -104,7 +104,7 @@ def _within(document: object, levels: int = WITHIN) -> list[FioJob]:
     if isinstance(document, dict) and {"jobs", "client_stats"} & document.keys():
         return [document]
     inner = document.values() if isinstance(document, dict) else document if isinstance(document, list) else ()
-    return [found for each in inner for found in _within(each, levels - 1)] if levels else []
+    return [found for text in inner for found in _within(text, levels - 1)] if levels else []
 
 
 def _next_start(text: str, position: int) -> int | None:

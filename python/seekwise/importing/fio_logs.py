@@ -21,7 +21,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from seekwise.importing.result import KIB, ForeignError, Format, Given, Result, Source, phase
+from seekwise.importing.result import KIB, ForeignError, Format, Given, Latency, Result, Source, phase
 from seekwise.store.operations import Operation
 
 NAME = re.compile(r"^(?P<prefix>.+)_(?P<kind>bw|iops|lat|clat|slat|clat_hist)(?:\.(?P<job>\d+))?\.log$")
@@ -118,10 +118,12 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
         elapsed_s=seen_s,
         total_bytes=total_bytes,
         ios=ios,
-        bins=dict(bins),
-        mean_ns=mean * scale if mean and (weighted or not bins) else _mean_of_bins(bins),
+        latency=Latency(
+            bins=dict(bins),
+            mean_ns=mean * scale if mean and (weighted or not bins) else _mean_of_bins(bins),
+            max_ns=max(bins, default=0),
+        ),
         # The highest of averages is no request.
-        max_ns=max(bins, default=0),
         logs=sorted(by_kind),
         every_request=every_request,
     )

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 
-from seekwise.importing.result import KIB, Format, Given, Result, Source, phase
+from seekwise.importing.result import KIB, Format, Given, Latency, Result, Source, phase
 from seekwise.store.operations import Operation, pure
-from seekwise.store.record import Phase
+from seekwise.store.record import CpuSeconds, Phase
 
 READ = 5
 """First field of reads; those of writes follow, from version 4 on also those of trims, then CPU."""
@@ -125,11 +125,12 @@ def _phase(source: Source, jobs: list[TerseLine], given: Given) -> Phase:
         elapsed_s=elapsed_s,
         total_bytes=sum(side.bytes for side in all_sides),
         ios=ios,
-        mean_ns=sum(side.mean_ns * side.ios for side in all_sides) / ios if ios else 0.0,
-        max_ns=max(side.max_ns for side in all_sides),
-        percentiles_ns=all_sides[0].percentiles_ns if len(all_sides) == 1 else {},
-        user_s=user,
-        system_s=system,
+        latency=Latency(
+            mean_ns=sum(side.mean_ns * side.ios for side in all_sides) / ios if ios else 0.0,
+            max_ns=max(side.max_ns for side in all_sides),
+            percentiles_ns=all_sides[0].percentiles_ns if len(all_sides) == 1 else {},
+        ),
+        cpu=CpuSeconds(user, system),
         percentiles_by_side_ns={
             name: [side.percentiles_ns for side in of_jobs] for name, of_jobs in sides.items() if of_jobs
         },

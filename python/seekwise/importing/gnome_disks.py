@@ -11,7 +11,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from seekwise.importing.gvariant import GVariantError, vardict
-from seekwise.importing.result import Format, Given, Result, Source, phase
+from seekwise.importing.result import Format, Given, Latency, Result, Source, phase
 from seekwise.store.record import Phase
 
 PAGE_BYTES = 4096
@@ -82,9 +82,7 @@ def phase_of(operation: str, times_s: list[float], size: int) -> Phase:
         elapsed_s=total_s,
         total_bytes=size * len(times_s),
         ios=len(times_s),
-        bins=bins,
-        mean_ns=total_s / len(times_s) * 1e9,
-        max_ns=max(times_s) * 1e9,
+        latency=Latency(bins=bins, mean_ns=total_s / len(times_s) * 1e9, max_ns=max(times_s) * 1e9),
     )
 
 

@@ -19,9 +19,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from seekwise.importing.result import MIB, Format, Given, Result, Source, headings, phase, tool_text
+from seekwise.importing.result import MIB, Format, Given, Latency, Result, Source, headings, phase, tool_text
 from seekwise.store.operations import Operation
-from seekwise.store.record import Phase
+from seekwise.store.record import CpuSeconds, Phase
 
 HEAD = re.compile(r"Tiotest results for (\d+) concurrent io threads")
 RATE = re.compile(r"\|\s*(Random Write|Random Read|Write|Read)\s+(\S+) MBs\s*\|(.*)")
@@ -276,10 +276,11 @@ def _phase(row: ResultLine, printed: ResultLine, block: int, divisor: float) -> 
         elapsed_s=row.elapsed_s,
         total_bytes=total_bytes,
         ios=total_bytes / block,
-        mean_ns=row.mean_ms * 1e6,
-        max_ns=row.max_ms * 1e6,
-        user_s=printed.user_percent / 100 * printed.elapsed_s / divisor,
-        system_s=printed.system_percent / 100 * printed.elapsed_s / divisor,
+        latency=Latency(mean_ns=row.mean_ms * 1e6, max_ns=row.max_ms * 1e6),
+        cpu=CpuSeconds(
+            printed.user_percent / 100 * printed.elapsed_s / divisor,
+            printed.system_percent / 100 * printed.elapsed_s / divisor,
+        ),
         as_printed={
             "mib": printed.mib,
             "rate_mib_per_s": printed.rate_mib_s,

@@ -59,7 +59,7 @@ def speeds(found: Sequence[ArrayRow]) -> dict[str, float]:
     }
 
 
-def apart(one: ArrayRow, other: ArrayRow, load: str, error: float) -> float:
+def rate_ratio(one: ArrayRow, other: ArrayRow, load: str, error: float) -> float:
     """How many times the rate of `other` is `one`'s under a load; 1 where they differ by less than the model's error, or than their repetitions do."""
     rate, against = one.combination_throughputs.get(load, 0.0), other.combination_throughputs.get(load, 0.0)
     if not rate or not against:
@@ -125,4 +125,4 @@ def choose(records: Sequence[Record]) -> ArrayChoice | None:
 
 
 def _is_of(record: Record, row: ArrayRow) -> bool:
-    return any(each.name == row.name for each in rows([record]))
+    return any(own.name == row.name for own in rows([record]))

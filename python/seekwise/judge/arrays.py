@@ -120,7 +120,7 @@ def with_states(records: Sequence[Record]) -> list[ArrayRow]:
     studied = any(row.is_degraded for row in own)
     for row in own:
         made = [] if studied or row.name not in groups else _states(row, groups[row.name])
-        loaded = [each.rebuild_loaded_s for each in made if each.rebuild_loaded_s is not None]
+        loaded = [shown.rebuild_loaded_s for shown in made if shown.rebuild_loaded_s is not None]
         found += [replace(row, rebuild_loaded_s=max(loaded, default=None)), *made]
     return found
 
@@ -210,7 +210,7 @@ def _row(records: list[Record], many_systems: bool) -> ArrayRow:
                 combinations[name], spreads[name] = mean, (max(values) - min(values)) / 2 / mean if mean else 0.0
         # One load for all arrays: rates of different ones do not compare.
         most = max(map(requests_at_once, (combination for _, combination in means)))
-        key = max((each for each in means if requests_at_once(each[1]) == most), key=lambda each: means[each])
+        key = max((place for place in means if requests_at_once(place[1]) == most), key=lambda each: means[each])
         best[operation], where[operation], keys[operation] = means[key], load_words(key[1]), key
     system = f"{records[0].factors.get('system')}: " if many_systems else ""
     best = dict(sorted(best.items(), key=lambda item: place(item[0])))
@@ -292,7 +292,7 @@ def threads_text(load: str) -> str:
 def sizes_text(found: Sequence[ArrayRow]) -> str:
     """`sequential 128 KiB, random 8 KiB`: the request sizes; one size where all have the same; empty where none is known."""
     sizes: dict[str, set[int]] = {}
-    for operation, block_bytes in (each for row in found for each in row.block_bytes.items()):
+    for operation, block_bytes in (sizes for row in found for sizes in row.block_bytes.items()):
         sizes.setdefault(operation.partition("_")[0], set()).update(block_bytes)
     words = {kind: " and ".join(map(bytes_text, sorted(blocks))) for kind, blocks in sizes.items() if blocks}
     if len(set(words.values())) == 1:

@@ -68,7 +68,7 @@ def _buses(records: Sequence[Record]) -> dict[str, tuple[float, str]]:
     devices: list[dict[str, Any]] = next(
         (record.environment["devices"] for record in records if record.environment.get("devices")), []
     )
-    found = {str(each.get("name")): BUS_BYTES_PER_S.get(str(each.get("transport"))) for each in devices}
+    found = {str(device.get("name")): BUS_BYTES_PER_S.get(str(device.get("transport"))) for device in devices}
     return {name: limit for name, limit in found.items() if limit is not None}
 
 
@@ -87,8 +87,8 @@ def _moved(record: Record, names: Sequence[str] | None = None) -> int:
     """Bytes that devices read and wrote in a period, by the kernel's counters."""
     counted = record.conditions.get("device", {})
     return sum(
-        int(each["read_bytes"]) + int(each["write_bytes"])
-        for name, each in counted.items()
+        int(counters["read_bytes"]) + int(counters["write_bytes"])
+        for name, counters in counted.items()
         if names is None or name in names
     )
 
@@ -201,7 +201,7 @@ def _powers_of_two(records: Sequence[Record]) -> list[str]:
             ("MiB/s", [phase.rate_bytes_per_s / 2**20 for phase in phases]),
             ("requests/s", [phase.iops for phase in phases]),
         ):
-            if len(values) >= 2 and all(_is_power(each, 8.0) for each in values):
+            if len(values) >= 2 and all(_is_power(value, 8.0) for value in values):
                 said.append(
                     f"{setting}, {operations.name(phases[0].operation).lower()}: exactly {round(values[0]):,} {word} in every repeat, a power of two; "
                     "a limit was measured (`rate`, `rate_iops`, a control group, a cloud volume), not the drive"

@@ -55,7 +55,10 @@ def rows(records: Sequence[Record]) -> list[BitmapRow]:
         ).append(record)
     made = []
     for (array_name, load), kinds in found.items():
-        writes = {kind: sum(phase.iops for r in each for phase in r.phases) / len(each) for kind, each in kinds.items()}
+        writes = {
+            kind: sum(phase.iops for r in records_of for phase in r.phases) / len(records_of)
+            for kind, records_of in kinds.items()
+        }
         first = next(iter(kinds.values()))[0]
         resync_s = first.load["array"]["rebuild_s"]
         made.append(BitmapRow(array_name, load, writes, resync_s, int(first.factors["block_bytes"])))

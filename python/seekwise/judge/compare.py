@@ -131,15 +131,15 @@ def over_pairs(found: Sequence[Comparison], *, needs_confirmation: bool) -> Comp
     """One comparison of those of one or more pairs of runs, oldest first: ratios of all, all else of the newest."""
     same: dict[tuple[str, str, str], list[Change]] = {}
     for one in found:
-        for each in one.changes:
-            same.setdefault((each.combination, each.setting, each.verdict.metric), []).append(each)
+        for change in one.changes:
+            same.setdefault((change.combination, change.setting, change.verdict.metric), []).append(change)
     changes = []
-    for each in found[-1].changes:
-        mine = same[each.combination, each.setting, each.verdict.metric]
+    for change in found[-1].changes:
+        mine = same[change.combination, change.setting, change.verdict.metric]
         outcome = together([one.outcome for one in mine], needs_confirmation=needs_confirmation)
         ratio, low, high = mean_interval([one.verdict.interval for one in mine])
-        verdict = replace(each.verdict, ratio=ratio, ratio_low=low, ratio_high=high)
-        changes.append(replace(each, outcome=outcome, verdict=verdict))
+        verdict = replace(change.verdict, ratio=ratio, ratio_low=low, ratio_high=high)
+        changes.append(replace(change, outcome=outcome, verdict=verdict))
     return replace(found[-1], changes=tuple(changes), pairs=len(found))
 
 
@@ -190,4 +190,4 @@ def _means(side: ComparedRun) -> dict[tuple[str, str, str], float]:
             for metric, value in found.items():
                 if value > 0:
                     logs.setdefault((metric, combination_of(record, phase), record.setting), []).append(math.log(value))
-    return {key: math.exp(sum(each) / len(each)) for key, each in logs.items()}
+    return {key: math.exp(sum(log) / len(log)) for key, log in logs.items()}

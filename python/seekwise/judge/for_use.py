@@ -71,14 +71,14 @@ def for_workload(found: StudyOutcome, workload: OperationMix, chosen: Competitio
     weighed = weigh(records, workload, reference)
     keeps = len(weighed.standings) < 2 or not weighed.best or reference in weighed.best
     best = None if keeps else _changing_least(weighed, plan)
-    setting = next((each for each in plan.settings if each.label == best and not each.control), None)
+    setting = next((planned for planned in plan.settings if planned.label == best and not planned.control), None)
     shell = lines(setting, plan) if setting else ShellLines((), ())
     return Weighing(weighed, best, setting, shell, tuple(sorted(unsafe)))
 
 
 def _changing_least(weighed: Weighed, plan: Plan) -> str:
     """Of the settings that none beats and that are level with the fastest: the one that differs from the reference in the fewest values."""
-    values = {each.label: each.values for each in plan.settings}
+    values = {setting.label: setting.values for setting in plan.settings}
     throughputs = {standing.setting: standing.ratios.get("rate", (1.0, 1.0, 1.0))[0] for standing in weighed.standings}
     least = throughputs[weighed.best[0]] / (1 + THRESHOLD_SHARE["rate"])
     level = [name for name in weighed.best if throughputs[name] >= least]

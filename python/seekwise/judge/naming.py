@@ -35,7 +35,7 @@ def _pieces(members: list[str], settings: list[str]) -> list[tuple[list[str], in
     """Words of each piece and how many members it adds; together they are the members, and nothing else."""
     words = {setting: setting.split(" ") for setting in settings}
     factors = len(words[members[0]])
-    if not 1 < factors <= FACTORS_MOST or any(len(each) != factors for each in words.values()):
+    if not 1 < factors <= FACTORS_MOST or any(len(parts) != factors for parts in words.values()):
         return [([member], 1) for member in members]
     inside = set(members)
     covers: dict[Pattern, set[str]] = {}

@@ -67,7 +67,7 @@ class Verdict:
 
     def turned(self) -> Verdict:
         """The same with b as the first setting: ratios are b / a."""
-        ratio, low, high = (1 / each if each else math.inf for each in (self.ratio, self.ratio_high, self.ratio_low))
+        ratio, low, high = (1 / bound if bound else math.inf for bound in (self.ratio, self.ratio_high, self.ratio_low))
         return replace(
             self, setting_a=self.setting_b, setting_b=self.setting_a, ratio=ratio, ratio_low=low, ratio_high=high,
             p_better=self.p_worse, p_worse=self.p_better,

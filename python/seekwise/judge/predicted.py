@@ -36,10 +36,10 @@ class Recorded:
 
 def recorded(records: Sequence[Record]) -> Recorded | None:
     """As the records keep it; None in runs of former versions."""
-    found = next((each.load[RECORDED] for each in records if isinstance(each.load.get(RECORDED), dict)), None)
-    if not isinstance(found, dict) or not all(each.name in found for each in fields(Recorded)):
+    found = next((record.load[RECORDED] for record in records if isinstance(record.load.get(RECORDED), dict)), None)
+    if not isinstance(found, dict) or not all(field.name in found for field in fields(Recorded)):
         return None
-    return Recorded(**{each.name: found[each.name] for each in fields(Recorded)})
+    return Recorded(**{field.name: found[field.name] for field in fields(Recorded)})
 
 
 @dataclass(frozen=True)

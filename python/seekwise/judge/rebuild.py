@@ -181,7 +181,7 @@ def _is_alike(found: Sequence[RebuildRow], unit: str) -> bool:
     error = gain_error((LIMIT,))
     return all(
         max(values) <= (1 + error) * min(values)
-        for values in ([each.seconds for each in mine], [each.meanwhile_s for each in mine])
+        for values in ([rebuilt.seconds for rebuilt in mine], [rebuilt.meanwhile_s for rebuilt in mine])
     )
 
 

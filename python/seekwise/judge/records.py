@@ -84,7 +84,7 @@ def invalid_note(records: list[Record]) -> str | None:
 
 def exact_note(judged: Sequence[Judged]) -> list[str]:
     """Why so few repetitions decide; nothing where there are enough, or where something was measured."""
-    is_alone = any(each.conditions.exact and len(each.standings) > 1 for each in judged)
-    if not is_alone or max(each.rounds for each in judged) >= ROUNDS_MIN:
+    is_alone = any(entry.conditions.exact and len(entry.standings) > 1 for entry in judged)
+    if not is_alone or max(entry.rounds for entry in judged) >= ROUNDS_MIN:
         return []
     return ["A deterministic simulation gives the same numbers every time, so they decide without statistics"]

@@ -119,7 +119,7 @@ def choices(study: Study | None, records: Sequence[Record]) -> tuple[SystemChoic
     for name in asked.uses:
         found += [choose(system, kind, mine, find(name)) for system, kind, mine in grouped]
     if asked.by_threads:
-        found += [each for system, kind, mine in grouped for each in by_threads(system, kind, mine)]
+        found += [choice for system, kind, mine in grouped for choice in by_threads(system, kind, mine)]
     return tuple(choice for choice in found if choice is not None)
 
 
@@ -134,7 +134,7 @@ def competitions(study: Study, records: Sequence[Record]) -> Iterator[tuple[str,
     if chunks:
         yield from chunks
         return
-    schedulers = [str(each) for each in study.settings.get("scheduler", [])]
+    schedulers = [str(scheduler) for scheduler in study.settings.get("scheduler", [])]
     for name in order:
         mine = [record for record in valid if record.factors.get("system", name) == name]
         # Settings in the order of the study; trials run in a random one.
@@ -169,11 +169,13 @@ def _as_chunks(systems: Mapping[str, System], records: Sequence[Record]) -> list
         family.setdefault(label, []).append(replace(record, setting=label, combination=combination))
         schedulers.setdefault(key, set()).add(str(record.factors.get("scheduler")))
     found = []
-    kinds = [kind_of(each) for each in arrays.values()]
+    kinds = [kind_of(array) for array in arrays.values()]
     for key, family in families.items():
         if len(family) < 2 or len(schedulers[key]) > 1:
             continue
-        members = [each for label in sorted(family, key=lambda word: int(word.split()[0])) for each in family[label]]
+        members = [
+            record for label in sorted(family, key=lambda word: int(word.split()[0])) for record in family[label]
+        ]
         first = arrays[key]
         kind = kind_of(first)
         if kinds.count(kind) > 1:
@@ -208,11 +210,11 @@ def is_single_drive(system: System) -> bool:
 
 def system_title(name: str, systems: Sequence[System]) -> str:
     """`A: hardware RAID 1, 9650-2LP`: what a system's name stands for, without what all have; the name alone where that is nothing."""
-    system = next((each for each in systems if each.name == name), None)
+    system = next((listed for listed in systems if listed.name == name), None)
     if system is None:
         return name
-    others = [_parts(each) for each in systems if each.name != name]
-    parts = [part for part in _parts(system) if not others or not all(part in each for each in others)]
+    others = [_parts(listed) for listed in systems if listed.name != name]
+    parts = [part for part in _parts(system) if not others or not all(part in other for other in others)]
     return f"{name}: {', '.join(parts)}" if parts else name
 
 

@@ -57,5 +57,5 @@ def _row(combination: str, by_metric: Mapping[str, Sequence[Verdict]]) -> Combin
     operation, conditions = combination_key.parse(combination)
     known = [(metric, by_metric[metric]) for metric in METRICS if metric in by_metric]
     return CombinationWinners(
-        operation, conditions, {metric: Winner(candidates(each), tuple(each)) for metric, each in known}
+        operation, conditions, {metric: Winner(candidates(winners), tuple(winners)) for metric, winners in known}
     )

@@ -90,7 +90,7 @@ def find(word: str) -> OperationMix:
     """The use or group of that name, or the use in a TOML file, by its requests."""
     is_file = word.endswith(".toml")
     candidates = [uses.load(Path(word))] if is_file else uses.named(word)
-    use = next((each for each in candidates if each.requests is not None), None)
+    use = next((candidate for candidate in candidates if candidate.requests is not None), None)
     if use is None:
         raise UsageError(
             f"{word} does not say what requests it makes, so it weighs no study",

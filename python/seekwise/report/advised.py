@@ -190,19 +190,19 @@ class _StudyAdvice:
                 "`sudo seekwise tune PATH` measures; `--device sda --set scheduler=bfq` takes what you name, with `--print udev` too",
             )
         many = len(self.drives) > 1
-        said = [(each.system, use_answer.of_system(each, self.content).headline) for each in self.drives]
+        said = [(drive.system, use_answer.of_system(drive, self.content).headline) for drive in self.drives]
         headlines = [f"{system}: {headline}" if many else headline for system, headline in said]
         found: Changes = {}
-        for each in self.drives:
-            found |= wanted(each.setting, each.outcome.plan) if each.setting is not None else {}
-        return found, f"run {run_id}: {'; '.join(each.rstrip('.') for each in headlines)}"
+        for drive in self.drives:
+            found |= wanted(drive.setting, drive.outcome.plan) if drive.setting is not None else {}
+        return found, f"run {run_id}: {'; '.join(text.rstrip('.') for text in headlines)}"
 
     def document(self) -> RunAdvice | SystemsAdvice:
         if self.drives:
             first = self.drives[0]
             weighed = first.weighing.weighed if first.weighing else None
             made = _document(self.outcome, use_answer.of_system(first, self.content), weighed)
-            return replace(made, systems=[_system(each, self.content) for each in self.drives])
+            return replace(made, systems=[_system(drive, self.content) for drive in self.drives])
         if self.has_systems:
             return SystemsAdvice(self.outcome.run.run_id, self.outcome.provenance, self._choices())
         if self.weighing is None:
@@ -236,22 +236,22 @@ class _StudyAdvice:
 
     def _show_drives(self, console: Console) -> None:
         many = len(self.outcome.plan.systems) > 1
-        for each in self.drives:
+        for drive in self.drives:
             if many:
-                say(f"{each.system} ({', '.join(each.devices)})", console)
+                say(f"{drive.system} ({', '.join(drive.devices)})", console)
             if self.workload is None and not many:
                 terminal.print_answer(self.content, console)
             else:
-                advice = use_answer.of_system(each, self.content)
+                advice = use_answer.of_system(drive, self.content)
                 terminal.print_advice(replace(self.content, advice=advice), console)
-            if each.weighing is not None:
+            if drive.weighing is not None:
                 console.print()
                 _print_throughputs(
                     console,
-                    [r for r in self.content.records if not many or r.factors.get("system") == each.system],
-                    each.weighing.weighed,
+                    [r for r in self.content.records if not many or r.factors.get("system") == drive.system],
+                    drive.weighing.weighed,
                 )
-                _print_weighed(console, each.weighing.weighed, each.outcome.plan)
+                _print_weighed(console, drive.weighing.weighed, drive.outcome.plan)
         if self.workload is not None:
             say(f"\n{self.workload.name}: {self.workload.meaning}", console)
         if command := self.sets(self.outcome.run.run_id):
@@ -259,7 +259,7 @@ class _StudyAdvice:
 
     def sets(self, run: str) -> str | None:
         """The command that sets it; None with nothing to change, where `apply` would only say so."""
-        if not any(each.setting is not None for each in self.drives):
+        if not any(drive.setting is not None for drive in self.drives):
             return None
         words = f" --for {self.purpose}" if self.purpose else ""
         return f"sudo seekwise apply {run}{words}{f' --system {self.system}' if self.system else ''}"
@@ -315,11 +315,11 @@ def _print_throughputs(console: Console, records: Sequence[Record], weighed: Wei
         throughputs.setdefault(str(row["setting"]), {}).setdefault(str(row["operation"]), []).append(
             float(row["rate_mb_s"])
         )
-    shown = [name for name in wanted if any(name in each for each in throughputs.values())]
+    shown = [name for name in wanted if any(name in throughput for throughput in throughputs.values())]
     heads = ["Setting", *(f"{operations.name(name)} [MB/s]" for name in shown)]
     body = [
-        [each.setting, *(_mean_text(throughputs.get(each.setting, {}).get(name)) for name in shown)]
-        for each in weighed.standings
+        [standing.setting, *(_mean_text(throughputs.get(standing.setting, {}).get(name)) for name in shown)]
+        for standing in weighed.standings
     ]
     print_columns(heads, body, console, numbers_from=1)
     console.print()
@@ -333,16 +333,17 @@ def _print_weighed(console: Console, weighed: Weighed, plan: Plan) -> None:
     console.print(_table(weighed), width=min(console.width, WIDTH))
     console.print()
     said = []
-    for standing in weighed.standings:
-        if standing.regret > REGRET_SHOWN:
-            where = combination_name(standing.regret_combination, plan, pooled=True)
-            said.append(f"{standing.setting} is at its worst in {where}: {100 * standing.regret:.0f} % below the best")
+    best = weighed.standings[0]
+    # Of the others the table has how far behind they are.
+    if best.regret > REGRET_SHOWN:
+        where = combination_name(best.regret_combination, plan, pooled=True)
+        said.append(f"{best.setting} is at its worst in {where}: {100 * best.regret:.0f} % below the best")
     said.append(
         f"Ratios to {weighed.reference}: rate as a 95 % interval over {weighed.repetitions} repetitions, the others as estimates. "
         "Front: no other setting is as good in all three."
     )
-    for each in said:
-        say("\n".join(wrapped(each, WIDTH, then="  ")), console)
+    for sentence in said:
+        say("\n".join(wrapped(sentence, WIDTH, then="  ")), console)
 
 
 def _system(answer: ForSystem, content: ReportContent) -> SystemAdvice:
@@ -356,7 +357,7 @@ def _table(weighed: Weighed) -> Table:
     """At most 80 columns wide, whatever the settings are called: a long name is folded, a number never."""
     others = [standing for standing in weighed.standings if standing.setting != weighed.reference]
     # What was not measured has no column: the reference alone would stand in it with its 1.
-    metrics = [name for name in ("p99", "cpu_efficiency") if any(name in each.ratios for each in others)]
+    metrics = [name for name in ("p99", "cpu_efficiency") if any(name in other.ratios for other in others)]
     table = plain_table()
     table.add_column("Setting", overflow="fold", max_width=28)
     for title in ("Rate", *(METRIC_TITLES[name] for name in metrics), "Front", "At worst"):

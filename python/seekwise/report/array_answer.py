@@ -137,7 +137,7 @@ def mdadm(point: Point) -> str:
 def table(answer: DesignChoice) -> QuestionTable:
     """Every array; on a screen without room for all, the Pareto front."""
     many = len(answer.asked.uses) > 1
-    brief = shown(answer)
+    brief = shortened_front(answer)
     return QuestionTable(
         ("Array", "Usable", "Survives", "Rate" if many else "MB/s", joined("p99 ms"), joined("CPU µs")),
         [
@@ -152,7 +152,7 @@ def table(answer: DesignChoice) -> QuestionTable:
     )  # fmt: skip
 
 
-def shown(answer: DesignChoice) -> list[ArrayResult]:
+def shortened_front(answer: DesignChoice) -> list[ArrayResult]:
     """The Pareto front, shortened where it is long: the recommended array, then the ends of each level, then what lies between."""
     on = [row for row in answer.rows if row.on_front]
     wanted = [answer.chosen]

@@ -47,10 +47,10 @@ class SystemRow:
 def settings_of(content: ReportContent) -> list[str]:
     """What competes, in the order of the study."""
     plan = content.plan
-    return [each.label for each in plan.settings if not each.control] if plan is not None else []
+    return [setting.label for setting in plan.settings if not setting.control] if plan is not None else []
 
 
-def of(content: ReportContent) -> list[SystemRow]:
+def rows_of(content: ReportContent) -> list[SystemRow]:
     """Systems in the order of the study; none where one system or one setting says it."""
     settings = settings_of(content)
     if len(content.systems) < 2 or not 1 < len(settings) <= SETTINGS_MOST:
@@ -69,9 +69,9 @@ def of(content: ReportContent) -> list[SystemRow]:
             name = operations.name(operation).lower()
             words = f"{load_name}, {name}" if len(by_load) > 1 else name
             made += [
-                _row(each.name, words, operation, systems[each.name], settings)
-                for each in content.systems
-                if each.name in systems
+                _row(system.name, words, operation, systems[system.name], settings)
+                for system in content.systems
+                if system.name in systems
             ]
     return [row for row in made if row.values]
 
@@ -83,7 +83,9 @@ def _has_background(record: Record) -> bool:
 def _foreground(records: Sequence[Record]) -> list[str]:
     """Operations of the load itself: beside background jobs the first one, which they disturb."""
     found = dict.fromkeys(
-        phase.operation for each in records for phase in (each.phases[:1] if _has_background(each) else each.phases)
+        phase.operation
+        for record in records
+        for phase in (record.phases[:1] if _has_background(record) else record.phases)
     )
     return sorted(found, key=operations.place)
 
@@ -104,5 +106,5 @@ def _row(system: str, words: str, operation: str, records: Sequence[Record], set
             if row["setting"] == setting and isinstance(value, float):
                 found.setdefault(row["combination"], []).append(value)
         if found:
-            values[setting] = max(fmean(each) for each in found.values())
+            values[setting] = max(fmean(throughputs) for throughputs in found.values())
     return SystemRow(system, words, figure, values)

@@ -142,7 +142,7 @@ def with_unit(panels: list[Panel], title: str) -> tuple[list[Panel], str]:
         return panels, title
     unit = units.pop()
     return [
-        replace(each, labels=tuple(label.removesuffix(f" {unit}") for label in each.labels)) for each in panels
+        replace(drawn, labels=tuple(label.removesuffix(f" {unit}") for label in drawn.labels)) for drawn in panels
     ], f"{title} [{unit}]"
 
 
@@ -172,7 +172,7 @@ def late_rows(table: Frame) -> dict[str, object]:
     metrics = [name for name in VIEWS if has(table, name)]
     places = {name: {level: at for at, level in enumerate(levels)} for name, levels in table.factors.items()}
     return {
-        "factors": [[shown(name, each) for each in levels] for name, levels in table.factors.items()],
+        "factors": [[shown(name, value) for value in levels] for name, levels in table.factors.items()],
         "rows": [
             [*(places[name][row[name]] for name in table.factors), row["n"], *(_rounded(row[name]) for name in metrics)]
             for row in table.rows

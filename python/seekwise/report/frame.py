@@ -107,7 +107,7 @@ def frame(records: Sequence[Record], systems: Sequence[System] = (), compare: Se
     factors = {name: _levels(name, rows) for name in names}
     places = {name: {level: number for number, level in enumerate(levels)} for name, levels in factors.items()}
     summaries.sort(key=lambda row: tuple(places[name][row[name]] for name in names))
-    return Frame(factors, summaries, tuple(subject), {each.name: kind_of(each) for each in systems})
+    return Frame(factors, summaries, tuple(subject), {system.name: kind_of(system) for system in systems})
 
 
 def _factor_names(records: Sequence[Record]) -> list[str]:
@@ -129,20 +129,20 @@ def _tell_apart(rows: Sequence[Mapping[str, object]], names: Sequence[str]) -> b
 def _add_chunks(rows: list[Row], systems: Sequence[System]) -> None:
     """Systems that differ in their chunk alone become levels of `chunk`, and lose their names."""
     families: dict[tuple[object, ...], set[int]] = {}
-    known = {each.name: each for each in systems}
+    known = {known_system.name: known_system for known_system in systems}
     if len(known) < 2:
         return
-    for each in systems:
-        if len(each.chunk_kib) == 1:
-            families.setdefault(_family(each), set()).add(each.chunk_kib[0])
+    for known_system in systems:
+        if len(known_system.chunk_kib) == 1:
+            families.setdefault(_family(known_system), set()).add(known_system.chunk_kib[0])
     if not any(len(chunks) > 1 for chunks in families.values()):
         return
     # The name of a system is replaced by all that it stands for: only where that still tells them apart.
-    told = {(_family(each), tuple(each.chunk_kib)) for each in systems}
+    told = {(_family(known_system), tuple(known_system.chunk_kib)) for known_system in systems}
     if len(told) < len(known):
         return
-    kernels = {each.kernel for each in systems}
-    arrays = {(kind_of(each), each.drives) for each in systems if each.chunk_kib}
+    kernels = {known_system.kernel for known_system in systems}
+    arrays = {(kind_of(known_system), known_system.drives) for known_system in systems if known_system.chunk_kib}
     for row in rows:
         system = known.get(str(row.get("system")))
         if system is None:

@@ -55,8 +55,8 @@ def columns(
             textwrap.wrap(_parted(text, size), size, break_on_hyphens=False) or [""]
             for text, size in zip(row, sizes, strict=True)
         ]
-        height = max(len(each) for each in parts)
-        cells = [[(each[k] if k < len(each) else "") for each in parts] for k in range(height)]
+        height = max(len(part) for part in parts)
+        cells = [[(part[k] if k < len(part) else "") for part in parts] for k in range(height)]
         made.append([
             (" " * GAP).join(
                 word.rjust(size) if numbers_from is not None and i >= numbers_from else word.ljust(size)

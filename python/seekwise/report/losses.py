@@ -112,7 +112,8 @@ def _competitions(content: ReportContent) -> list[tuple[str, list[Record]]]:
     systems = list(dict.fromkeys(str(r.factors.get("system", "")) for r in valid))
     many = len(systems) > 1
     groups = [
-        (each if many else "", [r for r in valid if str(r.factors.get("system", "")) == each]) for each in systems
+        (system_name if many else "", [r for r in valid if str(r.factors.get("system", "")) == system_name])
+        for system_name in systems
     ]
     return [(name, records) for name, records in groups if len({r.setting for r in records}) > 1]
 

@@ -69,9 +69,9 @@ class _OfRun:
         return self.outcome.verdicts
 
 
-def of(store: Store, *runs: Run, brief: bool = False) -> Report:
+def of_runs(store: Store, *runs: Run, brief: bool = False) -> Report:
     """One run, or several of one study as one. UsageError where they cannot be one; `brief`: for the words alone."""
-    return of_outcome(outcome.of(store, *runs, brief=brief))
+    return of_outcome(outcome.of_runs(store, *runs, brief=brief))
 
 
 def of_outcome(found: outcome.Outcome) -> Report:
@@ -112,7 +112,7 @@ class StudyReport(_OfRun):
 
     def findings(self) -> Sequence[str]:
         """Insights over all systems."""
-        return tuple(each.text for each in self.content.findings)
+        return tuple(finding.text for finding in self.content.findings)
 
     def advised(self, purpose: str | None = None, system: str | None = None) -> Advised:
         """`purpose`: a use; `system`: needed where systems differ in what is best. UsageError (exit status 2) for an unknown one."""

@@ -75,7 +75,7 @@ def content_of(found: StudyOutcome) -> ReportContent:
     return ReportContent(
         run_id=run.run_id,
         title=plan.study,
-        subject=", ".join(each.name for each in plan.systems) if many else _subject(facts),
+        subject=", ".join(facts.name for facts in plan.systems) if many else _subject(facts),
         provenance=found.provenance,
         advice=of_its_kind or advice(found),
         question=question(found) if of_its_kind is None and len(candidates) > 1 else None,
@@ -176,7 +176,7 @@ def _row_order(row: tables.CombinationWinners, plan: Plan) -> tuple[object, ...]
     system = row.conditions.get("system")
     # Numbers as numbers: 8 threads before 16; a row over all threads has fewer conditions and comes first.
     others = [value for name, value in row.conditions.items() if name != "system"]
-    words = [(int(word) if word.isdigit() else 0, word) for each in others for word in re.findall(r"\d+|\D+", each)]
+    words = [(int(word) if word.isdigit() else 0, word) for other in others for word in re.findall(r"\d+|\D+", other)]
     return operations.place(row.operation), names.index(system) if system in names else -1, len(others), words
 
 
@@ -239,7 +239,7 @@ def advice(found: StudyOutcome) -> Advice:
     said = (*_means(found), *cautions(plan))
     if asked.choice is None or not asked.choice.changes:
         return _kept(asked, verdicts, plan, records, said)
-    setting = next(each for each in candidates if each.label == asked.choice.setting)
+    setting = next(candidate for candidate in candidates if candidate.label == asked.choice.setting)
     shown = lines(setting, plan)
     reasons = tuple(_win_text(v, setting.label, plan) for v in _strongest(wins(verdicts, setting.label, plan))[:3])
     alone = one_at_a_time(asked, plan)
@@ -249,13 +249,13 @@ def advice(found: StudyOutcome) -> Advice:
 
 def one_at_a_time(asked: Question, plan: Plan) -> str:
     """What each factor brings alone, and what all of them bring together, in the figure that gains most; empty where one factor varied."""
-    values = {each.label: each.values for each in plan.settings if not each.control}
+    values = {setting.label: setting.values for setting in plan.settings if not setting.control}
     base = values.get(asked.in_force, {})
-    names = [name for name in base if len({each.get(name) for each in values.values()}) > 1]
+    names = [name for name in base if len({value.get(name) for value in values.values()}) > 1]
     if len(names) < 2 or asked.choice is None or not asked.choice.gains:
         return ""
     most = asked.choice.gains[0]
-    figure = next(each for each in asked.judged if (each.use, each.metric) == (most.use, most.metric))
+    figure = next(entry for entry in asked.judged if (entry.use, entry.metric) == (most.use, most.metric))
     told = []
     for changed in [*([name] for name in names), names]:
         able = [
@@ -279,7 +279,7 @@ SYNCS = "durable writes of "
 
 def _one_set_up(records: Sequence[Record], plan: Plan) -> Advice:
     """What an import of one set-up says: its figures. There is nothing to choose from."""
-    note = next((each for each in plan.notes if SYNCS in each), None)
+    note = next((text for text in plan.notes if SYNCS in text), None)
     alone = (
         f"One set-up, {plan.reference}: there is nothing to choose from. Import another one's files with it to compare."
     )
@@ -287,13 +287,15 @@ def _one_set_up(records: Sequence[Record], plan: Plan) -> Advice:
         text = note[note.index(SYNCS) :]
         return Advice(f"{text[0].upper()}{text[1:].rstrip('.')}.", reasons=(alone,))
     said = []
-    apart = [name for name in DIMENSIONS if len({each.factors[name] for each in records if name in each.factors}) > 1]
+    apart = [
+        name for name in DIMENSIONS if len({other.factors[name] for other in records if name in other.factors}) > 1
+    ]
     repeats: dict[tuple[str, str], list[tuple[Record, Phase]]] = {}
-    for record, phase in [(each, phase) for each in records if each.valid for phase in each.phases]:
+    for record, phase in [(other, phase) for other in records if other.valid for phase in other.phases]:
         repeats.setdefault((record.combination, phase.operation), []).append((record, phase))
     for (record, phase), *others in list(repeats.values())[:LOADS_MOST]:
         if others:
-            rates = [each.rate_bytes_per_s / 1e6 for _, each in [(record, phase), *others]]
+            rates = [measured.rate_bytes_per_s / 1e6 for _, measured in [(record, phase), *others]]
             mean = statistics.geometric_mean(rates)
             span = f"mean of {len(rates)} runs, {three(min(rates))} to {three(max(rates))}"
             said.append(f"{_load_words(record, phase, apart)} {three(mean)} MB/s ({span})")
@@ -342,7 +344,7 @@ def _by_depth(records: Sequence[Record]) -> str:
     said = []
     for (_, load), by_depth in list(found.items())[:LOADS_MOST]:
         (first, value), *more = [(depth, sum(values) / len(values)) for depth, values in sorted(by_depth.items())]
-        rest = "".join(f", {each:,.0f} at {depth}" for depth, each in more)
+        rest = "".join(f", {iops:,.0f} at {depth}" for depth, iops in more)
         said.append(f"{load} {value:,.0f} IOPS at depth {first}{rest}")
     return "; ".join(said)
 

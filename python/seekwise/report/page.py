@@ -50,7 +50,7 @@ def render(content: ReportContent) -> str:
     discarded = content.discarded or [record for record in content.records if not record.valid]
     run = content.run
     sections = [
-        ("arrays", "arrays", content.arrays), ("charts", "charts", True),
+        ("arrays", "arrays", content.arrays or content.table), ("charts", "charts", True),
         ("losses", "distance to the best", answer["loss_blocks"]),
         ("why", "why", causes or stretches), ("insights", "insights", content.findings), ("winners", "winners", content.winners),
         ("table", "numbers", True), ("discarded", "discarded trials", discarded), ("run", "what was run", True), ("terms", "terms", words),
@@ -89,12 +89,13 @@ def _answer(content: ReportContent, looks: Looks) -> dict[str, object]:
     overview = losses.overview(content, looks) if many else blocks if crowded else []
     return {
         "headline": sentence(content.advice.headline),
-        "reasons": [sentence(one_line(each)) for each in reasons(content, blocks)],
-        "reasons_first": REASONS_FIRST + 1 if content.arrays else REASONS_FIRST,
+        "reasons": [sentence(one_line(reason)) for reason in reasons(content, blocks)],
+        # The table of arrays has what the reasons say of each: it has to stand on the first screen.
+        "reasons_first": 1 if content.arrays else REASONS_FIRST,
         "answered": answered.rows(content.question) if content.question is not None else [],
-        "by_system": by_system.of(content),
+        "by_system": by_system.rows_of(content),
         "settings": by_system.settings_of(content),
-        "cautions": [sentence(one_line(each)) for each in content.advice.caution],
+        "cautions": [sentence(one_line(text)) for text in content.advice.caution],
         "loss_blocks": blocks,
         "overview": overview,
         "overview_keys": _overview_keys(overview),
@@ -120,8 +121,8 @@ def _charts(content: ReportContent, looks: Looks, table: Frame) -> dict[str, obj
     first, more, left = evidence.figures(table, looks, at) if table.rows else ([], [], 0)
     return {
         "definitions": panels.definitions(),
-        "charts": [panels.figure(each) for each in first],
-        "more_charts": [panels.figure(each) for each in more],
+        "charts": [panels.figure(chart) for chart in first],
+        "more_charts": [panels.figure(chart) for chart in more],
         "charts_left": left,
         "nines": _nines(content, table, at, looks),
         "rows_data": site.data(evidence.late_rows(table)) if len(table.rows) > ROWS_STATIC else None,
@@ -144,11 +145,11 @@ def _numbers(table: Frame) -> dict[str, object]:
 
 def reasons(content: ReportContent, loss_blocks: Sequence[losses.LossBlock]) -> list[str]:
     """What stands below the headline: the reasons of the advice, and what it costs where nothing else says so."""
-    found = [each for each in content.advice.reasons if each]
-    if by_system.of(content):
+    found = [reason for reason in content.advice.reasons if reason]
+    if by_system.rows_of(content):
         # The table above them has the values; what it cannot say comes first.
         said = systems_answer.shares(content.advice.choices)
-        found = [*(each for each in found if each not in said), *said]
+        found = [*(text for text in found if text not in said), *said]
     if (
         content.question is None
         and content.advice.recommended
@@ -216,7 +217,7 @@ def _nines(content: ReportContent, table: Frame, at: Axes, looks: Looks) -> Mark
         drawn.append((operations.name(operation), picture, known_looks))
     if not drawn:
         return None
-    keys = {name: look for _, _, each in drawn for name, look in each.items() if not name.endswith("(control)")}
+    keys = {name: look for _, _, looks_of in drawn for name, look in looks_of.items() if not name.endswith("(control)")}
     pictures = [(name, picture) for name, picture, _ in drawn]
     return panels.distribution(
         pictures, list(keys.values()), why.held_words(held), " Drawn as far as 20 requests took longer."
@@ -233,4 +234,4 @@ def pictures(content: ReportContent) -> list[tuple[str, str]]:
     looks = Looks()
     table = frame(content.records, content.systems, content.plan.compare if content.plan else ())
     first, more, _ = evidence.figures(table, looks) if table.rows else ([], [], 0)
-    return [(each.name, files.svg(each)) for each in (*first, *more)]
+    return [(chart.name, files.svg(chart)) for chart in (*first, *more)]

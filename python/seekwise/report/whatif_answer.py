@@ -67,7 +67,7 @@ def table(
     head = f"{'setting':{width}} {'p50':>8} {'p99':>8} {'MB/s':>7} {'IOPS':>7} {'time':>7}"
     said = [head + (f" {'open p99':>9}" if opened else "")]
     if load is not None:
-        half, tail = (time_word(each) if each else "–" for each in (load.p50_ns, load.p99_ns))
+        half, tail = (time_word(latency) if latency else "–" for latency in (load.p50_ns, load.p99_ns))
         rates = f"{_number(load.rate_bytes_per_s / 1e6):>7} {_number(load.iops):>7} {seconds(load.elapsed_s):>7}"
         said.append(f"{'as recorded':{width}} {half:>8} {tail:>8} {rates}")
     for row in order[:ROWS_SHOWN]:
@@ -133,7 +133,7 @@ def table_of(records: Sequence[Record]) -> list[str]:
 
 def open_p99(records: Sequence[Record]) -> dict[str, float]:
     """{setting: p99 of the replay at recorded times}; empty where the run had none (`--open`)."""
-    return {each.setting: float(each.load[OPEN_P99]) for each in records if OPEN_P99 in each.load}
+    return {record.setting: float(record.load[OPEN_P99]) for record in records if OPEN_P99 in record.load}
 
 
 def advice(records: Sequence[Record], labels: Sequence[str], cautions: tuple[str, ...]) -> Advice | None:

@@ -94,7 +94,7 @@ def _check_one(device: BlockDevice, attribute: str, value: str, values: dict[str
             return []
         module = attributes.SCHEDULER_MODULES.get(value)
         offered = ", ".join(device.schedulers_offered) or "none"
-        known = schedulers.known()
+        known = schedulers.registry()
         if module and any(known[name].multi_queue for name in device.schedulers_offered if name in known):
             return [f"{device.name} offers {value} only once the module {module} is loaded (now: {offered})"]
         raise UsageError(

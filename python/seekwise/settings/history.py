@@ -159,7 +159,7 @@ def expected(stack: Stack, folder: Path | None = None) -> dict[str, dict[str, Ex
     return result
 
 
-def made(
+def application_of(
     wanted: dict[str, dict[str, str]],
     before: dict[str, dict[str, str]],
     stack: Stack,

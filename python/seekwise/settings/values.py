@@ -77,7 +77,7 @@ def kernel_default(device: BlockDevice, attribute: str, stack: Stack) -> str | N
             return "1"
         case "queue/wbt_lat_usec":
             # bfq switches it off, and another scheduler may.
-            known = device.scheduler is None or device.scheduler in schedulers.known()
+            known = device.scheduler is None or device.scheduler in schedulers.registry()
             if device.rotational is None or device.below or device.scheduler == "bfq" or not known:
                 return None
             return _throttling(device)
@@ -94,7 +94,7 @@ def kernel_default(device: BlockDevice, attribute: str, stack: Stack) -> str | N
 
 def _scheduler(device: BlockDevice, version: tuple[int, ...]) -> str | None:
     # A patched kernel may have its scheduler as the default (ADIOS: CONFIG_MQ_IOSCHED_DEFAULT_ADIOS).
-    if not set(device.schedulers_offered) <= set(schedulers.known()):
+    if not set(device.schedulers_offered) <= set(schedulers.registry()):
         return None
     # block/elevator.c elevator_get_default: mq-deadline for one hardware queue if it is there, else none.
     if device.below or (device.kind in NO_SCHEDULER_BY_DEFAULT and version >= (5, 14)):

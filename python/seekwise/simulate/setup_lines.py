@@ -62,7 +62,7 @@ def _system(study: Study, system: System, loads: Sequence[Workload]) -> list[str
         depth = NCQ_DEPTH if system.options["ncq"] == "on" else 1
         found.append("dmesg | grep NCQ")
         found += [f"echo {depth} > /sys/block/{name}/device/queue_depth" for name in members]
-    known = [schedulers.known().get(name) for name in names]
+    known = [schedulers.registry().get(name) for name in names]
     # Loadable modules in distributions' kernels.
     modules = [found.module for found in known if found is not None and found.module and found.loaded_by_testbed]
     found += [f"echo {name} > /etc/modules-load.d/{name}.conf && modprobe {name}" for name in modules]

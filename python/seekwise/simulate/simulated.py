@@ -120,7 +120,7 @@ class SimulatedBackend:
 
     def _check_storage(self, study: Study, system: System) -> None:
         """Drive, controller, kernel, schedulers and options exist; the rest is found combination by combination and said in the records."""
-        if system.controller is not None and controllers.known(system.controller) is None:
+        if system.controller is not None and controllers.model_of(system.controller) is None:
             raise UsageError(
                 f"system {system.name} has the unknown controller `{system.controller}`",
                 hint="`seekwise explain models` lists those that are modelled",
@@ -378,7 +378,7 @@ def controller_lines(system: System) -> tuple[str, ...]:
     """What is known of a system's controller: bus, driver, memory, firmware, mode."""
     if system.controller is None:
         return ()
-    known = controllers.known(system.controller)
+    known = controllers.model_of(system.controller)
     if known is None:
         return ()
     facts = ", ".join(f"{name} {fact['value']}" for name, fact in known["facts"].items())

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from seekwise.trace.columns import UNKNOWN, Flag, Kind, Notes, Rows
+from seekwise.trace.columns import MERGED_MOST, UNKNOWN, Flag, Kind, Notes, Request, Rows
 
 OUTSTANDING_MAX = 262_144
 FLUSHES_MAX = 4096
@@ -304,15 +304,17 @@ class Assembler:
 
     def _row(self, found: _Open, device: int, complete: int) -> bool:
         return self.rows.add(
-            found.arrival,
-            found.sector,
-            found.sectors,
-            found.kind,
-            insert=found.insert,
-            issue=found.issue,
-            complete=complete,
-            flags=found.flags,
-            device=device,
-            process=found.process,
-            merged=found.merged,
+            Request(
+                found.arrival,
+                found.sector,
+                found.sectors,
+                found.kind,
+                insert_ns=found.insert,
+                issue_ns=found.issue,
+                complete_ns=complete,
+                flags=found.flags,
+                device=device,
+                process=found.process,
+                merged=min(found.merged, MERGED_MOST),
+            )
         )

@@ -151,7 +151,7 @@ def make(chunks: Iterable[np.ndarray], notes: Notes, folder: Path, *, undecided_
     written = tuple(program for program in programs.values() if program.rows)
     written = tuple(dict.fromkeys(written))
     names = notes.devices
-    said = _said(notes, counts, device, gathered, late)
+    said = _sentences(notes, counts, device, gathered, late)
     assumed = _assumed(written, groups, marked, state.flushes)
     return TracedLoad(
         path, tuple(groups), written, sum(mine.values()), state.end_sector, state.flushes,
@@ -424,7 +424,7 @@ def recorded_percentile_ns(groups: Iterable[Group], percent: float) -> float | N
     return float(2 ** ((int(np.searchsorted(np.cumsum(counts), percent / 100 * total)) + 0.5) / PER_OCTAVE))
 
 
-def _said(
+def _sentences(
     notes: Notes, counts: dict[int, dict[int, int]], device: int, gathered: _Gathered, late: Late
 ) -> tuple[str, ...]:
     said = []

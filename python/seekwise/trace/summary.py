@@ -103,7 +103,7 @@ class TraceFigures:
     """{process: requests, reads, writes, bytes}."""
 
 
-def of(chunks: Iterable[np.ndarray]) -> Summary:
+def summary_of(chunks: Iterable[np.ndarray]) -> Summary:
     """The summary of a trace."""
     found = Summary()
     ends: dict[int, int] = {}

@@ -52,7 +52,7 @@ class Crew:
         """Starts services, then a process per worker; obeys commands on file descriptor 0 until it is closed or says to leave."""
         with contextlib.ExitStack() as services:
             for number, job in enumerate(self.spec["jobs"]):
-                program = programs.of(job["program"], job["parameters"])
+                program = programs.program_named(job["program"], job["parameters"])
                 service = services.enter_context(program.service(self._place(job, number, 0)))
                 for worker in range(job["workers"]):
                     self._fork(job, program, number, worker, service)

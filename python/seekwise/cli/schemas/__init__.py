@@ -57,10 +57,12 @@ def load(name: str) -> dict[str, Any]:
 
     known = names()
     wanted = (
-        wanted if "/" in wanted else next((each for each in reversed(known) if each.split("/")[0] == wanted), wanted)
+        wanted
+        if "/" in wanted
+        else next((schema for schema in reversed(known) if schema.split("/")[0] == wanted), wanted)
     )
     if wanted not in known:
-        short = [each.removeprefix("seekwise.").split("/")[0] for each in known]
+        short = [schema.removeprefix("seekwise.").split("/")[0] for schema in known]
         raise UsageError(f"no schema `{name}`", suggestion.hint(name, short, f"schemas: {', '.join(short)}"))
     schema = TypeAdapter(_documents()[wanted]).json_schema(schema_generator=Described)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": wanted}

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def attribute_docs(kind: type) -> dict[str, str]:
     """{attribute: the text below it} of a dataclass, its own before those that it inherits."""
     found: dict[str, str] = {}
-    for each in reversed(kind.__mro__[:-1]):
-        body = ast.parse(textwrap.dedent(inspect.getsource(each))).body[0]
+    for base in reversed(kind.__mro__[:-1]):
+        body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
         assert isinstance(body, ast.ClassDef)
         for line, after in zip(body.body, body.body[1:], strict=False):
             text = after.value.value if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else None
@@ -61,9 +61,9 @@ class Described(GenerateJsonSchema):
 def _with_null(part: Any) -> Any:
     """The same with null for numbers: those that are not finite have no word in JSON."""
     if isinstance(part, list):
-        return [_with_null(each) for each in part]
+        return [_with_null(item) for item in part]
     if not isinstance(part, dict):
         return part
     if part.get("type") == "number":
         return {**part, "type": ["number", "null"]}
-    return {key: _with_null(each) for key, each in part.items()}
+    return {key: _with_null(inner) for key, inner in part.items()}

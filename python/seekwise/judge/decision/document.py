@@ -50,21 +50,21 @@ class UseVerdict:
 
 def purposes(by_purpose: Mapping[Purpose, Choice], asked: Choice | None) -> list[PurposeDecision]:
     """`asked`: for the uses that were named, if any were."""
-    found = [_purpose(name, each) for name, each in by_purpose.items()]
+    found = [_purpose(name, choice) for name, choice in by_purpose.items()]
     return found if asked is None else [*found, _purpose("asked", asked)]
 
 
 def _purpose(name: Literal["responsive", "throughput", "asked"], choice: Choice) -> PurposeDecision:
-    of_choice = [each.name for each in fields(PurposeDecision)[1:]]
-    return PurposeDecision(name, *(getattr(choice, each) for each in of_choice))
+    of_choice = [field.name for field in fields(PurposeDecision)[1:]]
+    return PurposeDecision(name, *(getattr(choice, field_name) for field_name in of_choice))
 
 
 def uses(judged: Sequence[Judged]) -> list[UseVerdict]:
     """One for each judged metric of a use."""
     return [
         UseVerdict(
-            each.use, each.metric, each.work or REQUEST, each.unit, each.purpose, each.group, each.role, each.threshold,
-            each.rounds, each.standings,
+            entry.use, entry.metric, entry.work or REQUEST, entry.unit, entry.purpose, entry.group, entry.role, entry.threshold,
+            entry.rounds, entry.standings,
         )
-        for each in judged
+        for entry in judged
     ]  # fmt: skip

@@ -224,13 +224,13 @@ def _stalls(data: Observed) -> NDArray[np.bool_]:
 
 def with_trades(data: Sequence[Observed], uses: Sequence[str], jobs: Sequence[str]) -> list[Observed]:
     """Each figure with the periods in which another job of its use did far better than usual."""
-    far_better = [_far_better(each) for each in data]
+    far_better = [_far_better(observed) for observed in data]
     found = []
-    for i, each in enumerate(data):
+    for i, observed in enumerate(data):
         others = [far_better[j] for j in range(len(data)) if uses[j] == uses[i] and jobs[j] != jobs[i]]
         periods = set().union(*others)
-        traded = np.array([key in periods for key in _keys(each)], bool)
-        found.append(replace(each, traded=traded) if traded.any() else each)
+        traded = np.array([key in periods for key in _keys(observed)], bool)
+        found.append(replace(observed, traded=traded) if traded.any() else observed)
     return found
 
 
@@ -303,10 +303,10 @@ def shared(entries: Sequence[Effects], kinds: Sequence[str], added_log: Sequence
     """
     priors: dict[str, tuple[float, float]] = {}
     for kind in dict.fromkeys(kinds):
-        mine = [each for each, name in zip(entries, kinds, strict=True) if name == kind and each.entry_df > 0]
-        priors[kind] = _prior([each.entry_variance for each in mine], [each.entry_df for each in mine])
+        mine = [entry for entry, name in zip(entries, kinds, strict=True) if name == kind and entry.entry_df > 0]
+        priors[kind] = _prior([entry.entry_variance for entry in mine], [entry.entry_df for entry in mine])
     return [
-        _with_error(each, *priors[kind], added) for each, kind, added in zip(entries, kinds, added_log, strict=True)
+        _with_error(entry, *priors[kind], added) for entry, kind, added in zip(entries, kinds, added_log, strict=True)
     ]
 
 

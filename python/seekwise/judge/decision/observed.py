@@ -53,12 +53,12 @@ def judge_observations(
     tables: dict[str, list[UseFigure]] = {}
     for grid in grids(observations):
         tables.setdefault(grid.table, []).extend(entries_of(grid, unsteady, exact=exact))
-    return [each for entries in tables.values() for each in judge(entries, base)]
+    return [entry for entries in tables.values() for entry in judge(entries, base)]
 
 
 def verdicts(judged: Sequence[Judged]) -> list[Verdict]:
     """Of every pair, in the order of tables, metrics and combinations."""
-    return [verdict for each in judged for verdict in each.verdicts]
+    return [verdict for entry in judged for verdict in entry.verdicts]
 
 
 def entries_of(grid: ValueGrid, unsteady: Unsteady = MappingProxyType({}), *, exact: bool = False) -> list[UseFigure]:

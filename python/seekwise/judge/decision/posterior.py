@@ -91,13 +91,13 @@ class Figure:
 def draws(figures: Sequence[Figure], prior: Prior, count: int = DRAWS) -> list[Array]:
     """[draw, setting] ln goodness of each entry, up to a constant of the entry. Without a value: NaN."""
     places = [
-        _Places.of(each, *general) if np.isfinite(each.effects.error).any() else None
-        for each, general in zip(figures, _in_general(figures, prior.elsewhere), strict=True)
+        _Places.of(observed, *general) if np.isfinite(observed.effects.error).any() else None
+        for observed, general in zip(figures, _in_general(figures, prior.elsewhere), strict=True)
     ]
-    weights = _weights([each for each in places if each is not None], prior)
+    weights = _weights([place for place in places if place is not None], prior)
     return [
-        np.full((count, len(figure.settings)), np.nan) if each is None else each.draws(weights, count)
-        for figure, each in zip(figures, places, strict=True)
+        np.full((count, len(figure.settings)), np.nan) if posterior is None else posterior.draws(weights, count)
+        for figure, posterior in zip(figures, places, strict=True)
     ]
 
 
@@ -216,16 +216,16 @@ def _common_stalls(stalls: NDArray[np.intp], periods: NDArray[np.intp]) -> float
 
 def _weights(places: Sequence[_Places], prior: Prior) -> dict[str, Array]:
     """{setting: shares of the scales}, learned over all entries."""
-    names = list(dict.fromkeys(name for each in places for name in each.settings))
+    names = list(dict.fromkeys(name for place in places for name in place.settings))
     base = np.concatenate([np.array(prior.shares) * (1 - sum(GENERAL_SHARES)), GENERAL_SHARES])
     found = dict.fromkeys(names, base)
     if prior.weight <= 0:
         return found
     for _ in range(EM_STEPS):
         sums = dict.fromkeys(names, prior.weight * base)
-        for each in places:
-            seen = each.responsibilities(np.array([found[name] for name in each.settings]))
-            for j, name in enumerate(each.settings):
+        for place in places:
+            seen = place.responsibilities(np.array([found[name] for name in place.settings]))
+            for j, name in enumerate(place.settings):
                 sums[name] = sums[name] + seen[j]
         found = {name: total / total.sum() for name, total in sums.items()}
     return found
@@ -238,15 +238,15 @@ def _in_general(figures: Sequence[Figure], elsewhere: Sequence[Elsewhere]) -> li
     Random effects (DerSimonian and Laird 1986, Controlled Clinical Trials 7(3)): what differs from use to use counts as such.
     """
     rows: dict[tuple[str, str, str], list[tuple[str, float, float]]] = {}
-    for each in figures:
-        mean, error = each.effects.mean, each.effects.error
+    for observed in figures:
+        mean, error = observed.effects.mean, observed.effects.error
         good = np.isfinite(mean) & np.isfinite(error)
         if good.sum() < 2:
             continue
         middle = float(np.median(mean[good]))
         for j in np.flatnonzero(good):
-            rows.setdefault((each.purpose, each.kind, each.settings[j]), []).append(
-                (each.use, float(mean[j]) - middle, float(error[j]))
+            rows.setdefault((observed.purpose, observed.kind, observed.settings[j]), []).append(
+                (observed.use, float(mean[j]) - middle, float(error[j]))
             )
     programs: dict[tuple[str, str], list[tuple[str, float, float]]] = {}
     for one in elsewhere:
@@ -255,7 +255,7 @@ def _in_general(figures: Sequence[Figure], elsewhere: Sequence[Elsewhere]) -> li
     for figure in figures:
         mean, variance = np.zeros(len(figure.settings)), np.full(len(figure.settings), np.inf)
         for at, name in enumerate(figure.settings):
-            others = [each for each in rows.get((figure.purpose, figure.kind, name), ()) if each[0] != figure.use]
+            others = [effect for effect in rows.get((figure.purpose, figure.kind, name), ()) if effect[0] != figure.use]
             others += programs.get((figure.kind, name), ())
             if len({use for use, _, _ in others}) >= GENERAL_USES_LEAST:
                 mean[at], variance[at] = _random_effects(others)

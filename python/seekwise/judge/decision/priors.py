@@ -41,13 +41,15 @@ def usual_of(drive: str | None) -> Prior:
         return PROGRAMS
     known = _programs()
     found: list[dict[str, Any]] = []
-    for kind in dict.fromkeys(each["kind"] for each in known):
-        mine = [each for each in known if each["kind"] == kind]
-        own = [each for each in mine if each["drive"] == drive]
+    for kind in dict.fromkeys(program["kind"] for program in known):
+        mine = [program for program in known if program["kind"] == kind]
+        own = [program for program in mine if program["drive"] == drive]
         found += own if len(own) >= PROGRAMS_LEAST else mine
-    on = ", ".join(dict.fromkeys(each["drive"] for each in found))
+    on = ", ".join(dict.fromkeys(program["drive"] for program in found))
     source = f"{PROGRAMS.source}; {len(found)} programs measured under several schedulers on {on} (listed with their sources in elsewhere.toml)"
-    return replace(PROGRAMS, source=source, elsewhere=tuple(one for each in found for one in _against_middle(each)))
+    return replace(
+        PROGRAMS, source=source, elsewhere=tuple(one for program in found for one in _against_middle(program))
+    )
 
 
 def _against_middle(program: dict[str, Any]) -> list[Elsewhere]:

@@ -50,13 +50,13 @@ def job_of(phase: Phase) -> str:
 
 def period_of(phase: Phase, record: Record) -> JobPeriod:
     """With what the use cost and how evenly its processes were served."""
-    spent = [each.cpu for each in record.phases]
-    cpu_s = sum(sum(part or 0.0 for part in (each.user, each.system, each.irq, each.softirq)) for each in spent)
-    use_ops = sum(each.ios for each in record.phases)
+    spent = [part.cpu for part in record.phases]
+    cpu_s = sum(sum(part or 0.0 for part in (cpu.user, cpu.system, cpu.irq, cpu.softirq)) for cpu in spent)
+    use_ops = sum(part.ios for part in record.phases)
     throughputs = phase.details.get("per_process_bytes_per_s", [])
     return JobPeriod(
         phase.elapsed_s, phase.ios, phase.bytes, phase.latency_mean_ns * phase.ios, bins_of(phase), cpu_s,
-        int(use_ops), jain([float(each) for each in throughputs] if isinstance(throughputs, list) else []),
+        int(use_ops), jain([float(throughput) for throughput in throughputs] if isinstance(throughputs, list) else []),
     )  # fmt: skip
 
 
@@ -117,7 +117,7 @@ def merged(records: Sequence[Record], settings: Sequence[str], metric: UseMetric
         for phase in record.phases:
             if job_of(phase) == metric.job:
                 period = period_of(phase, record)
-                figures.add(setting, number, period, stretch=stretch, before=before, known=_known(record))
+                figures.add(setting, number, period, stretch=stretch, before=before, known=_known_before(record))
     return figures
 
 
@@ -135,7 +135,7 @@ def _settings_before(records: Sequence[Record]) -> list[str | None]:
     return found
 
 
-def _known(record: Record) -> tuple[float, ...]:
+def _known_before(record: Record) -> tuple[float, ...]:
     """What was known before the period began. Records of former versions lack it: they all lack it alike."""
     unwritten = record.conditions.get("unwritten_bytes")
     return () if unwritten is None else (float(unwritten) / UNWRITTEN_UNIT_BYTES,)
@@ -182,14 +182,14 @@ def made(
     unsteady: Sequence[tuple[UseFigure, Difference]] = (),
 ) -> Decided:
     """The one way from verdicts to choices, whatever was judged."""
-    known, vetoed = [each for each in judged if each.counts], bool(unsteady)
+    known, vetoed = [entry for entry in judged if entry.counts], bool(unsteady)
 
     def chosen(group: str | None = None) -> Choice | None:
-        mine = [each for each in known if each.role == "foreground" and group in (None, each.group)]
-        others = [each for each in known if not any(each is one for one in mine)]
+        mine = [entry for entry in known if entry.role == "foreground" and group in (None, entry.group)]
+        others = [entry for entry in known if not any(entry is one for one in mine)]
         return choices.choose(mine, in_force, candidates, others=others, is_vetoed=vetoed)
 
-    groups = {group: choice for group in dict.fromkeys(each.group for each in known) if (choice := chosen(group))}
+    groups = {group: choice for group in dict.fromkeys(entry.group for entry in known) if (choice := chosen(group))}
     return Decided(
         tuple(judged),
         choices.choose(known, in_force, candidates, is_vetoed=vetoed),
@@ -203,4 +203,4 @@ def made(
 def is_enough(found: Decided, plan: LivePlan) -> bool:
     """Whether each answer that was asked for is expected to lose next to nothing."""
     asked = [found.stated] if plan.group is not None else [found.choice, *found.by_purpose.values()]
-    return all(choices.regret_log(each) < choices.REGRET_ENOUGH_LOG for each in asked)
+    return all(choices.regret_log(choice) < choices.REGRET_ENOUGH_LOG for choice in asked)

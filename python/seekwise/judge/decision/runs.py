@@ -80,21 +80,21 @@ class TwoRuns:
 
 def changes(base: Sequence[UseFigure], new: Sequence[UseFigure], settings: Sequence[str]) -> list[UseChange]:
     """Every use and metric that both runs judged, under each of these settings; one table, estimated together."""
-    others = {(each.use, each.metric): each for each in new}
+    others = {(figure.use, figure.metric): figure for figure in new}
     rows = []
     for entry in base:
         other = others.get((entry.use, entry.metric))
         if other is None:
             continue
         for setting in settings:
-            if all(setting in each.figures.settings and each.figures.rounds(setting) for each in (entry, other)):
+            if all(setting in side.figures.settings and side.figures.rounds(setting) for side in (entry, other)):
                 conditions = replace(entry.conditions, added_log=RUN_TO_RUN_LOG)
                 rows.append((setting, replace(entry, figures=TwoRuns((entry, other), setting), conditions=conditions)))
     judged = judge([entry for _, entry in rows], BEFORE, with_pairs=False)
     return [
-        _change(each, setting)
-        for (setting, _), each in zip(rows, judged, strict=True)
-        if min(len(each.figures.rounds(name)) for name in (BEFORE, AFTER)) >= ROUNDS_MIN
+        _change(row, setting)
+        for (setting, _), row in zip(rows, judged, strict=True)
+        if min(len(row.figures.rounds(name)) for name in (BEFORE, AFTER)) >= ROUNDS_MIN
     ]
 
 
@@ -136,7 +136,7 @@ def together(outcomes: Sequence[str], *, needs_confirmation: bool) -> str:
 
 def mean_interval(intervals: Sequence[tuple[float, float, float]]) -> tuple[float, float, float]:
     """Geometric mean of the ratios, the widest interval; the newest where fewer than two are known."""
-    known = [each for each in intervals if all(math.isfinite(end) and end > 0 for end in each)]
+    known = [interval for interval in intervals if all(math.isfinite(end) and end > 0 for end in interval)]
     if len(known) < 2:
         return intervals[-1]
     ratios, lows, highs = zip(*known, strict=True)
@@ -148,8 +148,8 @@ def over_pairs(pairs: Sequence[Sequence[UseChange]], *, needs_confirmation: bool
     found = []
     for newest in pairs[-1]:
         key = (newest.use, newest.metric, newest.setting)
-        same = [each for pair in pairs for each in pair if (each.use, each.metric, each.setting) == key]
-        outcome = together([each.outcome for each in same], needs_confirmation=needs_confirmation)
-        ratio, low, high = mean_interval([(each.ratio, each.low, each.high) for each in same])
+        same = [change for pair in pairs for change in pair if (change.use, change.metric, change.setting) == key]
+        outcome = together([change.outcome for change in same], needs_confirmation=needs_confirmation)
+        ratio, low, high = mean_interval([(change.ratio, change.low, change.high) for change in same])
         found.append(replace(newest, outcome=outcome, ratio=ratio, low=low, high=high))
     return found

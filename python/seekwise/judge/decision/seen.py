@@ -39,8 +39,8 @@ def figures(records: Sequence[Record], plan: LivePlan) -> list[SeenFigure]:
     """One for each use and figure that has values."""
     found: list[SeenFigure] = []
     for use in plan.uses:
-        mine = [each for each in records if each.valid and each.factors.get("use") == use.name]
-        mine = [each for each in mine if each.setting in plan.labels]
+        mine = [record for record in records if record.valid and record.factors.get("use") == use.name]
+        mine = [record for record in mine if record.setting in plan.labels]
         job = use.foreground[0]
         for kind in KINDS:
             if kind in job.judge:

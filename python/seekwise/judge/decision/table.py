@@ -175,5 +175,5 @@ def rounds_of(settings: Sequence[str]) -> list[int]:
         # A round that was cut short joins the one before it: its candidates would have nothing to be compared with.
         whole = set(settings[found.index(number - 1) : found.index(number)])
         if not whole <= seen:
-            found = [min(each, number - 1) for each in found]
+            found = [min(place, number - 1) for place in found]
     return found

@@ -26,7 +26,7 @@ def taken(device: BlockDevice, scheduler: str) -> str:
 def divide(setters: tuple[Setter, ...], stack: Stack) -> tuple[tuple[Setter, ...], list[Ineffective]]:
     """Assignments that act, and those that the kernel refuses."""
     acting, idle = [], []
-    known = frozenset(schedulers.known())
+    known = frozenset(schedulers.registry())
     for setter in setters:
         reason = _refused(setter, stack.devices[setter.device], known)
         if reason is None:

@@ -348,7 +348,7 @@ class Shell(Programs):
         elif name in SHELLS:
             yield from self._shell(arguments, state, line)
         elif name in ("su", "runuser"):
-            yield from self._shell([each for each in arguments if not _is_user(each, arguments)], state, line)
+            yield from self._shell([texts for texts in arguments if not _is_user(texts, arguments)], state, line)
         elif name == "set" and arguments and arguments[0] == ["--"]:
             _position(state, arguments[1:])
         elif name == "eval":

@@ -67,12 +67,12 @@ def areas_of(text: str) -> tuple[str, ...]:
     if unknown is not None or not words:
         said = f"--also {unknown} is nothing to try" if unknown is not None else "--also names nothing to try"
         raise UsageError(said, hint=f"it takes {', '.join(AREAS)}, single settings ({', '.join(NAMES)}), or all")
-    return AREAS if ALL in words else tuple(each for each in (*AREAS, *NAMES) if each in words)
+    return AREAS if ALL in words else tuple(area for area in (*AREAS, *NAMES) if area in words)
 
 
 def values_of(areas: Iterable[str]) -> dict[str, tuple[int, ...]]:
     """{setting: values to try} of these areas and single settings."""
-    known = {name: values for each in LEVELS.values() for name, values in each.items()} | _dirty_limits()
+    known = {name: values for level in LEVELS.values() for name, values in level.items()} | _dirty_limits()
     wanted = {name for area in areas for name in (LEVELS.get(area) or (DIRTY_NAMES if area == DIRTY else (area,)))}
     return {name: values for name, values in known.items() if name in wanted}
 
@@ -87,7 +87,7 @@ def _dirty_limits(root: Path = Path("/")) -> dict[str, tuple[int, ...]]:
     ):
         present = int(words.get(counter, 0)) * mmap.PAGESIZE
         parts = [present // part // MIB * MIB for part in DIRTY_PARTS]
-        found[name] = tuple(dict.fromkeys(max(DIRTY_LEAST_BYTES, each) for each in parts)) if present else ()
+        found[name] = tuple(dict.fromkeys(max(DIRTY_LEAST_BYTES, size) for size in parts)) if present else ()
     age = sysfs.read(root / sysfs.SYSTEM_FOLDER / "dirty_expire_centisecs") or "0"
     found["dirty_expire_centisecs"] = (int(age) // 10, int(age) // 3) if int(age) >= 100 else ()
     return {name: values for name, values in found.items() if values}
@@ -109,7 +109,7 @@ def space(target: Target, areas: Iterable[str]) -> ExtraLevels:
     found: list[Candidate] = []
     combinations = 0
     for scheduler in offered_schedulers(target) or [""]:
-        row = schedulers.known().get(scheduler)
+        row = schedulers.registry().get(scheduler)
         own = row.trials if row is not None and OPTIONS in areas else {}
         values_by_name = {**shared, **{ISCHED_PREFIX + name: values for name, values in own.items()}}
         for name, values in values_by_name.items():

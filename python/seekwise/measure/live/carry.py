@@ -39,12 +39,12 @@ def cut_s(profiles: Sequence[Sequence[float]], least_s: float = CUT_LEAST_S) -> 
 
     Periods of unlike length count as far as they go. Without enough bins the least cut.
     """
-    length = max((len(each) for each in profiles), default=0)
+    length = max((len(profile) for profile in profiles), default=0)
     if length < REST_BINS_MIN:
         return least_s
     table = np.full((len(profiles), length), np.nan)
-    for row, each in enumerate(profiles):
-        values = np.asarray(each, dtype=float)
+    for row, profile in enumerate(profiles):
+        values = np.asarray(profile, dtype=float)
         scale = np.nanmean(values) if np.isfinite(values).any() else math.nan
         if scale and math.isfinite(scale):
             table[row, : len(values)] = values / scale
@@ -66,7 +66,7 @@ def cut_s(profiles: Sequence[Sequence[float]], least_s: float = CUT_LEAST_S) -> 
 
 def settles_at_once(candidate: Candidate) -> bool:
     """Whether nothing of the setting before lasts into this one: a scheduler alone, and one that keeps no history."""
-    row = schedulers.known().get(str(candidate.values.get("scheduler", "")))
+    row = schedulers.registry().get(str(candidate.values.get("scheduler", "")))
     return row is not None and row.settles_at_once and len(candidate.values) == 1
 
 
@@ -75,7 +75,7 @@ def cuts_s(profiles: Mapping[str, Sequence[Sequence[float]]], least: Mapping[str
 
     How much levels of unchanged periods scatter is known from all candidates together: one alone has run three or four periods.
     """
-    proposed = {name: cut_s(each, least[name]) for name, each in profiles.items()}
+    proposed = {name: cut_s(profile, least[name]) for name, profile in profiles.items()}
     return {
         name: cut if cut <= least[name] or _level_changes(profiles, name, cut, least[name]) else least[name]
         for name, cut in proposed.items()
@@ -85,18 +85,18 @@ def cuts_s(profiles: Mapping[str, Sequence[Sequence[float]]], least: Mapping[str
 def _level_changes(profiles: Mapping[str, Sequence[Sequence[float]]], name: str, cut: float, least_s: float) -> bool:
     """Whether the level from `least_s` to `cut` differs from the one after it by more than a little and more than noise."""
     steps = {
-        other: [step for values in each if (step := _step(values, cut, least_s)) is not None]
-        for other, each in profiles.items()
+        other: [step for values in profile if (step := _step(values, cut, least_s)) is not None]
+        for other, profile in profiles.items()
     }
     mine = steps[name]
     if not mine:
         return True
     change = float(np.mean(mine))
-    scatter = [np.asarray(each) - np.mean(each) for each in steps.values() if len(each) > 1]
-    df = sum(len(each) - 1 for each in scatter)
+    scatter = [np.asarray(sizes) - np.mean(sizes) for sizes in steps.values() if len(sizes) > 1]
+    df = sum(len(below) - 1 for below in scatter)
     if df == 0:
         return abs(change) > CHANGE_LEAST
-    s = math.sqrt(sum(float((each**2).sum()) for each in scatter) / df)
+    s = math.sqrt(sum(float((below**2).sum()) for below in scatter) / df)
     errors = float(special.stdtrit(df, 1 - CHANGE_LEVEL / 2))
     return abs(change) > max(CHANGE_LEAST, errors * s / math.sqrt(len(mine)))
 

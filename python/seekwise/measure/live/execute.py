@@ -74,7 +74,7 @@ def carry_out(
             place = prepare.laid_out(Path(folder), plan.uses, left, watch.laying_out)
         if place.stores and memory.controller() is None:
             watch.say(BUFFERED_FALLBACK)
-        switch = stack.enter_context(switching([each.changes for each in plan.candidates + plan.levels]))
+        switch = stack.enter_context(switching([candidate.changes for candidate in plan.candidates + plan.levels]))
         seen = environment.read(target, program.version if program else "")
         if place.data_set_bytes:
             seen["program_data_bytes"] = place.data_set_bytes

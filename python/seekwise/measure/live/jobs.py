@@ -81,7 +81,7 @@ def fio_of_use(
             store += job.pattern in ("sequential write", "sequential read/write")
     return FioLoad(
         "\n".join(lines) + "\n",
-        {name: tuple(each) for name, each in logs.items()},
+        {name: tuple(log) for name, log in logs.items()},
         any(not job.direct for job in use.job if job.program is None),
         program,
     )
@@ -116,7 +116,7 @@ def _place(job: Job, number: int, prepared: PreparedTarget, store: int) -> list[
         order = [
             (first + number * prepared.parts // max(job.jobs, 1)) % prepared.parts for first in range(prepared.parts)
         ]
-        names = ":".join(f"part.{each}" for each in order)
+        names = ":".join(f"part.{place}" for place in order)
         return [
             f"filename={names}",
             f"filesize={PART_BYTES}",

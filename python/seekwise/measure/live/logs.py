@@ -58,8 +58,8 @@ def read(files: Mapping[str, bytes], prefixes: tuple[str, ...]) -> Operations:
                 parts.append((table, np.full(len(table), number)))
     if not parts:
         return EMPTY
-    table = np.concatenate([each for each, _ in parts])
-    process = np.concatenate([each for _, each in parts])
+    table = np.concatenate([part for part, _ in parts])
+    process = np.concatenate([part for _, part in parts])
     order = np.argsort(table[:, 0], kind="stable")
     table, process = table[order], process[order]
     return Operations(table[:, 0] / 1e3, table[:, 1], table[:, 3], process)

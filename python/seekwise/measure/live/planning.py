@@ -210,7 +210,7 @@ def uses_affected(
     chosen: list[Use], compared: Candidates, *, named: bool, levels: tuple[Candidate, ...] = ()
 ) -> tuple[list[Use], list[str]]:
     """Uses that can feel what is varied: direct I/O ignores read-ahead, so only buffered reads tell about it."""
-    varied = {name for each in (*compared.all, *levels) for name in each.values}
+    varied = {name for candidate in (*compared.all, *levels) for name in candidate.values}
     reading = [use for use in chosen if any(job.uses_read_ahead for job in use.job)]
     others = [use for use in chosen if use not in reading]
     if varied == {"read_ahead_kb"}:

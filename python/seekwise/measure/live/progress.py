@@ -156,7 +156,7 @@ class UseState:
 
     def in_round(self, number: int) -> tuple[Candidate, ...]:
         """Who runs in a round: where most have short periods, those with long ones only in every few."""
-        short = [each for each in self.candidates if self.length_s(each) < SHORT_S]
+        short = [candidate for candidate in self.candidates if self.length_s(candidate) < SHORT_S]
         if len(short) < 2 or number % LONG_EVERY == 0:
             return self.candidates
         return tuple(short)
@@ -164,7 +164,7 @@ class UseState:
     def round_s(self) -> float:
         """On average, with the switches."""
         rounds = [self.in_round(number) for number in range(LONG_EVERY)]
-        return sum(self.length_s(each) + SWITCH_S for who in rounds for each in who) / LONG_EVERY
+        return sum(self.length_s(candidate) + SWITCH_S for who in rounds for candidate in who) / LONG_EVERY
 
 
 def uses_that_fit(
@@ -224,17 +224,17 @@ class LongPeriods:
 def learn(state: UseState, seen: Sequence[LongPeriods]) -> None:
     """Cuts and lengths of periods from what a stretch showed."""
     units_min = OPERATIONS_MIN if any(job.program is None for job in state.use.foreground) else UNITS_MIN
-    least = {each.candidate.label: state.cut_least_s(each.candidate) for each in seen}
-    cuts = carry.cuts_s({each.candidate.label: each.profiles for each in seen}, least)
-    for each in seen:
-        name = each.candidate.label
+    least = {learnt.candidate.label: state.cut_least_s(learnt.candidate) for learnt in seen}
+    cuts = carry.cuts_s({learnt.candidate.label: learnt.profiles for learnt in seen}, least)
+    for learnt in seen:
+        name = learnt.candidate.label
         counted = COUNTED_S
-        if state.is_short(each.candidate):
-            counted = min(COUNTED_S, max(QUICK_COUNTED_S, TAIL_FACTOR * each.tail_s))
-        if each.operations_per_s > 0:
-            counted = max(counted, units_min / each.operations_per_s)
+        if state.is_short(learnt.candidate):
+            counted = min(COUNTED_S, max(QUICK_COUNTED_S, TAIL_FACTOR * learnt.tail_s))
+        if learnt.operations_per_s > 0:
+            counted = max(counted, units_min / learnt.operations_per_s)
         length = cuts[name] + counted
-        longest = max((len(values) for values in each.profiles), default=0) * carry.BIN_S
+        longest = max((len(values) for values in learnt.profiles), default=0) * carry.BIN_S
         if carry.too_short(cuts[name], longest):
             length = max(length, 2 * longest)
         state.cuts[name] = cuts[name]
@@ -258,16 +258,16 @@ def learn_units(state: UseState, took: Mapping[str, float]) -> None:
 
 def drop_hopeless(state: UseState, judged: Sequence[Judged]) -> None:
     """Candidates that run in this use no more: far worse than what is in force in each of its figures, so more rounds change no answer and cost most."""
-    mine = [each for each in judged if each.use == state.use.name]
+    mine = [entry for entry in judged if entry.use == state.use.name]
 
     def is_hopeless(candidate: Candidate) -> bool:
-        known = [(each, each.of(candidate.label)) for each in mine]
+        known = [(entry, entry.of(candidate.label)) for entry in mine]
         return bool(known) and all(
             standing is not None and standing.verdict == "worse" and _at_best(standing) >= HOPELESS_FACTOR
             for _, standing in known
         )
 
-    state.candidates = tuple(each for each in state.candidates if each.in_force or not is_hopeless(each))
+    state.candidates = tuple(kept for kept in state.candidates if kept.in_force or not is_hopeless(kept))
 
 
 def _at_best(standing: CandidateVerdict) -> float:
@@ -287,18 +287,18 @@ def spread_of_answer(psi_mean_log: float, sd_log: float) -> float:
 def fall(state: UseState, judged: Sequence[Judged], in_force: str, rounds: int) -> float:
     """By how much so many further rounds of a use lower the expected loss of its comparisons with what is in force, in ln units; a row of the
     answer that they are expected to fill counts as `ROW_WORTH`."""
-    mine = [each for each in choose.deciding(judged) if each.use == state.use.name]
+    mine = [entry for entry in choose.deciding(judged) if entry.use == state.use.name]
     if not mine or state.rounds == 0:
         return 0.0
-    have = max(max(each.rounds for each in mine), 1)
+    have = max(max(entry.rounds for entry in mine), 1)
     shrink = math.sqrt(have / (have + rounds))
     total = 0.0
-    for label in (each.label for each in state.candidates if each.label != in_force):
+    for label in (candidate.label for candidate in state.candidates if candidate.label != in_force):
         for draws in choose.parts_of(mine, label, in_force).values():
             mean_log, sd_log = float(draws.mean()), float(draws.std())
             total += spread_of_answer(mean_log, sd_log) - spread_of_answer(mean_log, sd_log * shrink)
-        for each in mine:
-            standing, gain = each.of(label), each.gain(label, in_force)
+        for entry in mine:
+            standing, gain = entry.of(label), entry.gain(label, in_force)
             if standing is not None and standing.verdict == "unknown" and gain is not None:
                 total += ROW_WORTH * p_answered(float(gain.mean()), float(gain.std()), shrink)
     return total

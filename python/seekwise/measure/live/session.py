@@ -42,7 +42,7 @@ class LiveSession(SwitchedRun):
 
     def candidate(self, label: str) -> Candidate:
         """By label; an unknown one is a StopIteration, since labels come from the plan."""
-        return next(each for each in (*self.plan.candidates, self.plan.control) if each.label == label)
+        return next(known for known in (*self.plan.candidates, self.plan.control) if known.label == label)
 
     def order_of(self, use: str) -> Order:
         """Each use has an order of its own, whose seed is the plan's plus the number of uses before it."""
@@ -59,7 +59,7 @@ class LiveSession(SwitchedRun):
         turns.interrupted()
 
         def drawn(candidates: Sequence[Candidate]) -> list[Candidate]:
-            by_label = {each.label: each for each in candidates}
+            by_label = {compared.label: compared for compared in candidates}
             return [by_label[label] for label in turns.round(list(by_label))]
 
         schedule = [
@@ -108,7 +108,7 @@ class LiveSession(SwitchedRun):
         finally:
             each.spent_s += time.monotonic() - began_s
         others = programs.others(before, programs.read(), {os.getpid()}, least=FOREIGN_PROGRAM_BYTES)
-        others = [each for each in others if each.name not in ("fio", "seekwise")]
+        others = [other for other in others if other.name not in ("fio", "seekwise")]
         if done.ended_early is None:
             self.storage.check()
         if learn:
@@ -168,7 +168,7 @@ class LiveSession(SwitchedRun):
                 fio_version=self.program.version if self.program else "",
             )
             if others:
-                made.conditions["other_programs"] = [asdict(each) for each in others]
+                made.conditions["other_programs"] = [asdict(other) for other in others]
             self.keep(made)
             kept.append(made)
         each.stretches += 1
@@ -179,9 +179,9 @@ class LiveSession(SwitchedRun):
 def _operations_per_s(periods: Sequence[stretch.Period]) -> float:
     """Requests per second of the devices together under the slowest of the candidates; one stalled period is not its speed."""
     by_candidate: dict[str, list[float]] = {}
-    for each in periods:
-        by_candidate.setdefault(each.candidate, []).append(_requests(each) / max(each.length_s, 1e-9))
-    return min((float(np.median(each)) for each in by_candidate.values()), default=0.0)
+    for period in periods:
+        by_candidate.setdefault(period.candidate, []).append(_requests(period) / max(period.length_s, 1e-9))
+    return min((float(np.median(seconds)) for seconds in by_candidate.values()), default=0.0)
 
 
 def _requests(period: stretch.Period) -> int:

@@ -52,16 +52,18 @@ def candidates(model: Model, wanted: dict[str, list[Value]]) -> Candidates:
             f"the simulator ignores {', '.join(idle)}: every value would give the same figures",
             hint=f"measure it: `sudo seekwise tune PATH --vary {idle[0]}=…`",
         )
-    known = list(schedulers.known())
+    known = list(schedulers.registry())
     for name in map(str, wanted.get("scheduler", ())):
         if name not in known:
             raise UsageError(
                 f"there is no scheduler `{name}`", suggestion.hint(name, known, f"known: {', '.join(known)}")
             )
     found = product(wanted, {"scheduler": model.default})
-    for each in found:
+    for candidate in found:
         # What the model does not have is refused before anything runs.
-        trial_spec.describe(trial_spec.spec_of_trial(model.system, each.values, seed=0, phases=[phase_of([], 0.1)]))
+        trial_spec.describe(
+            trial_spec.spec_of_trial(model.system, candidate.values, seed=0, phases=[phase_of([], 0.1)])
+        )
     return Candidates(tuple(found))
 
 
@@ -84,7 +86,7 @@ def carry_out(run: SimulatedRun) -> None:
         found = decided(run.records, run.plan)
         if is_enough(found, run.plan):
             break
-        at_stake = {each.use for each in choose.deciding(found.judged) if each.is_open}
+        at_stake = {entry.use for entry in choose.deciding(found.judged) if entry.is_open}
         uses = tuple(use for use in run.plan.uses if use.name in at_stake)
         rounds = range(rounds.stop, rounds.stop + ROUNDS)
         if rounds.stop > ROUNDS_MOST:

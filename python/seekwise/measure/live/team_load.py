@@ -41,7 +41,7 @@ class TeamLoad:
     @property
     def text(self) -> str:
         """JSON of the tasks."""
-        return json.dumps([asdict(each) for each in self.tasks])
+        return json.dumps([asdict(task) for task in self.tasks])
 
     @contextlib.contextmanager
     def started(self, work: Path, leaves: tuple[str, ...], cgroup_files: Sequence[Path]) -> Iterator[RunningTeam]:
@@ -79,7 +79,7 @@ class RunningTeam:
         while self._team.failed is None and time.monotonic() - began < LEAD_IN_MOST_S:
             now = time.time()
             # The last row is the unit under way.
-            done = [len(each.end_s) - 1 for task in background for each in team.units(self._work, task, now)]
+            done = [len(unit.end_s) - 1 for task in background for unit in team.units(self._work, task, now)]
             if min(done) >= LEAD_IN_UNITS:
                 return
             self._team.wait(LEAD_IN_LOOK_S)

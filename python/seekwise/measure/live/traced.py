@@ -95,7 +95,7 @@ def measure(session: LiveSession, found: Decided) -> None:
         end_s = session.deadline_s + reserved_s(session.plan)
         for name, all_settings in chosen(found, session.plan):
             fit = _that_fit(session, name, all_settings, end_s)
-            settings = [each for each in session.plan.candidates if each in fit]
+            settings = [candidate for candidate in session.plan.candidates if candidate in fit]
             if len(settings) < SETTINGS_LEAST:
                 document["why_not"] = f"a unit of {name} takes too long to trace it in this budget"
                 continue
@@ -117,14 +117,14 @@ def chosen(found: Decided, plan: LivePlan) -> list[tuple[str, list[Candidate]]]:
         if judged.named and (judged.use not in worst or _gap(judged) > _gap(worst[judged.use])):
             worst[judged.use] = judged
     order = sorted(worst.values(), key=_gap, reverse=True)[: uses_within(plan)]
-    by_label = {each.label: each for each in plan.candidates}
+    by_label = {candidate.label: candidate for candidate in plan.candidates}
     choice = (found.stated if plan.group is not None else found.choice) or found.choice
     picked = []
     for judged in order:
         behind = {name: known[0] for name in judged.figures.settings if (known := judged.behind_best(name))}
         ranked = sorted(judged.standings, key=lambda each: behind.get(each.setting, 1.0))
         labels = [ranked[0].setting, ranked[-1].setting, *([choice.setting] if choice else []), plan.in_force.label]
-        labels += [each.setting for each in ranked]
+        labels += [standing.setting for standing in ranked]
         most = cost(next(use for use in plan.uses if use.name == judged.use)).settings_most
         settings = [by_label[label] for label in dict.fromkeys(labels) if label in by_label][:most]
         picked.append((judged.use, settings))
@@ -141,24 +141,24 @@ def _that_fit(session: LiveSession, name: str, settings: Sequence[Candidate], en
     left_s = end_s - time.monotonic() - progress.STRETCH_OVERHEAD_S
     state = progress.UseState(next(use for use in session.plan.uses if use.name == name), ())
     fit = []
-    for each in settings:
+    for setting in settings:
         lengths = [
             float(record.conditions["length_s"])
             for record in session.records
-            if record.setting == each.label and record.factors.get("use") == name
+            if record.setting == setting.label and record.factors.get("use") == name
         ]
         long = float(np.median(lengths)) if lengths and state.long_unit_s is not None else 0.0
         left_s -= max(SETTLE_S + cost(state.use).span_s, long) + progress.SWITCH_S
         if left_s < 0:
             break
-        fit.append(each)
+        fit.append(setting)
     return fit
 
 
 def _of_use(session: LiveSession, name: str, settings: Sequence[Candidate], end_s: float) -> dict[str, object]:
-    use: Use = next(each for each in session.plan.uses if each.name == name)
+    use: Use = next(known for known in session.plan.uses if known.name == name)
     disk = recorder.device_of(session.plan.leaves[0])
-    schedule = [(each, number, SETTLE_S + cost(use).span_s) for number, each in enumerate(settings)]
+    schedule = [(setting, number, SETTLE_S + cost(use).span_s) for number, setting in enumerate(settings)]
     with meanwhile.recording(disk) as recorded:
         done = session.under_load(use, schedule, end_s)
     traced: dict[str, object] = {"dropped": recorded.dropped, "settings": {}}

@@ -37,8 +37,8 @@ class Range:
     @classmethod
     def of(cls, shown: Sequence[CloseUp]) -> Range:
         """Over all stretches, in sectors of 512 bytes; 0 to 1 where nothing was done."""
-        places = [(one.sector, one.sector + one.sectors) for each in shown for one in each.requests]
-        deepest = max((count for each in shown for _, count in each.depth), default=1)
+        places = [(one.sector, one.sector + one.sectors) for stretch in shown for one in stretch.requests]
+        deepest = max((count for stretch in shown for _, count in stretch.depth), default=1)
         return cls(
             min((low for low, _ in places), default=0), max((high for _, high in places), default=1), max(deepest, 1)
         )

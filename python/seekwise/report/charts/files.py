@@ -30,7 +30,7 @@ def svg(drawn: PanelChart) -> str:
     step = AXIS_WIDTH + PANEL_WIDTH + GAP
     width = max(step * columns + 8, 420)
     better = f"{drawn.better} is better" if drawn.better else ""
-    words = ", ".join(each for each in (drawn.unit, better) if each)
+    words = ", ".join(word for word in (drawn.unit, better) if word)
     body = [f'<text class="title" x="8" y="20">{escape(drawn.title)}{escape(f" [{words}]") if words else ""}</text>']
     legend, top = _legend(drawn.looks, width, 32)
     body += legend

@@ -90,7 +90,7 @@ def values_end(rows: Sequence[Value]) -> float:
     known = [row.value for row in rows]
     far = [row.expected[2] for row in rows if row.expected is not None]
     # An interval that nothing bounds does not set the scale.
-    return min(max([*known, *(min(each, 1.5 * max(known)) for each in far)]), VALUES_SPAN_MOST * min(known)) or 1.0
+    return min(max([*known, *(min(value, 1.5 * max(known)) for value in far)]), VALUES_SPAN_MOST * min(known)) or 1.0
 
 
 @dataclass(frozen=True)

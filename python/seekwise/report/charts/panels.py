@@ -70,17 +70,17 @@ class PanelChart:
     @property
     def looks(self) -> list[Look]:
         """Every candidate once, in order."""
-        return list({each.look.label: each.look for panel in self.panels for each in panel.series}.values())
+        return list({line.look.label: line.look for panel in self.panels for line in panel.series}.values())
 
     @property
     def points(self) -> int:
         """Over all panels and series."""
-        return sum(len(each.points) for panel in self.panels for each in panel.series)
+        return sum(len(line.points) for panel in self.panels for line in panel.series)
 
 
 def is_wide(panel: Panel) -> bool:
     """Whether values span so much that a logarithmic axis is needed to read them."""
-    values = [p.value for each in panel.series for p in each.points if p.value > 0]
+    values = [p.value for line in panel.series for p in line.points if p.value > 0]
     return bool(values) and max(values) / min(values) >= LOG_FROM
 
 
@@ -88,7 +88,7 @@ def figure(drawn: PanelChart) -> Markup:
     """The chart with legend, caption and table."""
     panels = Markup("").join(_panel(drawn, panel, number) for number, panel in enumerate(drawn.panels))
     better = f"{drawn.better} is better" if drawn.better else ""
-    words = ", ".join(each for each in (drawn.unit, better) if each)
+    words = ", ".join(word for word in (drawn.unit, better) if word)
     heading = f"<h3>{escape(drawn.title)} <small>{escape(words)}</small></h3>"
     return Markup(
         f'<figure class="chart" id="{escape(drawn.name)}">{heading}{legend(drawn.looks, drawn.colour_title)}'
@@ -172,7 +172,7 @@ class Scale:
     @classmethod
     def of(cls, panel: Panel) -> Scale:
         """Logarithmic over whole decades where values span more than a factor of 60; else from zero to just above the highest interval."""
-        points = [point for each in panel.series for point in each.points]
+        points = [point for line in panel.series for point in line.points]
         most = max((point.value for point in points), default=1.0) or 1.0
         if not is_wide(panel):
             highest = max((min(p.high or p.value, SHOWN_MOST * most) for p in points), default=1.0)
@@ -206,10 +206,10 @@ def parts(panel: Panel, width: float | None = None) -> tuple[str, str]:
     axis = "".join(f'<text x="48" y="{y + 4:.1f}" text-anchor="end">{text}</text>' for y, text in scale.marks)
     grid = "".join(f'<line class="grid" x1="0" x2="100%" y1="{y:.1f}" y2="{y:.1f}"/>' for y, _ in scale.marks)
     count, places = len(panel.series), len(panel.labels)
-    places_taken = [point.place for each in panel.series for point in each.points]
+    places_taken = [point.place for line in panel.series for point in line.points]
     # Beside each other only where they share a place.
     count = count if len(set(places_taken)) < len(places_taken) else 1
-    lines = [_series(each, at, count, places, scale, width) for at, each in enumerate(panel.series)]
+    lines = [_series(line, at, count, places, scale, width) for at, line in enumerate(panel.series)]
     return axis, f"{grid}{''.join(lines)}{x_labels(panel.labels)}"
 
 
@@ -292,9 +292,9 @@ def table(drawn: PanelChart) -> Markup:
     rows = []
     for panel in drawn.panels:
         by_place: dict[int, dict[str, float]] = {}
-        for each in panel.series:
-            for point in each.points:
-                by_place.setdefault(point.place, {})[each.look.label] = point.value
+        for line in panel.series:
+            for point in line.points:
+                by_place.setdefault(point.place, {})[line.look.label] = point.value
         for place in sorted(by_place):
             cells = "".join(f'<td class="n">{three(by_place[place].get(look.label))}</td>' for look in looks)
             rows.append(f"<tr><td>{escape(panel.title)}</td><td>{escape(panel.labels[place])}</td>{cells}</tr>")

@@ -35,7 +35,7 @@ def explain(word: str) -> Explanation:
             return _with_program(_unit(unit), word)
     if name == "models":
         return _models()
-    if scheduler := schedulers.known().get(word.lower()):
+    if scheduler := schedulers.registry().get(word.lower()):
         # Without a text of its own: what its file says.
         return Explanation(
             scheduler.name, "scheduler", scheduler.name, scheduler.summary, (), _tunables(scheduler.name)
@@ -68,12 +68,12 @@ def _model_names() -> set[str]:
 def _offered_here(word: str, root: Path = Path("/")) -> Explanation | None:
     """A scheduler that the kernel of this machine offers and that no table knows."""
     name = word.strip()
-    devices = [each for each in read_stack(root).devices.values() if name in each.schedulers_offered]
+    devices = [device for device in read_stack(root).devices.values() if name in device.schedulers_offered]
     if not devices:
         return None
-    used = [each for each in devices if each.scheduler == name]
+    used = [device for device in devices if device.scheduler == name]
     text = (
-        f"{name} is a scheduler of this kernel, offered by {', '.join(each.name for each in devices)}. Seekwise measures, sets and "
+        f"{name} is a scheduler of this kernel, offered by {', '.join(device.name for device in devices)}. Seekwise measures, sets and "
         "restores it like any other. It has no model of it, so it cannot simulate it, and does not know its tunables: "
         f"`--vary iosched.NAME=VALUE,VALUE` tries values of one."
     )
@@ -240,8 +240,10 @@ def _access_table() -> str:
     base |= {"block_bytes": 4096, "warm_up": 20, "commands": 2000}
     for name in DISKS_OF_THE_TEXTS:
         asked = [{**base, "model": name}, {**base, "model": name, "to": SMALL_PART}]
-        whole, part = (each["latency_us"] / 1000 for each in json.loads(_core.measure_drives(json.dumps(asked))))
-        values = {key: each["value"] for key, each in json.loads(_core.drive_model(name))["parameters"].items()}
+        whole, part = (load["latency_us"] / 1000 for load in json.loads(_core.measure_drives(json.dumps(asked))))
+        values = {
+            key: parameter["value"] for key, parameter in json.loads(_core.drive_model(name))["parameters"].items()
+        }
         processing = values["command_overhead_ms"] + values.get("arm_setup_ms", 0.0) + HOST_MS
         settling, rotation = values["seek_track_to_track_ms"], 60_000 / values["rpm"] / 2
         seek = whole - processing - settling - rotation

@@ -59,7 +59,7 @@ def _of_alike(words: str, records: Sequence[Record], systems: Sequence[System]) 
         *pairs.find(means, systems),
         *controllers.find(means, systems),
     ]
-    return [replace(each, text=f"{words}: {each.text}") for each in found] if words else found
+    return [replace(finding, text=f"{words}: {finding.text}") for finding in found] if words else found
 
 
 def find(records: Sequence[Record], systems: Sequence[System]) -> list[Finding]:
@@ -70,12 +70,14 @@ def find(records: Sequence[Record], systems: Sequence[System]) -> list[Finding]:
 def strongest(found: Sequence[Finding], most: int = SHOWN_MOST) -> list[Finding]:
     """The strongest of each kind, then the strongest of the rest, a few of each kind; in the order of their strength."""
     order = sorted(found, key=lambda each: -each.strength)
-    first = list({each.kind: each for each in reversed(order)}.values())
+    first = list({finding.kind: finding for finding in reversed(order)}.values())
     first.sort(key=lambda each: -each.strength)
     chosen: list[Finding] = []
-    for each in (*first, *(each for each in order if each not in first)):
-        if len(chosen) < most and sum(known.kind == each.kind for known in chosen) < OF_A_KIND_MOST.get(each.kind, 2):
-            chosen.append(each)
+    for finding in (*first, *(finding for finding in order if finding not in first)):
+        if len(chosen) < most and sum(known.kind == finding.kind for known in chosen) < OF_A_KIND_MOST.get(
+            finding.kind, 2
+        ):
+            chosen.append(finding)
     return sorted(chosen, key=lambda each: -each.strength)
 
 

@@ -34,4 +34,4 @@ def means(
 
 def _mean(repeats: Sequence[Numbers]) -> Numbers:
     names = [one.name for one in fields(repeats[0])]  # type: ignore[arg-type]
-    return type(repeats[0])(*(fmean(getattr(each, name) for each in repeats) for name in names))
+    return type(repeats[0])(*(fmean(getattr(repeat, name) for repeat in repeats) for name in names))

@@ -39,7 +39,7 @@ def find(means: Means, systems: Sequence[System]) -> list[Finding]:
         one += _meetings(means, systems, setting, counts[0])
         one += _chunks(means, systems, setting, counts[0])
         one += _jobs(means, systems, setting, counts)
-        found += [replace(each, text=f"With {setting}: {each.text}") for each in one] if several else one
+        found += [replace(finding, text=f"With {setting}: {finding.text}") for finding in one] if several else one
     return found
 
 

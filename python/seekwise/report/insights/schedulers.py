@@ -210,9 +210,13 @@ def _where(means: Means, members: Sequence[SettingCurves]) -> str:
 def _throughputs(means: Means, known: Sequence[SettingCurves]) -> list[Finding]:
     """Systems on which the same settings stand together in the same order are one sentence."""
     merged: dict[tuple[object, ...], list[SettingCurves]] = {}
-    for each in known:
-        order = tuple(tuple(sorted(members)) for members in each.groups) if each.is_clear else ("unclear", each.system)
-        merged.setdefault((each.operation, each.size, order), []).append(each)
+    for of_system in known:
+        order = (
+            tuple(tuple(sorted(members)) for members in of_system.groups)
+            if of_system.is_clear
+            else ("unclear", of_system.system)
+        )
+        merged.setdefault((of_system.operation, of_system.size, order), []).append(of_system)
     found = []
     for members in merged.values():
         first = members[0]
@@ -263,8 +267,8 @@ def _shortened(parts: list[str]) -> list[str]:
 def _slopes(means: Means, known: Sequence[SettingCurves]) -> list[Finding]:
     """What each further thread adds to the access time, where that is linear."""
     merged: dict[tuple[object, ...], list[tuple[SettingCurves, dict[str, Curve], list[list[str]]]]] = {}
-    for each in known:
-        curves = curves_of(means, "access_time", each.system, each.operation, each.size)
+    for of_system in known:
+        curves = curves_of(means, "access_time", of_system.system, of_system.operation, of_system.size)
         if len(curves) < 2 or len(next(iter(curves.values()))) < 3:
             continue
         if min(slope(curve)[1] for curve in curves.values()) < FIT_MIN:
@@ -274,7 +278,7 @@ def _slopes(means: Means, known: Sequence[SettingCurves]) -> list[Finding]:
         typical = mean([slope(curve)[0] for curve in curves.values()])
         # Systems whose slopes are of another size are another sentence.
         size = round(math.log(typical) / ALIKE_SLOPES) if typical > 0 else None
-        merged.setdefault((each.operation, each.size, order, size), []).append((each, curves, found))
+        merged.setdefault((of_system.operation, of_system.size, order, size), []).append((of_system, curves, found))
     insights = []
     for members in merged.values():
         first, curves, found = members[0]
@@ -301,15 +305,15 @@ def _slopes(means: Means, known: Sequence[SettingCurves]) -> list[Finding]:
 def _efficiencies(means: Means, known: Sequence[SettingCurves]) -> list[Finding]:
     """CPU efficiency of the settings: equal or not, constant over threads or not, beyond what the host's clock scatters."""
     merged: dict[tuple[str, int, bool, bool], list[tuple[SettingCurves, dict[str, Curve], float, float, float]]] = {}
-    for each in known:
-        curves = curves_of(means, "cpu_efficiency", each.system, each.operation, each.size)
+    for of_system in known:
+        curves = curves_of(means, "cpu_efficiency", of_system.system, of_system.operation, of_system.size)
         if len(curves) < 2:
             continue
         over_settings, over_threads = spread(curves), mean([_range(curve.values()) for curve in curves.values()])
-        noise = _tick_noise(means, each, curves)
+        noise = _tick_noise(means, of_system, curves)
         equal, constant = over_settings <= noise, over_threads <= noise
-        merged.setdefault((each.operation, each.size, equal, constant), []).append(
-            (each, curves, over_settings, over_threads, noise)
+        merged.setdefault((of_system.operation, of_system.size, equal, constant), []).append(
+            (of_system, curves, over_settings, over_threads, noise)
         )
     found = []
     for (_, _, equal, constant), members in merged.items():
@@ -368,14 +372,14 @@ def _tick_noise(means: Means, each: SettingCurves, curves: dict[str, Curve]) -> 
 def _spreads(known: Sequence[SettingCurves]) -> list[Finding]:
     """Which operation the setting matters in: the range over systems and request sizes."""
     shares: dict[str, list[float]] = {}
-    for each in known:
-        shares.setdefault(each.operation, []).append(spread(each.curves))
+    for of_system in known:
+        shares.setdefault(of_system.operation, []).append(spread(of_system.curves))
     if len(shares) < 2:
         return []
     order = sorted(shares, key=lambda operation: -mean(shares[operation]))
     parts = [f"{span((100 * s for s in shares[operation]), '%')} in {NAMES[operation]}" for operation in order]
-    systems = {each.system for each in known}
-    sizes = {each.size for each in known}
+    systems = {of_system.system for of_system in known}
+    sizes = {of_system.size for of_system in known}
     by = [word for word, several in (("system", len(systems) > 1), ("request size", len(sizes) > 1)) if several]
     text = f"The setting matters most in {NAMES[order[0]]}: rates differ by {', '.join(parts)}"
     text += f" (depending on {' and '.join(by)})" if by else ""

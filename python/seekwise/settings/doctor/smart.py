@@ -52,13 +52,16 @@ def _ata(name: str, document: dict[str, Any]) -> Iterator[DoctorFinding]:
         # Seagate packs several counters into one raw value: only the low 32 bits count.
         count = counted(raw) & 0xFFFFFFFF
         if row.get("when_failed") == "now":
-            yield _finding(name, f"{name}: attribute {row.get('name')} is below its threshold", (_shown(row),))
+            yield _finding(name, f"{name}: attribute {row.get('name')} is below its threshold", (_attribute_text(row),))
         elif number in ATTRIBUTES and count:
             yield _finding(
-                name, f"{name} has {count} {ATTRIBUTES[number]}", (_shown(row),), "look" if number == 5 else "wrong"
+                name,
+                f"{name} has {count} {ATTRIBUTES[number]}",
+                (_attribute_text(row),),
+                "look" if number == 5 else "wrong",
             )
         elif number == CABLE and count >= CABLE_MIN:
-            yield _finding(name, f"{name} has seen {count} errors on its cable", (_shown(row),), "look")
+            yield _finding(name, f"{name} has seen {count} errors on its cable", (_attribute_text(row),), "look")
 
 
 def _nvme(name: str, document: dict[str, Any]) -> Iterator[DoctorFinding]:
@@ -100,7 +103,7 @@ def counted(value: object) -> int:
         return 0
 
 
-def _shown(row: dict[str, Any]) -> str:
+def _attribute_text(row: dict[str, Any]) -> str:
     return f"smartctl: {row.get('id')} {row.get('name')} raw {(row.get('raw') or {}).get('string', (row.get('raw') or {}).get('value'))}"
 
 

@@ -124,7 +124,7 @@ def remember(document: GuardDocument, before: GuardDocument, stack: Stack, files
     """Writes into the history what stays."""
     evidence = document.get("evidence")
     history.remember(
-        history.made(
+        history.application_of(
             document["wanted"],
             before,
             stack,

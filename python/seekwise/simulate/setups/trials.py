@@ -250,7 +250,7 @@ def _of_whole_pass(result: Answer, whole: float) -> Answer:
 
 
 def _memory_of_card(setup: Setup) -> int:
-    card = controllers.known(setup.controller) if setup.controller is not None else None
+    card = controllers.model_of(setup.controller) if setup.controller is not None else None
     return 0 if card is None else int(card["parameters"]["cache_mib"]["value"]) * MIB
 
 
@@ -272,10 +272,10 @@ def raw(texts: list[str], workers: int, tell: Tell | None = None) -> list[Answer
 
     results = json.loads(_core.simulate_cells(json.dumps([trials[key] for key in order]), workers, told))
     runs = dict(zip(order, results, strict=True))
-    return [_asked(document, runs[key]) for key, document in zip(keys, documents, strict=True)]
+    return [_answer_of(document, runs[key]) for key, document in zip(keys, documents, strict=True)]
 
 
-def _asked(document: Spec, result: Answer) -> Answer:
+def _answer_of(document: Spec, result: Answer) -> Answer:
     """Of a run what its document asks for."""
     if "error" in result or "report" not in document:
         return result

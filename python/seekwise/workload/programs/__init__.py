@@ -25,7 +25,7 @@ PROGRAMS: dict[str, type[Program]] = {
 }  # fmt: skip
 
 
-def of(name: str, parameters: Mapping[str, object]) -> Program:
+def program_named(name: str, parameters: Mapping[str, object]) -> Program:
     """The program of this name with its parameters. Raises ValueError with one sentence when there is none, or a parameter is wrong."""
     found = PROGRAMS.get(name)
     if found is None:

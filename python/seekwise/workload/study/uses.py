@@ -157,7 +157,7 @@ class Job(BaseModel):
 
     def check_program(self) -> None:
         """Raises ValueError for a program that is not known, parameters that it has not, and figures that units have not."""
-        programs.of(str(self.program), self.parameters)
+        programs.program_named(str(self.program), self.parameters)
         wrong = next((kind for kind in self.judge if kind not in UNIT_KINDS), None)
         if wrong is not None:
             raise ValueError(f"has no metric {wrong!r} for a program; it has: {', '.join(UNIT_KINDS)}")
@@ -165,7 +165,7 @@ class Job(BaseModel):
     @property
     def runs(self) -> Program | None:
         """The program with its parameters; None for loads of fio."""
-        return None if self.program is None else programs.of(self.program, self.parameters)
+        return None if self.program is None else programs.program_named(self.program, self.parameters)
 
     @property
     def reads(self) -> bool:
