@@ -84,7 +84,8 @@ def test_the_sum_of_clients_is_not_counted_twice():
 
 
 def test_unified_reporting_is_one_side_with_its_percentiles():
-    _, phase = one("09-unified-reporting/mixed.json")
+    record, phase = one("09-unified-reporting/mixed.json")
+    assert record.factors["threads"] == 1
     assert (phase.operation, phase.iops, phase.latency_mean_ns) == ("mixed", 600, 0.9e6)
     assert mb_s(phase) == pytest.approx(2.4576)
     assert phase.reported_percentiles_ns["99"] == 4_000_000
