@@ -1,4 +1,5 @@
-"""`seekwise published RUN…`: the tables and figures of the text that a study repeats, with what came out of a run of it."""
+"""`seekwise published RUN…`: the tables and figures of the text that a study repeats, with what came out of a run of
+it."""
 
 from __future__ import annotations
 
@@ -62,7 +63,7 @@ def command(
     Several runs of one study are shown as one.
     """  # fmt: skip
     with Store.open(db, create=False) as store:
-        found = outcome.of(store, *(store.run(name) for name in names))
+        found = outcome.of_runs(store, *(store.run(name) for name in names))
     text = publication.of_study(found.study.name) if isinstance(found, StudyOutcome) and found.study else None
     if text is None or not isinstance(found, StudyOutcome):
         raise UsageError(

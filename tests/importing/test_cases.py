@@ -84,7 +84,8 @@ def test_the_sum_of_clients_is_not_counted_twice():
 
 
 def test_unified_reporting_is_one_side_with_its_percentiles():
-    _, phase = one("09-unified-reporting/mixed.json")
+    record, phase = one("09-unified-reporting/mixed.json")
+    assert record.factors["threads"] == 1
     assert (phase.operation, phase.iops, phase.latency_mean_ns) == ("mixed", 600, 0.9e6)
     assert mb_s(phase) == pytest.approx(2.4576)
     assert phase.reported_percentiles_ns["99"] == 4_000_000
@@ -134,7 +135,7 @@ def test_a_row_of_a_windowed_log_stands_for_its_window():
 
 def test_appended_texts_of_blkparse_are_two_recordings_behind_each_other():
     notes, chunks = open_trace(CASES / "24-blkparse-appended/all.txt")
-    found = summary.of(chunks)
+    found = summary.summary_of(chunks)
     assert (found.requests, found.cut) == (8, 0)
     assert "The file holds 2 recordings, shown one behind the other" in notes.sentences
     assert found.seconds == pytest.approx(0.011 + 0.110)
@@ -145,7 +146,7 @@ def test_appended_texts_of_blkparse_are_two_recordings_behind_each_other():
 )
 def test_averages_are_no_trace(name, words):
     with pytest.raises(TraceError, match=words) as caught:
-        summary.of(open_trace(CASES / "25-trace-of-averages" / name)[1])
+        summary.summary_of(open_trace(CASES / "25-trace-of-averages" / name)[1])
     assert "seekwise import" in str(caught.value.hint)
 
 
@@ -169,4 +170,4 @@ def test_where_no_load_is_shared_the_headline_says_so(tmp_path, names, headline)
         for record in records:
             store.add(record)
         store.end_run(run.run_id, "complete")
-        assert of_run.of(store, store.run(run.run_id)).headline() == headline
+        assert of_run.of_runs(store, store.run(run.run_id)).headline() == headline

@@ -339,6 +339,11 @@ def test_threads_of_a_group_of_several_jobs_are_told_by_their_summed_run_time(tm
     path.write_text(json.dumps(document))
     _, (record,) = importing.read([path])
     assert record.factors["threads"] == 5
+    # One thread cannot have run longer than fio did.
+    job["elapsed"] = 6 * longest
+    path.write_text(json.dumps(document))
+    _, (record,) = importing.read([path])
+    assert record.factors["threads"] == 2
 
 
 def test_a_document_behind_fio_s_progress_line_is_found(tmp_path):

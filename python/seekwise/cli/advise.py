@@ -78,7 +78,7 @@ def command(
         _class(device, as_json)
         return
     with Store.open(db, create=False) as store:
-        found = of_run.of(store, store.run(run)).advised(purpose, system)
+        found = of_run.of_runs(store, store.run(run)).advised(purpose, system)
     if as_json:
         _shown.echo_json(found.document())
     else:
