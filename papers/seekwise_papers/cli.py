@@ -1,4 +1,5 @@
-"""`seekwise published RUN…`: the tables and figures of the text that a study repeats, with what came out of a run of it."""
+"""`seekwise published RUN…`: the tables and figures of the text that a study repeats, with what came out of a run of
+it."""
 
 from __future__ import annotations
 

@@ -42,7 +42,8 @@ FAMILIES = {
         "NVMe SSD",
     ),
 }  # fmt: skip
-"""What the makers' product lines are. Names that are in both kinds (WD Blue, WD Red) mean the disk, unless `ssd` or `nvme` is said."""
+"""What the makers' product lines are. Names that are in both kinds (WD Blue, WD Red) mean the disk, unless `ssd` or
+`nvme` is said."""
 TYPICAL = {"NVMe SSD": "samsung_990_pro_2tb", "SATA SSD": "crucial_mx500_1tb", "hard disk": "generic_1tb_sata"}
 """What stands for a class of which nothing else is known."""
 MISSPELT = 0.85
@@ -88,7 +89,8 @@ class DriveQuery:
 
 
 def find(name: str) -> str:
-    """The id of the model that `name` means (an edition of it included). UsageError with the nearest where there is none."""
+    """The id of the model that `name` means (an edition of it included). UsageError with the nearest where there is
+    none."""
     plain = name.strip().removeprefix(PREFIX)
     try:
         identifier = str(json.loads(_core.drive_model(plain))["id"])

@@ -1,4 +1,5 @@
-"""The schedulers that the program knows: rows of the compiled registry (`crates/sched/src/lib.rs`), what each file says of its own."""
+"""The schedulers that the program knows: rows of the compiled registry (`crates/sched/src/lib.rs`), what each file says
+of its own."""
 
 from __future__ import annotations
 

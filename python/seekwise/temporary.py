@@ -1,7 +1,9 @@
-"""Temporary folders that no other user can reach into, and their removal after whatever ended the process that made them.
+"""Temporary folders that no other user can reach into, and their removal after whatever ended the process that made
+them.
 
 Libraries and programs put files under predictable names into the temporary folder, so they get a
-folder of their own: mode 0700, locked for as long as its process lives, below folders that only root or this user can change.
+folder of their own: mode 0700, locked for as long as its process lives, below folders that only root or this user can
+change.
 """
 
 from __future__ import annotations
@@ -73,7 +75,8 @@ def _new_folder(parent: Path, kind: str) -> tuple[Path, int]:
 
 
 def remove_left_behind() -> None:
-    """Removes the folders of processes that were killed. Those of the living are locked; those of other users are not ours."""
+    """Removes the folders of processes that were killed. Those of the living are locked; those of other users are not
+    ours."""
     for parent in {_place(), *PLACES, SHARED_MEMORY}:
         try:
             names = os.listdir(parent)

@@ -19,7 +19,8 @@ from seekwise_proof.testbed.cpio import CpioEntry
 from seekwise_proof.testbed.debian import Package, Say
 from seekwise_proof.testbed.kernels import Kernel
 
-# Debian 12. What each is for: busybox the shell and its tools, mdadm arrays, nbd-client attaches drives, util-linux chrt; the rest are
+# Debian 12. What each is for: busybox the shell and its tools, mdadm arrays, nbd-client attaches drives, util-linux
+# chrt; the rest are
 # the libraries of these.
 PACKAGES = tuple(
     Package(f"debian/pool/main/{path}", sha256)

@@ -23,7 +23,8 @@ WIDTH = 80
 
 
 def show(target: str, watch_s: float | None, root: Path, *, as_json: bool) -> bool:
-    """Says it of an md array; False where the target lies on none. UsageError where a captured machine is to be watched."""
+    """Says it of an md array; False where the target lies on none. UsageError where a captured machine is to be
+    watched."""
     tree = open_tree(root)
     stack = read_stack(tree)
     found = resolve_path(stack, target)

@@ -1,10 +1,14 @@
-"""Everything that is printed goes through here, so that no name, label or message of somebody else's can command the terminal.
+"""Everything that is printed goes through here, so that no name, label or message of somebody else's can command the
+terminal.
 
-`install` puts `Guarded` in the place of standard output and standard error: control characters, escapes among them, and characters
-that reorder a line are shown as `\\x1b`. Colours and cursor movements of our own come from `Console` alone, which guards the text of each
+`install` puts `Guarded` in the place of standard output and standard error: control characters, escapes among them, and
+characters
+that reorder a line are shown as `\\x1b`. Colours and cursor movements of our own come from `Console` alone, which
+guards the text of each
 of its pieces and passes its own codes on. Markup is off there: `[red]` in a name is a name.
 
-A full disk or a closed output is one error, not a traceback. `outliving_its_reader`: a run goes on when nobody reads any more.
+A full disk or a closed output is one error, not a traceback. `outliving_its_reader`: a run goes on when nobody reads
+any more.
 """
 
 from __future__ import annotations
@@ -90,7 +94,8 @@ class Guarded:
             self.raw.write(text)
 
     def flush(self) -> None:
-        """Raises SeekwiseError (exit status 1) where standard output takes no more; a closed pipe ends the program, unless it outlives its reader."""
+        """Raises SeekwiseError (exit status 1) where standard output takes no more; a closed pipe ends the program,
+        unless it outlives its reader."""
         with self._errors():
             self.raw.flush()
 

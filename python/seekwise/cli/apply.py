@@ -262,7 +262,8 @@ def _print_form(form: str, what: Asked, stack: Stack, as_json: bool) -> None:
 
 
 def _controller(what: Asked, stack: Stack, as_json: bool) -> None:
-    """Prints the exact command for each unit. It is printed and never run: what a controller's tool sets is in no journal."""
+    """Prints the exact command for each unit. It is printed and never run: what a controller's tool sets is in no
+    journal."""
     units = controllers.units(stack)
     for device, switches in what.controller.items():
         for name, on in switches.items():

@@ -70,7 +70,8 @@ def command(
 ) -> None:
     """Find the array to build of some DRIVEs for a load.
 
-    Simulated: DRIVE is a drive model (`seekwise explain models`). Every combination of RAID level, number of drives, chunk, scheduler, queue depth and read-ahead
+    Simulated: DRIVE is a drive model (`seekwise explain models`). Every combination of RAID level, number of drives,
+    chunk, scheduler, queue depth and read-ahead
     is simulated.
     """
     from seekwise.cli import _shown

@@ -72,7 +72,8 @@ class Commands(click.Group):
         return sorted({*own_commands(), *extensions.present(extensions.COMMANDS)})
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Imports the module of this command alone; None for an unknown name, and for a plug-in that cannot be imported."""
+        """Imports the module of this command alone; None for an unknown name, and for a plug-in that cannot be
+        imported."""
         try:
             return self.loaded(name)
         except MissingError:
@@ -141,7 +142,8 @@ def module_of(name: str) -> str:
 
 
 def _refuse_empty(name: str | None, words: list[str]) -> None:
-    """An unset variable of a script (`seekwise record "$DISK"`) is an error: as a path it would be the working folder."""
+    """An unset variable of a script (`seekwise record "$DISK"`) is an error: as a path it would be the working
+    folder."""
     ours = words[: words.index("--")] if "--" in words else words
     for word in ours:
         if not word or re.fullmatch(r"--[a-z-]+=", word):
@@ -203,7 +205,8 @@ def _version(ctx: click.Context, param: click.Parameter, asked: bool) -> None:
 )
 def cli(quiet: bool) -> None:
     """Find the I/O settings that storage should use, with evidence, and set them reversibly."""
-    # What a killed run left is removed, what it changed is restored, before anything else happens; nothing there costs a few directory reads.
+    # What a killed run left is removed, what it changed is restored, before anything else happens; nothing there costs
+    # a few directory reads.
     temporary.remove_left_behind()
     if kernel_left():
         from seekwise.control import tracefs
@@ -249,7 +252,8 @@ def main() -> None:
     except BrokenPipeError:
         status = _reader_gone()
     except SystemExit as ended:
-        # click and rich meet a closed pipe first and exit with 1 themselves: rich from within the handler, click after it.
+        # click and rich meet a closed pipe first and exit with 1 themselves: rich from within the handler, click after
+        # it.
         broken = isinstance(ended.__context__, BrokenPipeError) or _pipe_is_broken()
         status = _reader_gone() if broken else ended.code
     except OSError as error:
@@ -297,7 +301,8 @@ def _fault(error: BaseException) -> int:
 
 
 def _details(error: BaseException) -> str | None:
-    """Writes the traceback to a file and says where; None if even that cannot be done. One file: the next fault replaces it."""
+    """Writes the traceback to a file and says where; None if even that cannot be done. One file: the next fault
+    replaces it."""
     import traceback
 
     try:

@@ -60,7 +60,8 @@ def command(
 ) -> None:
     """List the newest runs, or show the verdicts and advice of RUN.
 
-    `last` names the newest run. Several runs of one study are merged: after rebuilding an array, changing a card or switching NCQ.
+    `last` names the newest run. Several runs of one study are merged: after rebuilding an array, changing a card or
+    switching NCQ.
     """
     with Store.open(db, create=False) as store:
         if not names:
@@ -154,7 +155,8 @@ def outcome(run: Run) -> str:
 
 
 def one_line_each(rows: Sequence[Sequence[str]], width: int) -> list[str]:
-    """The rows in columns of at most `width` together: what is too long ends with an ellipsis, the widest column first."""
+    """The rows in columns of at most `width` together: what is too long ends with an ellipsis, the widest column
+    first."""
     sizes = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     while sum(sizes) + GAP * (len(sizes) - 1) > width:
         widest = max((i for i in LEAST if sizes[i] > LEAST[i]), key=lambda i: sizes[i] - LEAST[i], default=None)

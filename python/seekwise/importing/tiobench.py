@@ -86,7 +86,8 @@ PREAMBLE = re.compile(
 
 
 def _titled(lines: list[str], results: list[Result], places: list[int]) -> list[Result]:
-    """Of several outputs in one text, the set-up is the heading above each: their identifiers are that of one kernel."""
+    """Of several outputs in one text, the set-up is the heading above each: their identifiers are that of one
+    kernel."""
     titles = [number for number, line in enumerate(lines) if _title(line)]
     # A second output begins where an operation comes again.
     starts, seen = [], set[Operation]()

@@ -1,7 +1,10 @@
-"""A recorded load on storage that is not there: settings, their trials in the simulator, and records as a study has them.
+"""A recorded load on storage that is not there: settings, their trials in the simulator, and records as a study has
+them.
 
-Each setting is one storage of the simulator's own language. A trial plays the whole load once; its records are one for each group of programs and one
-for all that somebody waits for (`foreground`). Repeats differ by where the platters stand. Settings are ranked without statistics: all play the same load from
+Each setting is one storage of the simulator's own language. A trial plays the whole load once; its records are one for
+each group of programs and one
+for all that somebody waits for (`foreground`). Repeats differ by where the platters stand. Settings are ranked without
+statistics: all play the same load from
 the same starts, and those within 5 % of the best are named together.
 """
 

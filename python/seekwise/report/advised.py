@@ -121,7 +121,8 @@ class _TuneAdvice:
     purpose: str | None
 
     def to_apply(self) -> tuple[Changes, str]:
-        """(values to set, why); no values where what is in force stays. UsageError for what was not measured on this machine."""
+        """(values to set, why); no values where what is in force stays. UsageError for what was not measured on this
+        machine."""
         plan, run_id = self.outcome.plan, self.outcome.run.run_id
         if plan.provenance != "measured":
             raise not_here(run_id, plan.provenance)
@@ -286,7 +287,8 @@ class _StudyAdvice:
 
 
 Advised = _TuneAdvice | _StudyAdvice
-"""What to set, for everything or for one use: as values to apply, as a document, and shown with the command that sets it."""
+"""What to set, for everything or for one use: as values to apply, as a document, and shown with the command that sets
+it."""
 
 
 def of_tune(found: LiveOutcome, purpose: str | None, system: str | None) -> Advised:

@@ -48,7 +48,8 @@ def advice(records: Sequence[Record], cautions: tuple[str, ...] = ()) -> Advice 
 
 
 def _by_load_text(found: ArrayChoice, safe: Sequence[ArrayRow]) -> str:
-    """Which load the choice rests on, and which one another array serves better; empty where one load is all there is."""
+    """Which load the choice rests on, and which one another array serves better; empty where one load is all there
+    is."""
     chosen = found.array
     loads = list(chosen.combination_throughputs)
     others = [row for row in safe if row is not chosen and row not in found.as_fast]
@@ -72,7 +73,8 @@ def _short(row: ArrayRow) -> str:
 
 
 def _as_fast(found: ArrayChoice) -> Iterator[str]:
-    """What is as fast over everything, and where it is not: the load that gains most by it, and the one that loses most."""
+    """What is as fast over everything, and where it is not: the load that gains most by it, and the one that loses
+    most."""
     extremes = {row.name: _extremes(row, found.array, found.error) for row in found.as_fast}
     if names := [name for name, text in extremes.items() if not text]:
         yield f" {listed(names)} {'is' if len(names) == 1 else 'are'} as fast {WITHIN_MODEL}."
@@ -99,7 +101,8 @@ def _load_text(load: str) -> str:
 
 
 def _states(chosen: ArrayRow, found: Sequence[ArrayRow], error: float) -> list[str]:
-    """How much slower the chosen array is with a drive failed and while that is rebuilt; how long that takes under load."""
+    """How much slower the chosen array is with a drive failed and while that is rebuilt; how long that takes under
+    load."""
     said = []
     for row in found:
         if row.whole != chosen.name:

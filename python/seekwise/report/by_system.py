@@ -1,4 +1,5 @@
-"""What each setting reaches on each of several systems, in values: the rows below the answer of a study with more than one system."""
+"""What each setting reaches on each of several systems, in values: the rows below the answer of a study with more than
+one system."""
 
 from __future__ import annotations
 
@@ -91,7 +92,8 @@ def _foreground(records: Sequence[Record]) -> list[str]:
 
 
 def _row(system: str, words: str, operation: str, records: Sequence[Record], settings: Sequence[str]) -> SystemRow:
-    """The highest mean over the combinations of a load. Beside background jobs it is the latency, which they lengthen."""
+    """The highest mean over the combinations of a load. Beside background jobs it is the latency, which they
+    lengthen."""
     rows = [row for row in trial_rows(records) if row["operation"] == operation]
     is_small = all(int(record.factors.get("block_bytes", 0)) <= SMALL_BYTES for record in records)
     column, figure = ("iops", "highest IOPS") if is_small else ("rate_mb_s", "highest MB/s")

@@ -1,6 +1,7 @@
 """Why one setting is faster: one second of the loads in which settings differ most, request by request.
 
-Simulated runs are simulated again from what their records keep; nothing has to be asked for beforehand. The time of one I/O is split into parts
+Simulated runs are simulated again from what their records keep; nothing has to be asked for beforehand. The time of one
+I/O is split into parts
 that add up: seek, rotation, transfer, the drive's own work, and the time in which the drive had nothing to do.
 """
 
@@ -212,7 +213,8 @@ def stretch(
     by_direction: bool = False,
     by_traces: bool = False,
 ) -> CloseUpSection:
-    """Numbers, sentence and picture of stretches of one load. `by_direction`: jobs that differ are told by their reads and writes."""
+    """Numbers, sentence and picture of stretches of one load. `by_direction`: jobs that differ are told by their reads
+    and writes."""
     from seekwise.report.metric_words import shown_setting
 
     known = looks.of([shown_setting(excerpt.setting) for excerpt in close])

@@ -1,4 +1,5 @@
-"""Runs set beside each other: what differs, what does not differ, what was not measured long enough. Plain data from either kind of run."""
+"""Runs set beside each other: what differs, what does not differ, what was not measured long enough. Plain data from
+either kind of run."""
 
 from __future__ import annotations
 
@@ -77,7 +78,8 @@ class ChangeRow:
 
     @property
     def span(self) -> str:
-        """`+12 % (+9 to +15 %)`, `2 times (1.07 to 3.8)`; of what does not differ or is little known the interval alone."""
+        """`+12 % (+9 to +15 %)`, `2 times (1.07 to 3.8)`; of what does not differ or is little known the interval
+        alone."""
         if not self.is_known:
             return "not measured long enough"
         if self.outcome in ("equal", "undecided"):
@@ -158,7 +160,8 @@ HEAD_LONGEST = 14
 
 
 def lines(pairing: Pairing, width: int = 80, *, everything: bool = False) -> list[str]:
-    """The comparison for a terminal: the headline, then what differs with the values of both runs, then how much does not.
+    """The comparison for a terminal: the headline, then what differs with the values of both runs, then how much does
+    not.
 
     Where nothing differs, what the runs cannot exclude.
     """

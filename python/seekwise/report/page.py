@@ -1,4 +1,5 @@
-"""The page of a study: one self-contained HTML file, the answer first, evidence after it. Its charts as picture files, too."""
+"""The page of a study: one self-contained HTML file, the answer first, evidence after it. Its charts as picture files,
+too."""
 
 from __future__ import annotations
 

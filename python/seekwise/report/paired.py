@@ -1,4 +1,5 @@
-"""Two stored runs, or several pairs of them, compared by the rule of everything else, whichever way they were measured."""
+"""Two stored runs, or several pairs of them, compared by the rule of everything else, whichever way they were
+measured."""
 
 from __future__ import annotations
 
@@ -84,7 +85,8 @@ class TuneCompare:
 
 
 def pairs_of(store: Store, base: str, new: str) -> list[tuple[Run, Run]]:
-    """The runs to compare, oldest pair first: several where both names are those of several runs (`tune --name before`, twice)."""
+    """The runs to compare, oldest pair first: several where both names are those of several runs (`tune --name before`,
+    twice)."""
     first, second = store.named(base), store.named(new)
     count = min(len(first), len(second))
     return list(zip(first[-count:], second[-count:], strict=True))
@@ -214,7 +216,8 @@ def _judged(pairs: Sequence[Sequence[ComparedRun]]) -> comparing.Comparison:
 
 
 def _labelled_alike(store: Store, runs: Sequence[Run]) -> list[list[Record]]:
-    """The records of each run. Of two imports of one configuration each, its label is a file's name: the two are meant to be compared."""
+    """The records of each run. Of two imports of one configuration each, its label is a file's name: the two are meant
+    to be compared."""
     found = [list(store.records(run.run_id)) for run in runs]
     if all(
         run.backend == IMPORTED and len({record.setting for record in records}) == 1

@@ -130,7 +130,8 @@ def print_findings(content: ReportContent, console: Console) -> None:
 
 
 ROW_LINES_MOST = 11
-"""Lines of the answer's table below a headline of `HEADLINE_LINES`: with what stands around them a screen of 24 lines."""
+"""Lines of the answer's table below a headline of `HEADLINE_LINES`: with what stands around them a screen of 24
+lines."""
 SYSTEM_LINES_MOST = 13
 """The same of the table of several systems, whose reasons stand behind `--all`."""
 HEADLINE_LINES = 2
@@ -188,7 +189,8 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
 
 
 def _print_question_table(content: ReportContent, console: Console, *, everything: bool) -> int:
-    """All rows, or the brief ones on a screen without room for them: the answer above has to stay visible. How many lines are left for reasons."""
+    """All rows, or the brief ones on a screen without room for them: the answer above has to stay visible. How many
+    lines are left for reasons."""
     table, advice = content.table, content.advice
     assert table is not None
     heads = columns(table.heads, table.rows, WIDTH)[0]
@@ -224,7 +226,8 @@ SCREEN_LINES = 24
 FRAME_LINES = 5
 """What commands print around an answer: which run it is, the next command, and the shell's prompt."""
 QUESTION_FRAME_LINES = 7
-"""Around the table of a question: which run it is and a blank line, blank lines above and below the table, a blank line and the next command,
+"""Around the table of a question: which run it is and a blank line, blank lines above and below the table, a blank line
+and the next command,
 the shell's prompt."""
 TABLE_FRAME_LINES = 5
 """Around a table of figures: its head in up to three lines, what is left out, a blank line."""
@@ -234,9 +237,11 @@ ROWS_LEAST = 3
 def print_study(
     content: ReportContent, console: Console, *, everything: bool = False, told: Sequence[str] | None = None
 ) -> None:
-    """The answer first, and as many notes as a screen holds; `everything`: also every table of winners, insight, outlier and the self-check.
+    """The answer first, and as many notes as a screen holds; `everything`: also every table of winners, insight,
+    outlier and the self-check.
 
-    `told`: what the command has said before, which goes on with the command that shows the notes left out; None: it names another one.
+    `told`: what the command has said before, which goes on with the command that shows the notes left out; None: it
+    names another one.
     """
     with console.capture() as answer:
         print_answer(content, console, everything=everything)
@@ -323,7 +328,8 @@ ROWS_MOST = 14
 def print_figures(
     content: ReportContent, console: Console, *, everything: bool = False, rows_most: int = ROWS_MOST
 ) -> None:
-    """What was measured, a line per operation, threads and setting, means over repetitions. `everything`: intervals and CPU time, too."""
+    """What was measured, a line per operation, threads and setting, means over repetitions. `everything`: intervals and
+    CPU time, too."""
     dimensions = varied_dimensions(content.records)
     records = [record for record in content.records if everything or record.setting not in _controls(content)]
     rows = summary_rows(trial_rows(records), by=(*dimensions, "operation", "setting", "threads"))

@@ -81,7 +81,8 @@ def check(wanted: Wanted, stack: Stack) -> tuple[str, ...]:
 
 
 def check_values(wanted: Wanted, stack: Stack) -> None:
-    """Refuses values that no kernel takes for these devices; a device that is not there is somebody else's to refuse."""
+    """Refuses values that no kernel takes for these devices; a device that is not there is somebody else's to
+    refuse."""
     for name, values in wanted.items():
         for attribute, value in values.items():
             if name in stack.devices:

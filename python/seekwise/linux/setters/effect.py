@@ -1,4 +1,5 @@
-"""Which assignments the kernel takes: a scheduler that it does not offer is refused, and the line that names it does nothing."""
+"""Which assignments the kernel takes: a scheduler that it does not offer is refused, and the line that names it does
+nothing."""
 
 from __future__ import annotations
 
@@ -66,7 +67,8 @@ def _module(name: str) -> str:
 
 
 def through_rules(dead: Iterable[Ineffective], setters: tuple[Setter, ...]) -> list[Ineffective]:
-    """Names the udev rule that reads a boot parameter which the kernel ignores, and sets it (RHEL 8's 40-elevator.rules)."""
+    """Names the udev rule that reads a boot parameter which the kernel ignores, and sets it (RHEL 8's
+    40-elevator.rules)."""
     rules = {
         setter.value: setter for setter in setters if setter.kind == "udev" and setter.attribute == "queue/scheduler"
     }

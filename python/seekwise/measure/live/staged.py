@@ -1,4 +1,5 @@
-"""Staged racing over settings that multiply: schedulers first, then everything else beside the best of them, then the best
+"""Staged racing over settings that multiply: schedulers first, then everything else beside the best of them, then the
+best
 combinations against one another.
 
     schedulers ── the best two ── screening of all further values at once ── combinations of what gains ── judged like any others
@@ -258,7 +259,8 @@ def _log(record: Record, metric: UseMetric) -> float:
 def _pruned(
     found: Sequence[screen.Effect], chosen: dict[str, Value], tried: Sequence[Candidate], in_time: bool
 ) -> list[Pruned]:
-    """Why each further value goes: worse (with where and how much), less (than another value), alike (within), or open."""
+    """Why each further value goes: worse (with where and how much), less (than another value), alike (within), or
+    open."""
     reasons: list[Pruned] = []
     for candidate in tried:
         name, value = also.further(candidate)

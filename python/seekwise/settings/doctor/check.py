@@ -17,7 +17,8 @@ Severity = Literal["wrong", "look"]
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine as files. `smart`: {device: document of `smartctl --json`}; `activity`: what moved while the doctor looked;
+    """A machine as files. `smart`: {device: document of `smartctl --json`}; `activity`: what moved while the doctor
+    looked;
     `units`: {device: what the tool of its RAID controller says of it}.
     """
 
@@ -41,7 +42,8 @@ class Machine:
 
 @dataclass(frozen=True)
 class Activity:
-    """Counters that moved: discards and their time, over `seconds` (Documentation/admin-guide/iostats.rst, fields 12 to 15)."""
+    """Counters that moved: discards and their time, over `seconds` (Documentation/admin-guide/iostats.rst, fields 12 to
+    15)."""
 
     seconds: float
     ios: int

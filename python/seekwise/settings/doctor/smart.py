@@ -10,7 +10,8 @@ from seekwise.settings.doctor.check import DoctorFinding, Machine, Severity
 NAME = "drive-health"
 
 ATTRIBUTES = {
-    # Attributes whose raw value counts sectors or errors (smartctl(8)); any is a reason to look, none of them costs speed as such.
+    # Attributes whose raw value counts sectors or errors (smartctl(8)); any is a reason to look, none of them costs
+    # speed as such.
     5: "reallocated sectors",
     187: "uncorrectable errors reported",
     197: "pending sectors",
@@ -78,7 +79,8 @@ def _nvme(name: str, document: dict[str, Any]) -> Iterator[DoctorFinding]:
 
 
 def _scsi(name: str, document: dict[str, Any]) -> Iterator[DoctorFinding]:
-    """SAS drives: the grown defect list, error counter pages and the endurance indicator (SPC-4, SBC-3; keys of smartctl 7.3)."""
+    """SAS drives: the grown defect list, error counter pages and the endurance indicator (SPC-4, SBC-3; keys of
+    smartctl 7.3)."""
     if defects := counted(document.get("scsi_grown_defect_list")):
         text = f"{name} has {defects} grown defects (sectors that it has replaced)"
         yield _finding(name, text, (f"scsi_grown_defect_list = {defects}",), "look")
