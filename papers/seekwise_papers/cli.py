@@ -1,4 +1,5 @@
-"""`seekwise published RUN…`: the tables and figures of the text that a study repeats, with what came out of a run of it."""
+"""`seekwise published RUN…`: the tables and figures of the text that a study repeats, with what came out of a run of
+it."""
 
 from __future__ import annotations
 
@@ -62,7 +63,7 @@ def command(
     Several runs of one study are shown as one.
     """  # fmt: skip
     with Store.open(db, create=False) as store:
-        found = outcome.of(store, *(store.run(name) for name in names))
+        found = outcome.of_runs(store, *(store.run(name) for name in names))
     text = publication.of_study(found.study.name) if isinstance(found, StudyOutcome) and found.study else None
     if text is None or not isinstance(found, StudyOutcome):
         raise UsageError(
@@ -87,9 +88,8 @@ def page(text: Publication, tables: Printed, said: list[str], found: StudyOutcom
     """One self-contained HTML page."""
     looks = Looks()
     systems = found.study.system if found.study else ()
-    drawn = {
-        figure.number: figures.drawn(figure, found.compared, systems, looks) for figure in text.figure if figure.metric
-    }
+    graphs = [figure for figure in text.figure if figure.metric]
+    charts = [figures.drawn(graph, found.compared, systems, looks) for graph in graphs]
     source = (files("seekwise_papers") / "published.html").read_text(encoding="utf-8")
     return site.render(
         site.environment().from_string(source),
@@ -104,11 +104,9 @@ def page(text: Publication, tables: Printed, said: list[str], found: StudyOutcom
         word=words.word,
         looks=looks,
         definitions=panels.definitions(),
-        figures=[panels.figure(panel) for panel in drawn.values() if panel is not None],
-        unanswered=[number for number, chart in drawn.items() if chart is None],
+        figures=[panels.figure(chart) for chart in charts if chart is not None],
+        unanswered=[graph.number for graph, chart in zip(graphs, charts, strict=True) if chart is None],
         diagrams=[
-            (figure.number, figure.caption, Markup(diagram(figure.diagram, systems)))
-            for figure in text.figure
-            if figure.diagram
+            (row.number, row.caption, Markup(diagram(row.diagram, systems))) for row in text.figure if row.diagram
         ],
     )

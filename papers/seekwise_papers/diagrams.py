@@ -1,6 +1,8 @@
-"""Diagrams drawn from the drive models: block distance against access time, zones, NCQ and rotation; and the parts of an I/O system.
+"""Diagrams drawn from the drive models: block distance against access time, zones, NCQ and rotation; and the parts of
+an I/O system.
 
-Every position, time and count comes from the compiled models (`measure_drives`); only the disk's inner radius is chosen for the eye.
+Every position, time and count comes from the compiled models (`measure_drives`); only the disk's inner radius is chosen
+for the eye.
 Readable without colour: fits, longer and shorter differ by dash and mark, too.
 """
 
@@ -55,7 +57,8 @@ def _title(name: str) -> str:
 
 
 def deviations(drive: str, count: int, seed: int = 1) -> tuple[Row, list[Row]]:
-    """A block, and others with their distance, place, access time from it, and whether that is what the distance says."""
+    """A block, and others with their distance, place, access time from it, and whether that is what the distance
+    says."""
     capacity = int(drive_model(drive)["capacity_sectors"])
     turn = 60_000 / drive_model(drive)["rpm"]
     start = capacity // 50
@@ -76,7 +79,8 @@ def deviations(drive: str, count: int, seed: int = 1) -> tuple[Row, list[Row]]:
 
 
 def zones_of(drive: str, samples: int = 1500) -> list[Row]:
-    """Zones from the outside in: sectors per track, first and last radius (0 outer, 1 inner) and block number as a share."""
+    """Zones from the outside in: sectors per track, first and last radius (0 outer, 1 inner) and block number as a
+    share."""
     capacity = int(drive_model(drive)["capacity_sectors"])
     sectors = [int(capacity * i / samples) for i in range(samples)]
     places = measured(drive, "places", sectors=sectors)["places"]
@@ -178,7 +182,8 @@ def locality(systems: Sequence[System]) -> str:
 
 
 def zones(systems: Sequence[System]) -> str:
-    """Zones of a disk with their density, and the borders at which equal block distance means another number of tracks."""
+    """Zones of a disk with their density, and the borders at which equal block distance means another number of
+    tracks."""
     drive = disk_of(systems)
     found = zones_of(drive)
     radii = [1 - (1 - INNER) * zone["radius"] for zone in found]
@@ -227,7 +232,8 @@ def rotation(systems: Sequence[System]) -> str:
 
 
 def parts(systems: Sequence[System]) -> str:
-    """Kernel with its schedulers, controller, disks: what each knows, and that neither end sees the other's costs. Nothing in it is computed."""
+    """Kernel with its schedulers, controller, disks: what each knows, and that neither end sees the other's costs.
+    Nothing in it is computed."""
     return (files("seekwise_papers") / "printed/parts.svg").read_text(encoding="utf-8")
 
 

@@ -1,4 +1,5 @@
-"""Whether a result is what `expect` says: value with a tolerance, low and high, or truth. A list passes when every element does."""
+"""Whether a result is what `expect` says: value with a tolerance, low and high, or truth. A list passes when every
+element does."""
 
 from __future__ import annotations
 

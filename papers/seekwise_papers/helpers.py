@@ -64,7 +64,8 @@ def _series(name: str, args: Sequence[Argument]) -> tuple[list[tuple[float, ...]
 
 
 def _fit(name: str, figure: Callable[[float, float, float], float], args: Sequence[Argument]) -> Value:
-    """A figure of the sums of squares of x, of the values, and of their products, about the means: one per series of the length of x."""
+    """A figure of the sums of squares of x, of the values, and of their products, about the means: one per series of
+    the length of x."""
     series, x = _series(name, args)
     mx, results = _mean(x), []
     for values in series:

@@ -1,6 +1,8 @@
-"""Tables of a study in the form of the text that it repeats: winners with what the text prints beside them, and grids of rates.
+"""Tables of a study in the form of the text that it repeats: winners with what the text prints beside them, and grids
+of rates.
 
-Reads records only, from any backend. Winners follow the rule of `seekwise verify verdicts`; figures count MB as the texts' programs
+Reads records only, from any backend. Winners follow the rule of `seekwise verify verdicts`; figures count MB as the
+texts' programs
 print them (2^20 bytes). What the records do not hold is an en dash; what the text does not give is said to be so.
 """
 
@@ -131,7 +133,8 @@ def printed(tables: Sequence[Table], grids: Sequence[Grid], records: Sequence[Re
 
 
 def _of_grid(grid: Grid, known: Values, records: Sequence[Record], style: Style) -> PrintedGrid:
-    """Rates, or ratios to one system (what an array gains over a single drive) or to another program's rates, which a text prints itself."""
+    """Rates, or ratios to one system (what an array gains over a single drive) or to another program's rates, which a
+    text prints itself."""
     rates = _grid(grid, _of_load(records, grid.load) if grid.load is not None else known, style)
     base = grid.against_load or grid.against
     if base is None:
@@ -196,7 +199,8 @@ def _cell(
     )
     if first is None or second is None:
         return Cell(metric, MISSING, text, first, second)
-    # Of one run, however many repeats there are: the publication ran once, and `verify verdicts` asks what its clock could tell apart.
+    # Of one run, however many repeats there are: the publication ran once, and `verify verdicts` asks what its clock
+    # could tell apart.
     runs = [
         [math.hypot(*values) / math.sqrt(len(values)) for values in _of_side(side, operation, errors)] for side in sides
     ]

@@ -1,7 +1,9 @@
 """What a published text prints, beside the study that repeats it: `printed/STUDY.toml`.
 
-A figure is a graph of one metric over threads, a panel per system, or a diagram drawn from the drive models. A table has blocks; a block
-compares two sides, operation by operation. A grid is a table of rates. A conclusion is what the text advises for one system.
+A figure is a graph of one metric over threads, a panel per system, or a diagram drawn from the drive models. A table
+has blocks; a block
+compares two sides, operation by operation. A grid is a table of rates. A conclusion is what the text advises for one
+system.
 """
 
 from __future__ import annotations
@@ -54,7 +56,8 @@ class Block(Part):
     title: str = ""
     sides: list[Side] = Field(min_length=2, max_length=2)
     text: dict[PureOperation, Annotated[list[str], Field(min_length=3, max_length=3)]] = {}
-    """What the text prints: a word per metric (rate, access time, CPU efficiency): a side's `printed`, `=` or `reserved`."""
+    """What the text prints: a word per metric (rate, access time, CPU efficiency): a side's `printed`, `=` or
+    `reserved`."""
 
 
 class Table(Part):

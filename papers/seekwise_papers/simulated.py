@@ -1,12 +1,16 @@
-"""The source of results answered by the simulator, where it can be answered honestly today; everything else is NotModelled.
+"""The source of results answered by the simulator, where it can be answered honestly today; everything else is
+NotModelled.
 
-Modelled:      systems whose requests bypass the page cache, on one drive (NVME, SATA) or on md and single SSDs (R10_n, SSD); reading
+Modelled:      systems whose requests bypass the page cache, on one drive (NVME, SATA) or on md and single SSDs (R10_n,
+SSD); reading
                and writing through the page cache of a machine with little memory over ext3, ext4 or none; processor time of the program;
                properties of drives and of the studies' definitions.
 Not modelled:  processor time where requests bypass the page cache.
 
-A question without `repeat` is the mean over the repeats of its study, at least five, each with a seed of its own. A trial is what the study describes;
-numbers of the models below it that were set from a publication are marked in tests/seeds/basis.toml. The last lines of a run's spec say how long is simulated: rates are steady long before a whole pass.
+A question without `repeat` is the mean over the repeats of its study, at least five, each with a seed of its own. A
+trial is what the study describes;
+numbers of the models below it that were set from a publication are marked in tests/seeds/basis.toml. The last lines of
+a run's spec say how long is simulated: rates are steady long before a whole pass.
 """
 
 from __future__ import annotations
@@ -26,7 +30,6 @@ from seekwise_papers.systems import setup_of
 
 # libata keeps one of the drive's 32 commands for itself: `NCQ (depth 31/32)` in the kernel's log.
 NCQ_KEPT_BACK = 1
-READ_SECTORS = 8  # Of the reads by which the product finds places on a disk.
 
 GNOME_DISKS_MB = 10**6  # It prints decimal units (g_format_size).
 
@@ -44,13 +47,15 @@ class SimulatedResults:
         return Defaults(setup.schedulers, setup.threads)
 
     def prepare(self, ask: Callable[[SimulatedResults], object]) -> None:
-        """Simulates all that `ask` asks for, side by side. A question that hangs on an answer may stay unforeseen: it only comes later."""
+        """Simulates all that `ask` asks for, side by side. A question that hangs on an answer may stay unforeseen: it
+        only comes later."""
         listener = _Listener()
         ask(listener)
         self._run(list(listener.wanted))
 
     def measure(self, queries: Sequence[Query]) -> list[float]:
-        """Means over repeats, one per query, in the metric's own unit. Raises NotModelled where the simulator lacks something."""
+        """Means over repeats, one per query, in the metric's own unit. Raises NotModelled where the simulator lacks
+        something."""
         wanted = [self._trials(query) for query in queries]
         self._run(list(dict.fromkeys(trial for group in wanted for trial in group)))
         return [self._mean(query, group) for query, group in zip(queries, wanted, strict=True)]
@@ -95,7 +100,8 @@ class SimulatedResults:
         return float(efficiency / ticks**0.5)
 
     def model(self, name: str, quantity: str, options: tuple[Option, ...]) -> float:
-        """A property of a drive, of a system as set up, or minutes of a scenario; in its own unit. Raises NotModelled for an unknown one."""
+        """A property of a drive, of a system as set up, or minutes of a scenario; in its own unit. Raises NotModelled
+        for an unknown one."""
         if quantity in DRIVE_QUANTITIES:
             return float(DRIVE_QUANTITIES[quantity](name, dict(options)))
         if any(option in ("distance", "position") for option, _ in options):
@@ -108,7 +114,8 @@ class SimulatedResults:
         raise NotModelled(f"{quantity} of {name}")
 
     def _scenario_minutes(self, name: str, setup: Setup, options: tuple[Option, ...]) -> float:
-        """Each measurement takes as long as its operations, each at its rate over all of its data, and the pause behind it."""
+        """Each measurement takes as long as its operations, each at its rate over all of its data, and the pause behind
+        it."""
         if setup.engine is not None or setup.memory_bytes is None:
             raise NotModelled("how long a scenario takes where the program is not tiotest")
         measurements = [(policy, threads) for policy in setup.schedulers for threads in setup.threads]
@@ -210,7 +217,8 @@ def _access_ms(name: str, options: dict[str, str | float]) -> float:
 
 
 def _sectors_per_track(name: str, options: dict[str, str | float]) -> float:
-    sector = int((_disk(name)["capacity_sectors"] - READ_SECTORS) * _place(options, "position"))
+    # Places on a disk are found by reads of eight sectors.
+    sector = int((_disk(name)["capacity_sectors"] - 8) * _place(options, "position"))
     return float(measured(name, "places", sectors=[sector])["places"][0]["sectors_on_track"])
 
 

@@ -1,8 +1,11 @@
 """Winners of published tables against the simulator (validation level 5).
 
-FILE has `[[block]]` and `[[cell]]` records (default: the data that ships with the program). Records with the same `fact` are one measurement
-and count once. Rule: the metric is averaged over five seeds and the thread counts of the study; values within 3 % of the greater one are a
-tie, and so are CPU efficiencies within the standard error of the clock ticks of one run. Otherwise the greater rate or CPU efficiency wins, and
+FILE has `[[block]]` and `[[cell]]` records (default: the data that ships with the program). Records with the same
+`fact` are one measurement
+and count once. Rule: the metric is averaged over five seeds and the thread counts of the study; values within 3 % of
+the greater one are a
+tie, and so are CPU efficiencies within the standard error of the clock ticks of one run. Otherwise the greater rate or
+CPU efficiency wins, and
 the smaller access time. What is not modelled is missed, with the reason. 85 % are required.
 """
 
@@ -44,11 +47,11 @@ def outcomes(document: Mapping[str, Any], source: SimulatedResults) -> list[Outc
     facts: dict[str, list[Mapping[str, Any]]] = {}
     for number, cell in enumerate(cells, start=1):
         facts.setdefault(str(cell.get("fact", cell.get("id", f"cell {number}"))), []).append(cell)
-    found = ((fact, [_outcome(cell, by_id, source) for cell in printed]) for fact, printed in facts.items())
-    return [
-        (fact, all(known for known, _ in checks), next((why for _, why in checks if why), None))
-        for fact, checks in found
-    ]
+    found: list[Outcome] = []
+    for fact, printed in facts.items():
+        known, reasons = zip(*(_outcome(cell, by_id, source) for cell in printed), strict=True)
+        found.append((fact, all(known), next(filter(None, reasons), None)))
+    return found
 
 
 def _outcome(

@@ -25,8 +25,7 @@ def paragraph(printed: Printed) -> str:
     parts = []
     cells = [cell for table in printed.tables for cell in table.cells if cell.agrees is not None]
     if cells:
-        parts.append(f"{_of(cells)} published winners reproduced{_by_metric(cells)}.")
-        parts.append(_misses(cells))
+        parts += [f"{_of(cells)} published winners reproduced{_by_metric(cells)}.", _misses(cells)]
     values = [
         cell.value / cell.text
         for grid in printed.grids
@@ -42,9 +41,8 @@ def paragraph(printed: Printed) -> str:
             f"the median is {sorted(values)[len(values) // 2]:.2f} times the printed one."
         )
     withheld = sum(cell.text == RESERVED for table in printed.tables for cell in table.cells)
-    if withheld:
-        parts.append(f"{withheld} further published winners are not part of the data that ships with Seekwise.")
-    return " ".join(part for part in parts if part)
+    parts += [f"{withheld} further published winners are not part of the data that ships here."] if withheld else []
+    return " ".join(parts)
 
 
 def _of(cells: Sequence[Cell]) -> str:

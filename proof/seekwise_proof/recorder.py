@@ -1,8 +1,10 @@
-"""Runs a program from a warm cache and records the calls of its units: `python -m seekwise_proof.recorder PROGRAM FOLDER`.
+"""Runs a program from a warm cache and records the calls of its units:
+`python -m seekwise_proof.recorder PROGRAM FOLDER`.
 
     fork a process per worker ─ open, two units to warm up ─ trace on ─ units, marked ─ trace off ─▶ recorded_calls.py ─▶ shipped/PROGRAM.json.zst
 
-Warm, so that gaps between calls are computing: what a drive takes is the simulator's to say. The folder lies on ext4, and the kernel is
+Warm, so that gaps between calls are computing: what a drive takes is the simulator's to say. The folder lies on ext4,
+and the kernel is
 Linux 6.11 or later. What a program evicts is noted and stays.
 """
 
@@ -99,7 +101,7 @@ def main(argv: list[str]) -> None:
 
 def record(name: str, parameters: dict[str, object], folder: Path) -> Recording:
     """Raises SeekwiseError when the program or the kernel's trace events cannot be had."""
-    program = programs.of(name, parameters)
+    program = programs.program_named(name, parameters)
     scratch = folder / f"recorded-{os.getpid()}"
     scratch.mkdir(mode=0o700)
     try:

@@ -1,4 +1,5 @@
-"""What the environment decides, and what exit statuses mean: one table each, from which `--help` pages and manuals are made."""
+"""What the environment decides, and what exit statuses mean: one table each, from which `--help` pages and manuals are
+made."""
 
 from __future__ import annotations
 

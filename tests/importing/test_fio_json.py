@@ -342,6 +342,11 @@ def test_threads_of_a_group_of_several_jobs_are_told_by_their_summed_run_time(tm
     path.write_text(json.dumps(document))
     _, (record,) = importing.read([path])
     assert record.factors["threads"] == 5
+    # One thread cannot have run longer than fio did.
+    job["elapsed"] = 6 * longest
+    path.write_text(json.dumps(document))
+    _, (record,) = importing.read([path])
+    assert record.factors["threads"] == 2
 
 
 def test_a_document_behind_fio_s_progress_line_is_found(tmp_path):
@@ -379,8 +384,7 @@ def test_names_that_are_given_are_kept_where_files_differ_in_depth(tmp_path):
     paths = []
     for name, depth in (("a", "1"), ("b", "8")):
         for job in document["jobs"]:
-            job.setdefault("job options", {})["iodepth"] = depth
-        document.get("global options", {}).pop("iodepth", None)
+            job["job options"] |= {"ioengine": "libaio", "iodepth": depth}
         paths.append(tmp_path / f"{name}.json")
         paths[-1].write_text(json.dumps(document))
     for labels, expected in ((("none", "bfq"), {"none", "bfq"}), ((), {"depth 1", "depth 8"})):

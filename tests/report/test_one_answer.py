@@ -354,7 +354,7 @@ def measured_study(db: str) -> str:
 def to_apply(db: str, name: str, purpose: str | None = None) -> asked.Asked:
     with Store.open(Path(db)) as store:
         run = store.run(name)
-        return asked.recommended(of_run.of(store, run).advised(purpose), history.evidence_of(run, store))
+        return asked.recommended(of_run.of_runs(store, run).advised(purpose), history.evidence_of(run, store))
 
 
 @pytest.mark.slow

@@ -1,7 +1,9 @@
 """What a run like the last one is worth: whole runs of machines with known truth, repeated.
 
-A scenario is a machine: uses with their figures, what each setting does to them in truth, how much rounds scatter and how. Measured on a virtio disk
-(2 cores, Linux 6.18): rounds of a start beside a copy scatter by 10 to 20 %, of programs alone by 5 %. Kinds of scatter:
+A scenario is a machine: uses with their figures, what each setting does to them in truth, how much rounds scatter and
+how. Measured on a virtio disk
+(2 cores, Linux 6.18): rounds of a start beside a copy scatter by 10 to 20 %, of programs alone by 5 %. Kinds of
+scatter:
 
     even            normal
     bursts          one period in ten loses a large part
@@ -10,7 +12,8 @@ A scenario is a machine: uses with their figures, what each setting does to them
     autocorrelated  a period resembles the one before it
     starved         the last setting stands still in a part of its periods, which belongs to its truth
 
-Each run is judged as `tune` judges, with what is in force under a second name in every round. Of what it says is counted what the truth makes of it.
+Each run is judged as `tune` judges, with what is in force under a second name in every round. Of what it says is
+counted what the truth makes of it.
 """
 
 from __future__ import annotations
@@ -104,7 +107,8 @@ SHORT, LONG = "2 minutes", "12 minutes"
 
 def known() -> tuple[Scenario, ...]:
     """Machines as they are: short runs hold few rounds, long ones many."""
-    # The ratios measured on the virtio disk: start beside cp 2.9, 2.6, 3.0, 2.3 s; pgbench 4750, 4650, 4520, 4510 transactions/s;
+    # The ratios measured on the virtio disk: start beside cp 2.9, 2.6, 3.0, 2.3 s; pgbench 4750, 4650, 4520, 4510
+    # transactions/s;
     # dd 1180, 1210, 1200, 900 MB/s; cat 1550, 1540, 1580, 1490 MB/s.
     start, copy = _times(1, 2.9 / 2.6, 2.9 / 3.0, 2.9 / 2.3), _times(1, 1, 840 / 920, 890 / 920)
     pgbench = _times(1, 4650 / 4750, 4520 / 4750, 4510 / 4750)
@@ -142,7 +146,8 @@ def known() -> tuple[Scenario, ...]:
 
 
 def drawn(count: int, rng: np.random.Generator, kinds: Sequence[Scatter] = ("even",)) -> list[Scenario]:
-    """Machines of which nothing is known. Most schedulers differ little from each other; one that differs does so in times above all."""
+    """Machines of which nothing is known. Most schedulers differ little from each other; one that differs does so in
+    times above all."""
     found = []
     for number in range(count):
         others = len(SETTINGS) - 1
@@ -164,7 +169,8 @@ def drawn(count: int, rng: np.random.Generator, kinds: Sequence[Scatter] = ("eve
 
 
 def run(scenario: Scenario, rng: np.random.Generator, unsteady_log: float = 0.0) -> Decided:
-    """One run of it, judged. `unsteady_log`: what is in force under its second name differs from itself by this much."""
+    """One run of it, judged. `unsteady_log`: what is in force under its second name differs from itself by this
+    much."""
     names = (*SETTINGS, IN_FORCE + CONTROL_SUFFIX)
     entries = []
     for figure in scenario.figures:
@@ -222,7 +228,8 @@ def decision(found: Decided) -> tuple[str, ...]:
 
 
 def utility_log(scenario: Scenario, setting: str, purpose: Purpose | None) -> tuple[float, bool] | None:
-    """(what a setting brings in truth, whether it harms), by the rule's own measures; None where the machine has nothing of the purpose."""
+    """(what a setting brings in truth, whether it harms), by the rule's own measures; None where the machine has
+    nothing of the purpose."""
     parts: dict[tuple[str, str], list[float]] = {}
     for figure in scenario.figures:
         gain = scenario.truth(figure)[SETTINGS.index(setting)] - scenario.truth(figure)[0]
@@ -269,7 +276,8 @@ class RunScore(Counts):
     regret: Array = field(default_factory=lambda: np.zeros(3))
     """Sum of what the answers lose against the best, ln."""
     stated: Array = field(default_factory=lambda: np.zeros(len(BINS) - 1))
-    """How often a probability of each bin was stated, the sum of them, and how often it was true; a truth of zero counts half."""
+    """How often a probability of each bin was stated, the sum of them, and how often it was true; a truth of zero
+    counts half."""
     stated_sum: Array = field(default_factory=lambda: np.zeros(len(BINS) - 1))
     stated_true: Array = field(default_factory=lambda: np.zeros(len(BINS) - 1))
     large_regrets: int = 0

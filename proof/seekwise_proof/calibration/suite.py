@@ -1,6 +1,7 @@
 """The built-in calibration: what the judge promises, measured on studies and runs whose truth is known.
 
-Every line is a promise of `proof/docs/verdicts-of-studies.md` with its bound. The seed is fixed: the same version prints the same
+Every line is a promise of `proof/docs/verdicts-of-studies.md` with its bound. The seed is fixed: the same version
+prints the same
 numbers. Nothing here is tuned per line; the rule has one set of numbers (`judge/rule.py`, `judge/decision/choose.py`).
 """
 
@@ -198,7 +199,8 @@ SCATTERS: tuple[decisions.Scatter, ...] = ("even", "bursts", "swings", "drift", 
 
 
 def repeated_runs(rng: np.random.Generator, runs: int = 10, machines: int = 36) -> tuple[Score, list[Check]]:
-    """The same run again and again, on machines of every kind: what its statements, probabilities and advice are worth."""
+    """The same run again and again, on machines of every kind: what its statements, probabilities and advice are
+    worth."""
     short = [scenario for scenario in decisions.known() if scenario.name.endswith(f", {decisions.SHORT}")]
     usual = decisions.over(short, runs, rng)
     drawn = decisions.over(decisions.drawn(machines, rng, SCATTERS), runs // 2, rng)

@@ -1,11 +1,13 @@
-"""Simulated live-switched runs of programs: many units in each period, whose slow ones come in swings or bursts, and known true differences.
+"""Simulated live-switched runs of programs: many units in each period, whose slow ones come in swings or bursts, and
+known true differences.
 
     even     units are slow now and then, whatever the time
     swings   write-back comes and goes for several periods; while it is there, one unit in eight waits for a flush
     bursts   one period in twenty is full of slow units, all others are quiet
     smooth   one wide hump of times that moves with write-back
 
-A slow unit takes about eighteen times as long as others (a commit next to a backup: 5 ms, or 90 ms while a flush is under way), so quantiles lie
+A slow unit takes about eighteen times as long as others (a commit next to a backup: 5 ms, or 90 ms while a flush is
+under way), so quantiles lie
 near a gap, and a mean hangs on how many bursts it holds.
 """
 

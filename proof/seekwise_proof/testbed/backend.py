@@ -1,7 +1,9 @@
 """A study's trials as guests, and what they bring back as ordinary records of provenance `virtual`.
 
-Trials that use the same kernel share a guest, a few at a time: a boot costs as much as a minute of a disk's random reads. Each has
-fresh drives and a fresh array. A group's times depend a little on what ran before it in the same guest, never on the host.
+Trials that use the same kernel share a guest, a few at a time: a boot costs as much as a minute of a disk's random
+reads. Each has
+fresh drives and a fresh array. A group's times depend a little on what ran before it in the same guest, never on the
+host.
 """
 
 from __future__ import annotations
@@ -54,7 +56,8 @@ class LabBackend:
         """What the first of the study's arrays is made with."""
 
     def describe(self, study: Study) -> tuple[SystemFacts, ...]:
-        """Facts by system, without a boot. Raises UsageError (exit status 2) for what guests cannot run, such as fio job files."""
+        """Facts by system, without a boot. Raises UsageError (exit status 2) for what guests cannot run, such as fio
+        job files."""
         self.first = arrays.combinations(study)[0]
         self.systems = {system.name: self._checked(system) for system in study.system}
         wanted = [dict(values) for values in study.candidate] or [
@@ -124,7 +127,8 @@ class LabBackend:
 
     @contextmanager
     def session(self, plan: Plan, run_id: str, say: Say) -> Iterator[LabSession]:
-        """Builds a guest image per kernel, which may take minutes; UsageError (exit status 2) where a resumed run names other drives or kernels."""
+        """Builds a guest image per kernel, which may take minutes; UsageError (exit status 2) where a resumed run names
+        other drives or kernels."""
         if not self.systems:
             raise SeekwiseError("a run in the VM testbed needs its study described first")
         machine.qemu()
@@ -153,7 +157,8 @@ class LabSession:
     ended_ahead: int = 0
 
     def run(self, trials: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
-        """Up to eight trials of one kernel share a boot; records come in the order of the trials, once their guest has ended."""
+        """Up to eight trials of one kernel share a boot; records come in the order of the trials, once their guest has
+        ended."""
         groups = [
             part
             for _, same in itertools.groupby(trials, key=self._kernel)
@@ -232,7 +237,8 @@ class LabSession:
 
 
 def described(system: System, values: dict[str, Value] | None = None) -> dict[str, Any]:
-    """The drive as the simulator knows it: capacity, depth, what it says of itself. With `values`: the array that it becomes by them."""
+    """The drive as the simulator knows it: capacity, depth, what it says of itself. With `values`: the array that it
+    becomes by them."""
     device: dict[str, object] = {
         "model": system.drive,
         "parameters": drive_parameters(system.name, system.options, NOT_PARAMETERS),
@@ -307,13 +313,15 @@ def _phase(
 
 
 def _sectors(text: str, leaves: list[str]) -> int:
-    """Sectors that the leaves have read and written. Linux Documentation/admin-guide/iostats.rst: fields 3 and 7 after the name."""
+    """Sectors that the leaves have read and written. Linux Documentation/admin-guide/iostats.rst: fields 3 and 7 after
+    the name."""
     rows = [line.split() for line in text.splitlines()]
     return sum(int(row[5]) + int(row[9]) for row in rows if len(row) > 13 and row[2] in leaves)
 
 
 def settings_seen(text: str) -> dict[str, dict[str, str]]:
-    """{device: {attribute: value}} from the guest's lines `DEVICE NAME VALUE`; of a list of schedulers the one in force."""
+    """{device: {attribute: value}} from the guest's lines `DEVICE NAME VALUE`; of a list of schedulers the one in
+    force."""
     found: dict[str, dict[str, str]] = {}
     for line in text.splitlines():
         device, name, value = (line.split(" ", 2) + [""])[:3]

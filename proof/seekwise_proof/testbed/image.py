@@ -19,7 +19,8 @@ from seekwise_proof.testbed.cpio import CpioEntry
 from seekwise_proof.testbed.debian import Package, Say
 from seekwise_proof.testbed.kernels import Kernel
 
-# Debian 12. What each is for: busybox the shell and its tools, mdadm arrays, nbd-client attaches drives, util-linux chrt; the rest are
+# Debian 12. What each is for: busybox the shell and its tools, mdadm arrays, nbd-client attaches drives, util-linux
+# chrt; the rest are
 # the libraries of these.
 PACKAGES = tuple(
     Package(f"debian/pool/main/{path}", sha256)
@@ -56,7 +57,7 @@ MODULES = (
     "raid1",
     "raid10",
     "raid456",
-    *(module for name in schedulers.known() for module in schedulers.testbed_modules(name)),
+    *(module for name in schedulers.registry() for module in schedulers.testbed_modules(name)),
     "null_blk",
     "scsi_debug",
     "ext4",

@@ -1,7 +1,10 @@
-"""One boot of the guest: qemu by software emulation, a clock that counts instructions, results over the second serial port.
+"""One boot of the guest: qemu by software emulation, a clock that counts instructions, results over the second serial
+port.
 
-Nothing is written to disk: the initramfs and both serial lines are files in memory, and qemu dies with us (`control.child`).
-Not deterministic, and so not used: several processors, `shift=auto`, `sleep=on`, disks or networks of the host. `processor` says
+Nothing is written to disk: the initramfs and both serial lines are files in memory, and qemu dies with us
+(`control.child`).
+Not deterministic, and so not used: several processors, `shift=auto`, `sleep=on`, disks or networks of the host.
+`processor` says
 why all of qemu stays on one of the host's processors.
 """
 

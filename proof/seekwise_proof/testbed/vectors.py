@@ -1,10 +1,14 @@
-"""A request list on a real kernel, recorded in the published format: `python -m seekwise_proof.testbed.vectors`, or `make vectors`.
+"""A request list on a real kernel, recorded in the published format: `python -m seekwise_proof.testbed.vectors`, or
+`make vectors`.
 
-A bug report becomes a test: write down what was submitted, record what the kernel made of it, and `seekwise verify vectors` holds the
-models against it. The device is null_blk, one queue: every request takes the same time, wherever it lies. What is written beside
+A bug report becomes a test: write down what was submitted, record what the kernel made of it, and
+`seekwise verify vectors` holds the
+models against it. The device is null_blk, one queue: every request takes the same time, wherever it lies. What is
+written beside
 NAME.csv is NAME.conf, the settings in force.
 
-LIST is `lists/NAME.list` (`time_us,proc,op,sector,sectors`) or `requests/NAME.requests.csv` with NAME.processes.csv beside it.
+LIST is `lists/NAME.list` (`time_us,proc,op,sector,sectors`) or `requests/NAME.requests.csv` with NAME.processes.csv
+beside it.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ from seekwise_proof.testbed import image, kernels, machine
 from seekwise_proof.testbed.cpio import CpioEntry
 from seekwise_proof.testbed.debian import Say
 
-SCHEDULERS = tuple(row.name for row in schedulers.known().values() if row.multi_queue)
+SCHEDULERS = tuple(row.name for row in schedulers.registry().values() if row.multi_queue)
 NR_REQUESTS = 256
 TIMEOUT_S = 1800.0
 HEADER = "time_ns,event,op,sector,sectors,proc"
@@ -36,7 +40,8 @@ EVENTS = {
     "block_bio_frontmerge": "frontmerge",
     "block_rq_merge": "merge",
 }
-# Linux v6.1 include/trace/events/block.h: `major,minor rwbs [bytes (command)] sector + sectors [process]`, 6.12 with the priority.
+# Linux v6.1 include/trace/events/block.h: `major,minor rwbs [bytes (command)] sector + sectors [process]`, 6.12 with
+# the priority.
 ROW = re.compile(r"\s(\d+): (block_\w+): (\d+,\d+) (\w+) (?:\d+ )?(?:\(.*?\) )?(\d+) \+ (\d+) ")
 KEPT = ("scheduler", "nr_requests", "rotational", "max_sectors_kb", "nomerges", "rq_affinity")
 
@@ -190,7 +195,8 @@ def _submit() -> bytes:
 
 
 def parse(trace: str, start: int, requests: RequestList) -> str:
-    """ftrace's text as rows of the published format. A request belongs to the process whose list has its first sector."""
+    """ftrace's text as rows of the published format. A request belongs to the process whose list has its first
+    sector."""
     owner: dict[int, int] = {}
     for row in requests.rows:
         for sector in range(row.sector, row.sector + row.sectors, 8):

@@ -1,6 +1,8 @@
-"""What a figure is worth: whether the model was fitted to the data it is compared with, chosen with them in sight, or foretold them.
+"""What a figure is worth: whether the model was fitted to the data it is compared with, chosen with them in sight, or
+foretold them.
 
-The marking lies beside the data: `basis.toml` in the folder of a data file or in one above it, rules in order, the first that matches counts.
+The marking lies beside the data: `basis.toml` in the folder of a data file or in one above it, rules in order, the
+first that matches counts.
 
     [[rule]]
     file = "*/claims.toml"            # pattern of the path below the folder of basis.toml, with a slash in front
@@ -8,7 +10,8 @@ The marking lies beside the data: `basis.toml` in the folder of a data file or i
     basis = "fitted"
     reason = "read_ahead_kib of the 3ware cards is set from it"
 
-Data without a marking beside them were never in this tree. Their rows are foretold, unless the same row, by its name, is among the data
+Data without a marking beside them were never in this tree. Their rows are foretold, unless the same row, by its name,
+is among the data
 that the program ships with.
 """
 
@@ -112,7 +115,8 @@ class Marking:
 
 
 def marking(path: Path, shipped: Path | None = None, known: Collection[str] = ()) -> Marking:
-    """The marking of a data file. `shipped`, `known`: the kind's own data and the names of its rows, for a copy that lies elsewhere."""
+    """The marking of a data file. `shipped`, `known`: the kind's own data and the names of its rows, for a copy that
+    lies elsewhere."""
     path = path.resolve()
     for folder in path.parents:
         if (folder / NAME).is_file():

@@ -1,4 +1,5 @@
-"""What publications say, against the simulator: every fact, by its name, is met or missed, and a share of them is required.
+"""What publications say, against the simulator: every fact, by its name, is met or missed, and a share of them is
+required.
 
 The facts come with other distributions (entry points of the group `seekwise.checks`), each as an object with
 

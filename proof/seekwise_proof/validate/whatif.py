@@ -1,11 +1,15 @@
 """Predictions from recordings against the same programs on the storage that was predicted.
 
-FOLDER holds `measured.csv` (`run,requests,rate_bytes_per_s,p50_ns,p99_ns`; a run is USE@STORAGE@SCHEDULER) and recordings RUN.swt, as
-`python -m seekwise_proof.testbed.whatif` makes both on a real kernel with virtual drives. Each recording predicts every other run of its use: what the
+FOLDER holds `measured.csv` (`run,requests,rate_bytes_per_s,p50_ns,p99_ns`; a run is USE@STORAGE@SCHEDULER) and
+recordings RUN.swt, as
+`python -m seekwise_proof.testbed.whatif` makes both on a real kernel with virtual drives. Each recording predicts every
+other run of its use: what the
 other schedulers and the other storages would do to it. FILE is such a table.
 
-A prediction passes when the rate is met within 10 %. Required over all: median error of rate and p50 at most 5 %, of p99 15 %, and the scheduler
-that is predicted to be best at most 5 % behind the best one, or within its noise, in 90 % of the choices. The same requests sent at their recorded times
+A prediction passes when the rate is met within 10 %. Required over all: median error of rate and p50 at most 5 %, of
+p99 15 %, and the scheduler
+that is predicted to be best at most 5 % behind the best one, or within its noise, in 90 % of the choices. The same
+requests sent at their recorded times
 (`open`) are beside it, to show what dependencies buy. Ends with status 5 when one is missed.
 """
 
@@ -97,7 +101,8 @@ class Prediction:
         return self.recorded.split("@")[1] == self.measured.storage
 
     def error(self, metric: str, opened: bool = False) -> float:
-        """Relative error, 0.1 for 10 % either way. `opened`: of the replay at recorded times, else of the closed loop."""
+        """Relative error, 0.1 for 10 % either way. `opened`: of the replay at recorded times, else of the closed
+        loop."""
         said = (self.opened if opened else self.closed)[metric]
         return abs(said / self.measured.value(metric) - 1)
 
@@ -132,7 +137,8 @@ def text_of(rows: Sequence[MeasuredRun]) -> str:
 def measured(path: Path) -> MeasuredRun:
     """What the programs of a recording saw.
 
-    Of each program the first request is left out of the latencies: fio starts its threads ahead of the kernel's, which get the testbed's one
+    Of each program the first request is left out of the latencies: fio starts its threads ahead of the kernel's, which
+    get the testbed's one
     processor when all have started. Those requests would be most of the slowest 1 % of a thousand.
     """
     with temporary.private("verify") as folder:
@@ -230,7 +236,7 @@ def predict(recording: Path, rows: Sequence[MeasuredRun]) -> list[Prediction]:
     wanted = [row for row in rows if row.use == use and row.run != recording.stem]
     if not wanted:
         return []
-    settings = [whatif.asked(setting_of(row), {})[0] for row in wanted]
+    settings = [whatif.candidate_storages(setting_of(row), {})[0] for row in wanted]
     for row, setting in zip(wanted, settings, strict=True):
         if row.storage.startswith(testbed.DISKS):
             device: Any = setting.spec["device"]
@@ -262,7 +268,8 @@ def _values(load: loads.TracedLoad, outcomes: Sequence[dict[str, Any]]) -> dict[
 
 
 def agreement(found: Sequence[Prediction]) -> dict[str, Any]:
-    """Median and 90th percentile of each metric's error, closed and open, and how often the best scheduler was found."""
+    """Median and 90th percentile of each metric's error, closed and open, and how often the best scheduler was
+    found."""
     if not found:
         return {"predictions": 0}
     summary: dict[str, Any] = {"predictions": len(found), "storages": len({p.measured.storage for p in found})}

@@ -1,4 +1,5 @@
-"""`seekwise compare OLD.tar.gz NEW.tar.gz`: which settings of a machine changed between two captures, and who set each."""
+"""`seekwise compare OLD.tar.gz NEW.tar.gz`: which settings of a machine changed between two captures, and who set
+each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`seekwise apply --confirm`: settings that are undone unless somebody confirms them in time; leaving does not end the time."""
+"""`seekwise apply --confirm`: settings that are undone unless somebody confirms them in time; leaving does not end the
+time."""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ def check(seconds: float) -> None:
 
 
 def refuse_waiting(devices: list[str]) -> None:
-    """RefusedError where a change of one of these devices waits: whatever is set on top would be mixed with its way back."""
+    """RefusedError where a change of one of these devices waits: whatever is set on top would be mixed with its way
+    back."""
     for document in guard_log.waiting():
         both = sorted(set(devices) & set(map(str, document.get("devices") or ())))
         if both:

@@ -9,7 +9,7 @@ import click
 from seekwise import suggestion
 
 
-def told(error: click.ClickException, typed: Sequence[str]) -> tuple[str, str | None]:
+def explained(error: click.ClickException, typed: Sequence[str]) -> tuple[str, str | None]:
     """(message, hint). `typed`: the words of the command line."""
     context = getattr(error, "ctx", None)
     help_line = f"`{_path(context, typed)} --help` shows what it takes"

@@ -1,10 +1,14 @@
-"""Everything that is printed goes through here, so that no name, label or message of somebody else's can command the terminal.
+"""Everything that is printed goes through here, so that no name, label or message of somebody else's can command the
+terminal.
 
-`install` puts `Guarded` in the place of standard output and standard error: control characters, escapes among them, and characters
-that reorder a line are shown as `\\x1b`. Colours and cursor movements of our own come from `Console` alone, which guards the text of each
+`install` puts `Guarded` in the place of standard output and standard error: control characters, escapes among them, and
+characters
+that reorder a line are shown as `\\x1b`. Colours and cursor movements of our own come from `Console` alone, which
+guards the text of each
 of its pieces and passes its own codes on. Markup is off there: `[red]` in a name is a name.
 
-A full disk or a closed output is one error, not a traceback. `outliving_its_reader`: a run goes on when nobody reads any more.
+A full disk or a closed output is one error, not a traceback. `outliving_its_reader`: a run goes on when nobody reads
+any more.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ _CONSOLE: type[Console] | None = None
 
 def safe(text: str) -> str:
     """The text with what a terminal would obey, or not show, made visible. Line feeds and tabs stay."""
-    return _UNSAFE.sub(lambda found: _shown(ord(found[0])), text)
+    return _UNSAFE.sub(lambda found: _escaped(ord(found[0])), text)
 
 
 def safe_line(text: str) -> str:
@@ -39,7 +43,7 @@ def safe_line(text: str) -> str:
     return safe(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
-def _shown(code: int) -> str:
+def _escaped(code: int) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
@@ -90,7 +94,8 @@ class Guarded:
             self.raw.write(text)
 
     def flush(self) -> None:
-        """Raises SeekwiseError (exit status 1) where standard output takes no more; a closed pipe ends the program, unless it outlives its reader."""
+        """Raises SeekwiseError (exit status 1) where standard output takes no more; a closed pipe ends the program,
+        unless it outlives its reader."""
         with self._errors():
             self.raw.flush()
 

@@ -47,7 +47,8 @@ class Times:
 
 
 def watch(target: str, seconds: float, *, as_json: bool) -> None:
-    """Watches the device of `target` and everything below it; status 5 when a device is slow, stalls or has a long queue."""
+    """Watches the device of `target` and everything below it; status 5 when a device is slow, stalls or has a long
+    queue."""
     show(seen(resolve_path(read_stack(), target), seconds), as_json=as_json)
 
 

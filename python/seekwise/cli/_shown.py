@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from seekwise.report.of_run import Report
     from seekwise.workload.study.plan import Combination, Plan, SystemFacts, Trial
 
-# Drawing and judging load half a second of libraries: imported where they are used, so that `--help` and errors are prompt.
+# Drawing and judging load half a second of libraries: imported where they are used, so that `--help` and errors are
+# prompt.
 SYSTEMS_NAMED = 6
 
 
 def out(width_most: int | None = None) -> Console:
-    """Standard output; not wrapped where nobody's terminal is. `width_most`: of an answer, which 80 columns hold anywhere."""
+    """Standard output; not wrapped where nobody's terminal is. `width_most`: of an answer, which 80 columns hold
+    anywhere."""
     console = _output.console(width=None if sys.stdout.isatty() else 120)
     if width_most is not None and console.width > width_most:
         console.width = width_most
@@ -34,14 +36,16 @@ def out(width_most: int | None = None) -> Console:
 
 
 def stack_lines(facts: SystemFacts, plan: Plan) -> tuple[str, ...]:
-    """The storage of a system, a line per device; with its name where a study has several, whose devices may be alike."""
+    """The storage of a system, a line per device; with its name where a study has several, whose devices may be
+    alike."""
     if len(plan.systems) == 1 or not facts.stack or facts.stack[0].startswith(f"{facts.name}: "):
         return facts.stack
     return f"{facts.name}: {facts.stack[0]}", *facts.stack[1:]
 
 
 def print_stack(plan: Plan) -> None:
-    """The storage, a line per device; of several systems their names, as the page and `--dry-run` have the rest. Warnings go to standard error."""
+    """The storage, a line per device; of several systems their names, as the page and `--dry-run` have the rest.
+    Warnings go to standard error."""
     if len(plan.systems) > 1:
         names = [facts.name for facts in plan.systems]
         more = f" and {len(names) - SYSTEMS_NAMED} more" if len(names) > SYSTEMS_NAMED else ""

@@ -31,7 +31,7 @@ def show(store: Store, run_id: str, *, as_json: bool, began_s: float) -> None:
     from seekwise.judge import outcome
     from seekwise.report import of_run, tune_answer
 
-    stored = outcome.of(store, store.run(run_id))
+    stored = outcome.of_runs(store, store.run(run_id))
     assert isinstance(stored, outcome.LiveOutcome)
     judged = replace(stored, seconds=time.monotonic() - began_s)
     if not judged.records:

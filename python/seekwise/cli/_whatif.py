@@ -54,7 +54,8 @@ class PredictedSetting:
     open: Predicted | None
     """The foreground with every request sent at its recorded time; only with `--open`."""
     carries_load: bool
-    """Whether it keeps up with requests that come at their times; where it does not, latencies grow with the recording."""
+    """Whether it keeps up with requests that come at their times; where it does not, latencies grow with the
+    recording."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,8 @@ class RecordedProgram:
     requests: int
     bytes: int
     how: dict[str, int]
-    """Requests that wait for all earlier ones (`replies`), for one of them (`slots`), for the queue (`admitted`), for nothing (`open`)."""
+    """Requests that wait for all earlier ones (`replies`), for one of them (`slots`), for the queue (`admitted`), for
+    nothing (`open`)."""
 
 
 @dataclass(frozen=True)

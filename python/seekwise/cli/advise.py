@@ -78,7 +78,7 @@ def command(
         _class(device, as_json)
         return
     with Store.open(db, create=False) as store:
-        found = of_run.of(store, store.run(run)).advised(purpose, system)
+        found = of_run.of_runs(store, store.run(run)).advised(purpose, system)
     if as_json:
         _shown.echo_json(found.document())
     else:
@@ -108,9 +108,8 @@ def _classes(group: str | None, *, as_rules: bool, everything: bool, as_json: bo
             print_lines(classes.reasons(choice), out)
     say("", out)
     print_lines([*classes.quicker(found), *classes.CAUTIONS[: 2 if everything else 1]], out)
-    option = f" --for {group}" if group else ""
-    reasons = "" if everything else "Reasons: `--all`. "
-    print_lines([f"{reasons}The udev rules: `seekwise advise --classes{option} --print udev`."], out)
+    again = f"seekwise advise --classes{f' --for {group}' if group else ''}"
+    print_lines([f"next: {again} --print udev{'' if everything else ' # reasons: --all'}"], out)
 
 
 def _class(target: str, as_json: bool) -> None:

@@ -57,7 +57,7 @@ def command(base: str, new: str, fail_if: tuple[str, ...], everything: bool, db:
         runs = pairs[-1]
         if runs[0].run_id == runs[1].run_id:
             raise UsageError(f"run {runs[0].run_id} is named twice", hint="`seekwise results` lists the runs")
-        found = paired.of(store, pairs)
+        found = paired.pairing_of(store, pairs)
     if as_json:
         _shown.echo_json(replace(found.document, headline=found.headline))
     else:

@@ -70,7 +70,8 @@ def command(
 ) -> None:
     """Find the array to build of some DRIVEs for a load.
 
-    Simulated: DRIVE is a drive model (`seekwise explain models`). Every combination of RAID level, number of drives, chunk, scheduler, queue depth and read-ahead
+    Simulated: DRIVE is a drive model (`seekwise explain models`). Every combination of RAID level, number of drives,
+    chunk, scheduler, queue depth and read-ahead
     is simulated.
     """
     from seekwise.cli import _shown
@@ -118,7 +119,7 @@ def command(
             _shown.echo_json(array_answer.document(choice, run.run_id))
             return
         stored = store.run(run.run_id)
-        of_run.of(store, stored).show(_shown.out())
+        of_run.of_runs(store, stored).show(_shown.out())
     click.echo(f"\nnext: {stored.typed(f'seekwise report {run.run_id}')}")
 
 

@@ -23,7 +23,8 @@ from seekwise.store.record import Record
 def command(names: tuple[str, ...], form: str, db: Path | None) -> None:
     """Print the records of RUN.
 
-    json holds everything; csv has a line per phase, of several runs or of all if none is named; study is the TOML of the study that was run.
+    json holds everything; csv has a line per phase, of several runs or of all if none is named; study is the TOML of
+    the study that was run.
     """
     if form != "csv" and len(names) != 1:
         raise UsageError("which run?" if not names else "one run at a time", hint="`seekwise results` lists them")

@@ -82,7 +82,7 @@ def _page(store: Store, runs: list[Run], output: Path, pictures: Path | None) ->
     from seekwise.report import of_run
     from seekwise.report.charts import files
 
-    found = of_run.of(store, *runs)
+    found = of_run.of_runs(store, *runs)
     run_id = found.run.run_id
     if not found.records:
         raise SeekwiseError(f"run {run_id} has no records, so there is nothing to show")
@@ -104,7 +104,7 @@ def _comparison(store: Store, runs: list[Run], output: Path, pictures: Path | No
         raise UsageError(
             f"a comparison has two runs, not {len(runs)}", hint="`--merge` shows several runs of one study as one"
         )
-    found = paired.of(store, paired.after_earlier(store, *runs))
+    found = paired.pairing_of(store, paired.after_earlier(store, *runs))
     names = [run.run_id for run in runs]
     path = compare_page.write(path_of(output, "-vs-".join(names)), found)
     return WrittenReport(None, names, path.absolute(), [])

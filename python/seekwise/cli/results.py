@@ -60,7 +60,8 @@ def command(
 ) -> None:
     """List the newest runs, or show the verdicts and advice of RUN.
 
-    `last` names the newest run. Several runs of one study are merged: after rebuilding an array, changing a card or switching NCQ.
+    `last` names the newest run. Several runs of one study are merged: after rebuilding an array, changing a card or
+    switching NCQ.
     """
     with Store.open(db, create=False) as store:
         if not names:
@@ -70,7 +71,7 @@ def command(
         from seekwise.report.layout import WIDTH, wrapped
 
         chosen = [store.run(name) for name in names]
-        found = of_run.of(store, *chosen, brief=not (as_json or figures))
+        found = of_run.of_runs(store, *chosen, brief=not (as_json or figures))
         if as_json:
             _shown.echo_json(found.document())
             return
@@ -104,18 +105,15 @@ def _list(store: Store, everything: bool, as_json: bool) -> None:
     from seekwise.report.layout import WIDTH, print_lines
 
     out = _shown.out()
-    not_restored = [run for run in reversed(runs) if _is_not_restored(run)]
-    others = [run for run in reversed(runs) if not _is_not_restored(run)]
+    from seekwise.cli import main
+
+    # With an empty journal they were restored since, or given up: then they are runs like others.
+    not_restored = [run for run in reversed(runs) if _is_not_restored(run)] if main.something_left() else []
+    others = [run for run in reversed(runs) if run not in not_restored]
     newest = others if everything else others[:NEWEST]
     shown = [*not_restored, *newest]
     if not_restored:
-        from seekwise.cli import main
-
-        what = (
-            "`sudo seekwise revert` tries again."
-            if main.something_left()
-            else "The journal of this machine is empty now, so they were restored since, or given up."
-        )
+        what = "`sudo seekwise revert` tries again."
         print_lines([f"Not everything was restored after {counted(len(not_restored), 'run')}. {what}", ""], out)
     table = [
         ("Run", "Study", "Where", "Trials", "Outcome"),
@@ -157,7 +155,8 @@ def outcome(run: Run) -> str:
 
 
 def one_line_each(rows: Sequence[Sequence[str]], width: int) -> list[str]:
-    """The rows in columns of at most `width` together: what is too long ends with an ellipsis, the widest column first."""
+    """The rows in columns of at most `width` together: what is too long ends with an ellipsis, the widest column
+    first."""
     sizes = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     while sum(sizes) + GAP * (len(sizes) - 1) > width:
         widest = max((i for i in LEAST if sizes[i] > LEAST[i]), key=lambda i: sizes[i] - LEAST[i], default=None)

@@ -53,7 +53,8 @@ def command(
 ) -> None:
     """Measure PATH under typical uses; say what to set.
 
-    Runs typical uses on scratch files (a program start while a file is copied, a database, streams …), switches the settings
+    Runs typical uses on scratch files (a program start while a file is copied, a database, streams …), switches the
+    settings
     under them, and names one setting, what it gains and what it costs. Everything is restored afterwards.
     """
     began = time.monotonic()

@@ -50,7 +50,8 @@ def command(
 ) -> None:
     """Show what other storage would do to a recorded load.
 
-    TRACE is a recording of `seekwise record` or any format that `seekwise trace show` reads. Requests that waited for earlier ones wait
+    TRACE is a recording of `seekwise record` or any format that `seekwise trace show` reads. Requests that waited for
+    earlier ones wait
     for them on the new storage too, with the recorded think times.
     """
     from seekwise.cli import _shown, _whatif
@@ -67,7 +68,7 @@ def command(
         raise UsageError(f"{trace}: does not exist")
     notes, chunks = open_trace(trace)
     first = _first(chunks)
-    settings = whatif.asked(wanted, whatif.recorded_on(notes))
+    settings = whatif.candidate_storages(wanted, whatif.recorded_on(notes))
     # On disk rather than in memory where /tmp is memory.
     with temporary.private("whatif", _room()) as folder:
         load = loads.make(first, notes, Path(folder))

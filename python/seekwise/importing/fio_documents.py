@@ -1,7 +1,9 @@
 """The JSON documents that one file of fio holds, each as a run of its own.
 
-`--status-interval` prints the same run again and again: the last document is the run, those before it are its beginnings.
-Runs appended with `>>` are runs of their own. `--client` has `client_stats` in place of `jobs`, and a last entry that is the sum.
+`--status-interval` prints the same run again and again: the last document is the run, those before it are its
+beginnings.
+Runs appended with `>>` are runs of their own. `--client` has `client_stats` in place of `jobs`, and a last entry that
+is the sum.
 Words before, between and behind documents (warnings, prompts, the normal output) are skipped.
 """
 
@@ -23,7 +25,8 @@ SIDES = ("read", "write", "trim", "mixed")
 
 @dataclass(frozen=True)
 class FioDocument:
-    """One document. Each job has its options with those of `[global]` under them, and the host that ran it (`--client`)."""
+    """One document. Each job has its options with those of `[global]` under them, and the host that ran it
+    (`--client`)."""
 
     version: str
     jobs: list[FioJob]
@@ -108,7 +111,8 @@ def _within(document: object, levels: int = WITHIN) -> list[FioJob]:
 
 
 def _next_start(text: str, position: int) -> int | None:
-    """A `{` at the start of a line (fio's progress ends in a carriage return), or behind a document that has just ended, opens the next one.
+    """A `{` at the start of a line (fio's progress ends in a carriage return), or behind a document that has just
+    ended, opens the next one.
 
     A `[` that opens the text opens a list of documents.
     """
@@ -174,7 +178,8 @@ def _sides(job: FioJob) -> list[FioJob]:
 
 
 def _continues(first: FioDocument, then: FioDocument) -> bool:
-    """Whether the second document is the first run some time later: the same jobs, which have done no less, begun before the first was printed."""
+    """Whether the second document is the first run some time later: the same jobs, which have done no less, begun
+    before the first was printed."""
     if first.version != then.version or _names(first) != _names(then):
         return False
     done = [(_ios(one), _ios(other)) for one, other in zip(first.jobs, then.jobs, strict=True)]

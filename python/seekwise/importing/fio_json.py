@@ -344,9 +344,15 @@ def _threads_that_ran(job: FioJob) -> int:
     sides = fio_result.sides_of(job)
     longest_ms = max((float(job[name]["runtime"]) for name in sides), default=0.0)
     others = [name for name in ("read", "write", "trim") if name not in sides and job.get(name, {}).get("total_ios")]
-    if longest_ms < 1e3 * SHORT_S or ("mixed" not in sides and others):
+    options = job["job options"]
+    is_group = options.get("numjobs", "1") != "1" or "group_reporting" in options
+    if not is_group or longest_ms < 1e3 * SHORT_S or ("mixed" not in sides and others):
         return 0
-    ratio = float(job.get("job_runtime", 0)) / longest_ms
+    summed_ms = float(job.get("job_runtime", 0))
+    # Threads side by side ran longer in all than fio did.
+    if summed_ms <= 1e3 * float(job.get("elapsed", 0)):
+        return 0
+    ratio = summed_ms / longest_ms
     return round(ratio) if abs(ratio - round(ratio)) <= WHOLE * ratio else 0
 
 

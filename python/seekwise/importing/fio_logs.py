@@ -1,14 +1,19 @@
-"""fio's logs (`write_bw_log`, `write_lat_log`, `write_iops_log`, `write_hist_log`): the files of one prefix are one trial.
+"""fio's logs (`write_bw_log`, `write_lat_log`, `write_iops_log`, `write_hist_log`): the files of one prefix are one
+trial.
 
     NAME_bw.1.log   time ms, KiB/s, direction, request size[, …]      one line per request, or per `log_avg_msec`
     NAME_lat.1.log  time ms, ns, direction, request size              (`clat`: completion; `slat` is not used)
     NAME_iops.1.log time ms, IOPS, direction, request size
     NAME_clat_hist.1.log  time ms, direction, request size, count of every bin of fio's histogram, per `log_hist_msec`
 
-A log with a request size in every line holds every request: its histogram is exact. With 0 there, lines are averages over a
-window: rate and IOPS come from them, the mean latency weighted by the requests of the windows, p99 only from a histogram log. Of a
-window without requests fio writes no line (stat.c: `add_bw_samples`), so a line stands for its window and not for the time since the
-last one; the window in which a run ends is not written either. fio before 3.0 wrote µs (`--given tool-version=2.21`). Logs do not say
+A log with a request size in every line holds every request: its histogram is exact. With 0 there, lines are averages
+over a
+window: rate and IOPS come from them, the mean latency weighted by the requests of the windows, p99 only from a
+histogram log. Of a
+window without requests fio writes no line (stat.c: `add_bw_samples`), so a line stands for its window and not for the
+time since the
+last one; the window in which a run ends is not written either. fio before 3.0 wrote µs (`--given tool-version=2.21`).
+Logs do not say
 whether access was random: `--given operation=…`.
 """
 
@@ -145,7 +150,8 @@ EPOCH_MS = 1e11
 
 
 def _without_epoch(logs: list[Log], last_ms: float) -> float:
-    """Times since the start in place of those since 1970, told by the first line and the window that it ends; the last of the histograms."""
+    """Times since the start in place of those since 1970, told by the first line and the window that it ends; the last
+    of the histograms."""
     first_ms = min((log.first_ms for log in logs if log.count), default=0.0)
     if first_ms < EPOCH_MS:
         return last_ms
@@ -309,7 +315,8 @@ NEAR = 0.2
 
 
 AT_ONCE = 0.1
-"""Lines nearer to each other than this share of the first window are of one window: both directions, or several jobs in one file."""
+"""Lines nearer to each other than this share of the first window are of one window: both directions, or several jobs in
+one file."""
 
 
 def _ends_ms(job: list[LogLine]) -> list[float]:
@@ -325,7 +332,8 @@ def _ends_ms(job: list[LogLine]) -> list[float]:
 def _window_ms(job: list[LogLine]) -> float:
     """The length of the windows: the shortest distance between lines that is no exception.
 
-    One that is shorter counts where the one before it was not late by as much: then the usual distance holds windows without requests.
+    One that is shorter counts where the one before it was not late by as much: then the usual distance holds windows
+    without requests.
     """
     gaps = [later - earlier for earlier, later in itertools.pairwise([0.0, *_ends_ms(job)])]
     if not gaps:
@@ -347,7 +355,8 @@ def _window_ms(job: list[LogLine]) -> float:
 
 
 def _amounts(job: list[LogLine]) -> list[float]:
-    """Averages as amounts: value × the seconds of its window; the measured length where the window before is there, too."""
+    """Averages as amounts: value × the seconds of its window; the measured length where the window before is there,
+    too."""
     window = _window_ms(job)
     before: dict[int, float] = {}
     amounts = []
@@ -386,7 +395,8 @@ def _mean(latency: dict[str, Log], amounts: dict[str, Log]) -> tuple[float, bool
 
 
 def _requests(job: list[LogLine], log: list[LogLine]) -> list[float]:
-    """How many requests each line averages: those of the windows that ended since the line before it, of the same direction."""
+    """How many requests each line averages: those of the windows that ended since the line before it, of the same
+    direction."""
     window = _window_ms(log) if log else 0.0
     numbers = [0.0] * len(job)
     for direction in {row.direction for row in job}:

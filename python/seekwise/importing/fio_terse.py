@@ -1,7 +1,9 @@
 """fio's terse output, versions 3 to 5 (`--output-format=terse`, `--minimal`): one line of fields per job or group.
 
-The fields and their order: fio's HOWTO, "Terse output". The line has no options: whether access was random, and how many
-threads a group had, must be told (`--given operation=…`, `--given threads=…`); a job name such as `randread` tells the first.
+The fields and their order: fio's HOWTO, "Terse output". The line has no options: whether access was random, and how
+many
+threads a group had, must be told (`--given operation=…`, `--given threads=…`); a job name such as `randread` tells the
+first.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from seekwise.store.record import CpuSeconds, Phase
 READ = 5
 """First field of reads; those of writes follow, from version 4 on also those of trims, then CPU."""
 LAYOUTS = {"3": (41, 2), "4": (41, 3), "5": (47, 3)}
-"""{version: (fields of a direction, directions)}, as fio 3.33 prints them: 5 adds the samples of bandwidth and of IOPS."""
+"""{version: (fields of a direction, directions)}, as fio 3.33 prints them: 5 adds the samples of bandwidth and of
+IOPS."""
 TOTAL_KIB, IOPS, RUNTIME_MS = 0, 2, 3
 PERCENTILES, TOTAL_LATENCY = 12, 32
 """Offsets within a side: latencies are min, max, mean, deviation in µs; 20 percentiles as `99.000000%=122`."""

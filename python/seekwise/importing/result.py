@@ -87,7 +87,8 @@ class Result:
     document: int = 0
     """Place of the run within its file, where runs were appended."""
     keeps_depth: bool = True
-    """Whether requests follow each other without a pause. Not where a job waits for syncs or flushes at its end: then rate × latency is no depth."""
+    """Whether requests follow each other without a pause. Not where a job waits for syncs or flushes at its end: then
+    rate × latency is no depth."""
     spans_s: tuple[float, float] | None = None
     """When it began and ended, in seconds since 1970."""
     options: dict[str, object] = field(default_factory=dict)
@@ -139,7 +140,8 @@ COMMAND = re.compile(r"[@|]|\./|\s--?\w|\$ ")
 
 
 def headings(lines: Sequence[str], starts: Sequence[int], passed_over: re.Pattern[str] | None = None) -> list[str]:
-    """What stands above each of several tables of one text, as the name of a set-up; none of them where one has none or two are alike."""
+    """What stands above each of several tables of one text, as the name of a set-up; none of them where one has none or
+    two are alike."""
     found = []
     for place, start in enumerate(starts):
         above = range(start - 1, max(-1, start - HEADING_ABOVE, starts[place - 1] if place else -1), -1)

@@ -18,7 +18,8 @@ from seekwise.workload.study.quantity import bytes_text, capacity_text, counted,
 
 @dataclass(frozen=True)
 class ArrayRow:
-    """One array and what it gave under the load of most requests at once, with its best setting: the mean of its repetitions."""
+    """One array and what it gave under the load of most requests at once, with its best setting: the mean of its
+    repetitions."""
 
     name: str
     """`RAID 5 of 4, chunk 64 KiB`."""
@@ -113,7 +114,8 @@ def rows(records: Sequence[Record]) -> list[ArrayRow]:
 
 
 def with_states(records: Sequence[Record]) -> list[ArrayRow]:
-    """`rows`, and below each array the same one with a drive failed and while it is rebuilt, unless the study has such states itself."""
+    """`rows`, and below each array the same one with a drive failed and while it is rebuilt, unless the study has such
+    states itself."""
     groups: dict[str, list[Record]] = {}
     for record in records:
         if record.valid and degraded.can(record) and record.role != "sentinel":
@@ -277,7 +279,8 @@ def requests_at_once(combination: str) -> tuple[int, int, str]:
 
 
 def by_load(found: Sequence[ArrayRow]) -> list[dict[str, str]]:
-    """[{operation: key of `combination_throughputs`}]: the loads that every array did, from few requests at once to many; where operations have several,
+    """[{operation: key of `combination_throughputs`}]: the loads that every array did, from few requests at once to
+    many; where operations have several,
     each with the one of its place."""
     common = set.intersection(*(set(row.combination_throughputs) for row in found)) if found else set()
     loads: dict[str, list[str]] = {}
@@ -302,7 +305,8 @@ def threads_text(load: str) -> str:
 
 
 def sizes_text(found: Sequence[ArrayRow]) -> str:
-    """`sequential 128 KiB, random 8 KiB`: the request sizes; one size where all have the same; empty where none is known."""
+    """`sequential 128 KiB, random 8 KiB`: the request sizes; one size where all have the same; empty where none is
+    known."""
     sizes: dict[str, set[int]] = {}
     for operation, block_bytes in (sizes for row in found for sizes in row.block_bytes.items()):
         sizes.setdefault(operation.partition("_")[0], set()).update(block_bytes)

@@ -21,7 +21,8 @@ LIMITS = ("rate", "rate_iops", "thinktime")
 """fio's options that let a load pause."""
 OVER_DEPTH = 1.15
 UNDER_DEPTH = 0.5
-"""By Little's law rate × latency is the number of requests outstanding: never more than were asked for, and about as many in a closed loop."""
+"""By Little's law rate × latency is the number of requests outstanding: never more than were asked for, and about as
+many in a closed loop."""
 EXACT = 1e-4
 """A measured rate lies so near a power of two once in some thousand times."""
 STOOD_STILL_S = 1.0
@@ -45,7 +46,8 @@ def implausible(records: Sequence[Record]) -> list[str]:
 
 
 def implausible_periods(records: Sequence[Record], uses: Sequence[Use]) -> list[str]:
-    """As `implausible`, of records of live switching: over all periods of a use under one setting, since one is too short for such sums."""
+    """As `implausible`, of records of live switching: over all periods of a use under one setting, since one is too
+    short for such sums."""
     groups: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         if record.valid and record.provenance == "measured":

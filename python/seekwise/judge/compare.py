@@ -3,7 +3,8 @@
         base ──┐   same device, same load,                  a combination × setting of the base against the same of the new run,
         new  ──┴─  same combinations and settings    →     judged by the one rule; first repetition with first repetition, and so on
 
-Repetitions of two runs shared no hour and no temperature, so a difference is shown to exist, not what made it: only settings that
+Repetitions of two runs shared no hour and no temperature, so a difference is shown to exist, not what made it: only
+settings that
 met in one repetition are compared fairly. The report says so. What does not compare is refused with every reason.
 """
 
@@ -157,7 +158,8 @@ def _outcome(v: Verdict) -> str:
 
 AGREE_METRICS = ("rate", "access_time", "cpu_efficiency", "p99")
 P99_OPERATIONS_MIN = 200
-"""One run beside another needs fewer operations in the tail than a verdict does: two of them are at or beyond the 99th percentile."""
+"""One run beside another needs fewer operations in the tail than a verdict does: two of them are at or beyond the 99th
+percentile."""
 
 
 @dataclass(frozen=True)

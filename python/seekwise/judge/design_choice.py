@@ -1,7 +1,9 @@
 """Which array to build of a sweep.
 
-An array that survives no failure is recommended only where it was asked for. Without a wanted rate the fastest array is named, and among those that
-the model cannot tell from it (`gain_error` of levels) the one that survives more, then the larger; with one, the array of fewest drives that reaches it.
+An array that survives no failure is recommended only where it was asked for. Without a wanted rate the fastest array is
+named, and among those that
+the model cannot tell from it (`gain_error` of levels) the one that survives more, then the larger; with one, the array
+of fewest drives that reaches it.
 """
 
 from __future__ import annotations
@@ -103,7 +105,8 @@ def choose(asked: Asked, finalists: Sequence[Finalist]) -> DesignChoice:
 
 
 def _criteria(point: Point, logs: NDArray[np.float64]) -> list[float]:
-    """Rate, p99, CPU, usable capacity and number of drives, such that more is better. Figures within 1 % count as equal."""
+    """Rate, p99, CPU, usable capacity and number of drives, such that more is better. Figures within 1 % count as
+    equal."""
     rate, p99, cpu = (round(float(log), 2) for log in logs)
     return [rate, -p99, -cpu, float(point.array.capacity_bytes), -float(point.array.drives)]
 

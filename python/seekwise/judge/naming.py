@@ -18,7 +18,8 @@ Pattern = tuple[tuple[int, str], ...]
 def pieces(members: Sequence[str], settings: Sequence[str]) -> list[str]:
     """`members` of all `settings` in few names: `drives=6 bfq` stands for every setting with these two words.
 
-    Names are words of one factor each; names of one word stay as they are. What needs more than four ends with a number.
+    Names are words of one factor each; names of one word stay as they are. What needs more than four ends with a
+    number.
     """
     if len(members) == len(settings) > PIECES_MOST:
         return [f"all {len(settings)}"]

@@ -21,7 +21,8 @@ class Observation:
     repetition: int
     setting: str
     metric: str
-    """rate: bytes/s (more is better) · access_time: mean ns (less) · cpu_efficiency: MB per system-CPU second (more) · p99: ns (less)."""
+    """rate: bytes/s (more is better) · access_time: mean ns (less) · cpu_efficiency: MB per system-CPU second (more) ·
+    p99: ns (less)."""
     value: float
 
 
@@ -38,7 +39,8 @@ class Verdict:
     winner: str | None
     """The better setting of a clear difference, or None (small, tie, undecided)."""
     word: Word
-    """clear: one is better, so surely that few of its table are expected to be wrong · tie: within the threshold with 90 % · small: both of these · undecided: neither."""
+    """clear: one is better, so surely that few of its table are expected to be wrong · tie: within the threshold with
+    90 % · small: both of these · undecided: neither."""
     ratio: float
     """Estimated a / b."""
     ratio_low: float

@@ -2,10 +2,12 @@
 
 - table: one run. Everything that a reader sees side by side shares one error rate and lends each other its noise.
 - combination: operation, then the record's own combination: `seq_read disk=vda threads=8`.
-- An operation with several thread counts also gets one combination without them (`seq_read disk=vda`): the geometric mean over
+- An operation with several thread counts also gets one combination without them (`seq_read disk=vda`): the geometric
+  mean over
   the thread counts, repetition by repetition. That is the row of the winner table.
 
-Only valid trials are observed. A value that a trial cannot give (no CPU second seen, too few operations for p99) is absent,
+Only valid trials are observed. A value that a trial cannot give (no CPU second seen, too few operations for p99) is
+absent,
 not zero.
 """
 
@@ -59,7 +61,8 @@ def pooled_over_threads(single: Sequence[Observation]) -> list[Observation]:
 
 
 def complete(single: Sequence[Observation], wholes: Mapping[str, str]) -> list[tuple[Observation, dict[str, float]]]:
-    """(one of its observations as one of the whole, {combination: mean of ln}) of every repetition and setting that has all combinations of a whole.
+    """(one of its observations as one of the whole, {combination: mean of ln}) of every repetition and setting that has
+    all combinations of a whole.
 
     `wholes`: {combination: what it is a part of}.
     """

@@ -18,7 +18,8 @@ NAMED_MAX = 3
 
 
 def judge_records(records: Sequence[Record], base: str | None = None) -> list[Judged]:
-    """Judges the trials that compete (drift checks are left out). `base`: the setting that the others are held against."""
+    """Judges the trials that compete (drift checks are left out). `base`: the setting that the others are held
+    against."""
     compared = competing(records)
     return judge_observations(
         observations(compared),

@@ -4,8 +4,10 @@
                        └──── five ────┘      (max − min) ≤ 20 % of the mean, and the fitted line moves ≤ 10 % of the mean
 
 The rule of SNIA's Solid State Storage Performance Test Specification (as implemented in cloudharmony/block-storage,
-BlockStorageTest.php; the standard's text itself was not at hand): five windows, at most 25 tried. Rate and access time must both
-hold, in each phase for itself, so reads and writes are separate where a study separates them. What came before is warm-up and kept as data. A combination that never becomes steady is
+BlockStorageTest.php; the standard's text itself was not at hand): five windows, at most 25 tried. Rate and access time
+must both
+hold, in each phase for itself, so reads and writes are separate where a study separates them. What came before is
+warm-up and kept as data. A combination that never becomes steady is
 shown, struck out, and never wins.
 """
 

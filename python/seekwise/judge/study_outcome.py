@@ -1,4 +1,5 @@
-"""The outcome of a study's run: its records judged, and the setting that they choose. It says nothing; `report` does."""
+"""The outcome of a study's run: its records judged, and the setting that they choose. It says nothing; `report`
+does."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ from seekwise.workload.study.study import Study
 
 @dataclass(frozen=True)
 class StudyOutcome:
-    """A run of a study, or one of its systems, judged by the rule of `tune`: what is in force stays unless another setting gains more than it loses."""
+    """A run of a study, or one of its systems, judged by the rule of `tune`: what is in force stays unless another
+    setting gains more than it loses."""
 
     run: Run
     plan: Plan
@@ -67,7 +69,8 @@ class StudyOutcome:
         return self.records[0].provenance if self.records else "measured"
 
     def of_system(self, facts: SystemFacts) -> StudyOutcome:
-        """One of several systems alone, against what it was set to: what another one needs says nothing of this one's error rate."""
+        """One of several systems alone, against what it was set to: what another one needs says nothing of this one's
+        error rate."""
         labels = {setting.label for setting in self.plan.settings}
         plan = replace(
             self.plan,
@@ -103,7 +106,8 @@ def check_mergeable(runs_: Sequence[Run]) -> None:
 
 
 def merged(parts: Sequence[StudyOutcome]) -> StudyOutcome:
-    """Runs of one study as one: made after rebuilding an array, changing a card or switching NCQ, each of other systems or the same again.
+    """Runs of one study as one: made after rebuilding an array, changing a card or switching NCQ, each of other systems
+    or the same again.
 
     A system that several runs have gets the later one's repetitions as further ones.
     """
@@ -147,7 +151,8 @@ def decided(judged: Sequence[Judged], plan: Plan) -> Decided:
 def _deciding(judged: Sequence[Judged]) -> list[Judged]:
     """Combinations and metrics that decide. Rows over all thread counts stand for those of single counts.
 
-    Access times count only where no throughput is known, as a closed loop's access time is its throughput read the other way round.
+    Access times count only where no throughput is known, as a closed loop's access time is its throughput read the
+    other way round.
     """
     pooled = set(_pooled(judged).values())
     found = [
@@ -187,7 +192,8 @@ def reference(plan: Plan) -> Setting:
 
 
 def otherwise(setting: Setting, plan: Plan) -> list[str]:
-    """What is in force instead of this setting, as `read_ahead_kb=8192 on vda`; empty where it is in force or not known."""
+    """What is in force instead of this setting, as `read_ahead_kb=8192 on vda`; empty where it is in force or not
+    known."""
     found = []
     for facts in plan.systems:
         for device, values in wanted(setting, plan).items():
@@ -229,7 +235,8 @@ def combination_name(combination: str, plan: Plan, *, pooled: bool = False) -> s
 
 
 def condition_text(conditions: Mapping[str, str], plan: Plan, *, pooled: bool = True) -> str:
-    """Threads, depth, system as a person says them; what is the same everywhere is left out. `pooled`: says that all threads are."""
+    """Threads, depth, system as a person says them; what is the same everywhere is left out. `pooled`: says that all
+    threads are."""
     parts = []
     for name, value in conditions.items():
         if name == "system" and len(plan.systems) == 1:

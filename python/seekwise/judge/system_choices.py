@@ -1,10 +1,14 @@
 """Which setting for each system of a study: overall, by use and by number of threads.
 
-Every choice is judged by the one rule of `seekwise.judge` (through `workloads.weigh`): the settings of one system compete by their rates,
-weighed over the operations. Of those that the best does not beat the fastest is named, unless it loses much more than another one in the combination where it is worst.
+Every choice is judged by the one rule of `seekwise.judge` (through `workloads.weigh`): the settings of one system
+compete by their rates,
+weighed over the operations. Of those that the best does not beat the fastest is named, unless it loses much more than
+another one in the combination where it is worst.
 
-A chunk size competes like a setting. Systems that differ in their chunk alone are one family, and a study that varies `chunk_kib` in its
-settings is the same family written differently: both end in the same choice. Simulated chunks are named together if each stays within the error
+A chunk size competes like a setting. Systems that differ in their chunk alone are one family, and a study that varies
+`chunk_kib` in its
+settings is the same family written differently: both end in the same choice. Simulated chunks are named together if
+each stays within the error
 of the model of the best one under every load.
 """
 
@@ -108,7 +112,8 @@ class SystemChoice:
 
 
 def choices(study: Study | None, records: Sequence[Record]) -> tuple[SystemChoice, ...]:
-    """Overall, then by use and load as the study asks; none where one system is all there is and the study asks for no answer of its own."""
+    """Overall, then by use and load as the study asks; none where one system is all there is and the study asks for no
+    answer of its own."""
     if study is None or (len(study.system) == 1 and study.answer is None and CHUNK not in study.factor_names()):
         return ()
     asked = study.answer or Answer()
@@ -148,7 +153,8 @@ ArrayKey = tuple[object, ...]
 
 
 def _as_chunks(systems: Mapping[str, System], records: Sequence[Record]) -> list[tuple[str, str, list[Record]]]:
-    """Families of arrays that differ in their chunk alone, the chunk as what competes; none where schedulers compete too."""
+    """Families of arrays that differ in their chunk alone, the chunk as what competes; none where schedulers compete
+    too."""
     families: dict[ArrayKey, dict[str, list[Record]]] = {}
     arrays: dict[ArrayKey, System] = {}
     schedulers: dict[ArrayKey, set[str]] = {}
@@ -164,7 +170,8 @@ def _as_chunks(systems: Mapping[str, System], records: Sequence[Record]) -> list
         arrays.setdefault(key, system)
         label = f"{chunk} KiB"
         family = families.setdefault(key, {})
-        # Combinations are named by their system and by whatever else is varied; both are the same for every chunk of a family.
+        # Combinations are named by their system and by whatever else is varied; both are the same for every chunk of a
+        # family.
         combination = combination_key.without(record.combination, "system", CHUNK)
         family.setdefault(label, []).append(replace(record, setting=label, combination=combination))
         schedulers.setdefault(key, set()).add(str(record.factors.get("scheduler")))
@@ -209,7 +216,8 @@ def is_single_drive(system: System) -> bool:
 
 
 def system_title(name: str, systems: Sequence[System]) -> str:
-    """`A: hardware RAID 1, 9650-2LP`: what a system's name stands for, without what all have; the name alone where that is nothing."""
+    """`A: hardware RAID 1, 9650-2LP`: what a system's name stands for, without what all have; the name alone where that
+    is nothing."""
     system = next((listed for listed in systems if listed.name == name), None)
     if system is None:
         return name

@@ -2,11 +2,13 @@
 
     score(setting, repetition) = product over combinations of value ^ weight        a weighted geometric mean, per metric
 
-Within a repetition every setting meets the same conditions, so the scores of one repetition are compared like the values of any
+Within a repetition every setting meets the same conditions, so the scores of one repetition are compared like the
+values of any
 other combination, by the same rule (`decision`): the same intervals, thresholds and words.
 
 Pareto: a setting is on the front if no other is at least as good by rate, p99 and CPU efficiency, and better by one.
-Regret: what a setting costs, by rate, in the combination where it is furthest from that combination's best. Both are estimates, without
+Regret: what a setting costs, by rate, in the combination where it is furthest from that combination's best. Both are
+estimates, without
 an interval.
 """
 
@@ -43,7 +45,8 @@ class OperationMix:
     operations: Mapping[str, float]
 
     def weight(self, operation: str, threads: int) -> float:
-        """Share of the operation times the rule for threads: `few` 1/n, `many` n, `all` 1. Only ratios of weights matter."""
+        """Share of the operation times the rule for threads: `few` 1/n, `many` n, `all` 1. Only ratios of weights
+        matter."""
         return self.operations.get(operation, 0.0) * THREAD_RULES[self.threads](threads)
 
 

@@ -13,7 +13,8 @@
     scsi 0:0:1:0: atapi(n), ncq(y), asyn_notify(n), …                  a SATA drive behind a SAS adapter, and how many commands it gets:
     scsi 0:0:1:0: qdepth(32), tagged(1), …
 
-Source: Linux drivers/ata/libata-core.c ata_dev_config_ncq, ata_dev_configure and ata_force_horkage (ata_force_quirks since 6.12);
+Source: Linux drivers/ata/libata-core.c ata_dev_config_ncq, ata_dev_configure and ata_force_horkage (ata_force_quirks
+since 6.12);
 libata-eh.c ata_eh_speed_down, ata_dev_disable; ahci (libahci.c, ahci_save_initial_config); drivers/ata/sata_nv.c;
 drivers/scsi/mpt3sas/mpt3sas_scsih.c scsih_display_sata_capabilities, scsih_slave_configure.
 """
@@ -50,7 +51,8 @@ class NcqState:
     port: str
     """`ata3.00`, the PCI address of a board's controller, or the SCSI address of a SATA drive behind a SAS adapter."""
     state: str
-    """`on`, `off` (offered but not used), `absent`, `refused` by a driver's list of bad drives, `lost` with its drive, or a board's mode."""
+    """`on`, `off` (offered but not used), `absent`, `refused` by a driver's list of bad drives, `lost` with its drive,
+    or a board's mode."""
     used: int | None
     offered: int | None
     line: str
@@ -113,7 +115,8 @@ def _seconds(line: str) -> float | None:
 
 
 def _on_boot_line(text: str) -> dict[str, str]:
-    """`3.00:noncq,5:noncq,noncq` by port and device; "" for all of them. A value without a port is for the one before it (libata.force)."""
+    """`3.00:noncq,5:noncq,noncq` by port and device; "" for all of them. A value without a port is for the one before
+    it (libata.force)."""
     found: dict[str, str] = {}
     port = ""
     for part in text.split(","):

@@ -118,7 +118,8 @@ def _by_repetition(trials: list[Trial]) -> Iterator[list[Trial]]:
 
 
 class Pace:
-    """Time left: the plan's estimate, corrected by how the trials so far compare with it. A trial costs the same however many there are."""
+    """Time left: the plan's estimate, corrected by how the trials so far compare with it. A trial costs the same
+    however many there are."""
 
     def __init__(self, plan: Plan, todo: Sequence[Trial]) -> None:
         self._started = time.monotonic()

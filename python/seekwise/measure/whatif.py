@@ -1,7 +1,10 @@
-"""A recorded load on storage that is not there: settings, their trials in the simulator, and records as a study has them.
+"""A recorded load on storage that is not there: settings, their trials in the simulator, and records as a study has
+them.
 
-Each setting is one storage of the simulator's own language. A trial plays the whole load once; its records are one for each group of programs and one
-for all that somebody waits for (`foreground`). Repeats differ by where the platters stand. Settings are ranked without statistics: all play the same load from
+Each setting is one storage of the simulator's own language. A trial plays the whole load once; its records are one for
+each group of programs and one
+for all that somebody waits for (`foreground`). Repeats differ by where the platters stand. Settings are ranked without
+statistics: all play the same load from
 the same starts, and those within 5 % of the best are named together.
 """
 
@@ -77,7 +80,7 @@ def parse_vary(words: Sequence[str]) -> dict[str, list[str]]:
                 found[key] = []
             elif not key:
                 raise UsageError(
-                    f"`--vary {word}` names no setting", f"write {next(iter(KEYS))}=VALUE; known: {_known()}"
+                    f"`--vary {word}` names no setting", f"write {next(iter(KEYS))}=VALUE; known: {_names_text()}"
                 )
             else:
                 value = part
@@ -89,7 +92,7 @@ def parse_vary(words: Sequence[str]) -> dict[str, list[str]]:
     return found
 
 
-def _known() -> str:
+def _names_text() -> str:
     return ", ".join([*KEYS, "nr_requests", "iosched.NAME", "…"])
 
 
@@ -103,11 +106,11 @@ def _known_key(name: str) -> str:
         )
     near = difflib.get_close_matches(name, [*KEYS, *factors.FACTORS], 1)
     raise UsageError(
-        f"`--vary` has no setting `{name}`", f"did you mean `{near[0]}`?" if near else f"known: {_known()}"
+        f"`--vary` has no setting `{name}`", f"did you mean `{near[0]}`?" if near else f"known: {_names_text()}"
     )
 
 
-def asked(vary: dict[str, list[str]], base: dict[str, str]) -> list[CandidateStorage]:
+def candidate_storages(vary: dict[str, list[str]], base: dict[str, str]) -> list[CandidateStorage]:
     """Every combination, each checked by building it. `base`: what holds where `vary` does not say."""
     table = {key: [value] for key, value in base.items() if key not in vary} | vary
     if "model" not in table:
@@ -198,8 +201,8 @@ def _spec(values: dict[str, Value]) -> dict[str, object]:
     drive, kernel = drive_names.find(str(values["drive"])), str(values.get("kernel", KERNEL_DEFAULT))
     if "scheduler" not in values:
         values = {**values, "scheduler": default_scheduler(kernel, drive)}
-    elif str(values["scheduler"]) not in schedulers.known():
-        known = list(schedulers.known())
+    elif str(values["scheduler"]) not in schedulers.registry():
+        known = list(schedulers.registry())
         asked = str(values["scheduler"])
         raise UsageError(
             f"there is no scheduler `{asked}`", suggestion.hint(asked, known, f"known: {', '.join(known)}")

@@ -122,7 +122,8 @@ class _TuneAdvice:
     purpose: str | None
 
     def to_apply(self) -> tuple[Changes, str]:
-        """(values to set, why); no values where what is in force stays. UsageError for what was not measured on this machine."""
+        """(values to set, why); no values where what is in force stays. UsageError for what was not measured on this
+        machine."""
         plan, run_id = self.outcome.plan, self.outcome.run.run_id
         if plan.provenance != "measured":
             raise not_here(run_id, plan.provenance)
@@ -289,7 +290,8 @@ class _StudyAdvice:
 
 
 Advised = _TuneAdvice | _StudyAdvice
-"""What to set, for everything or for one use: as values to apply, as a document, and shown with the command that sets it."""
+"""What to set, for everything or for one use: as values to apply, as a document, and shown with the command that sets
+it."""
 
 
 def of_tune(found: LiveOutcome, purpose: str | None, system: str | None) -> Advised:
@@ -336,10 +338,11 @@ def _print_weighed(console: Console, weighed: Weighed, plan: Plan) -> None:
     console.print(_table(weighed), width=min(console.width, WIDTH))
     console.print()
     said = []
-    for standing in weighed.standings:
-        if standing.regret > REGRET_SHOWN:
-            where = combination_name(standing.regret_combination, plan, pooled=True)
-            said.append(f"{standing.setting} is at its worst in {where}: {100 * standing.regret:.0f} % below the best")
+    best = weighed.standings[0]
+    # Of the others the table has how far behind they are.
+    if best.regret > REGRET_SHOWN:
+        where = combination_name(best.regret_combination, plan, pooled=True)
+        said.append(f"{best.setting} is at its worst in {where}: {100 * best.regret:.0f} % below the best")
     said.append(
         f"Ratios to {weighed.reference}: rate as a 95 % interval over {weighed.repetitions} repetitions, the others as estimates. "
         "Front: no other setting is as good in all three."

@@ -1,6 +1,8 @@
-"""The answer in words, made from what is to be expected alone: headline, purposes and rows. Every output shows what is made here.
+"""The answer in words, made from what is to be expected alone: headline, purposes and rows. Every output shows what is
+made here.
 
-Only what was measured is named, with the values of both sides: of the setting in force and of the one that is held against it.
+Only what was measured is named, with the values of both sides: of the setting in force and of the one that is held
+against it.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from seekwise.workload.study.uses import LIMITS
 EFFECTS_MOST = 2
 """Gains, and prices, that a sentence names."""
 STRIKING_LOG = math.log(1.2)
-"""A gain that is named although its setting is not advised; a difference of a setting that no answer names and that has a row all the same."""
+"""A gain that is named although its setting is not advised; a difference of a setting that no answer names and that has
+a row all the same."""
 NO_REGRET = 0.0005
 """What rounds to nothing."""
 TAILS = ("tail", "p99", "p999")
@@ -197,7 +200,8 @@ def _most_striking(asked: Question, purpose: Purpose | None) -> str | None:
 def _effects(
     asked: Question, setting: str, *, better: bool, purpose: Purpose | None, probable: bool = False
 ) -> list[str]:
-    """What a setting makes better (or worse) than what is in force, the most striking first; one for each thing that is counted. `probable`: also
+    """What a setting makes better (or worse) than what is in force, the most striking first; one for each thing that is
+    counted. `probable`: also
     what is not sure, with its probability."""
     return list(
         dict.fromkeys(_named_effects(asked, setting, better=better, purpose=purpose, probable=probable).values())
@@ -222,7 +226,8 @@ def _named_effects(
         found = [row for row in found if row[2].kind not in TAILS] or found
     told: dict[tuple[str, str], str] = {}
     for _, _, judged, standing in found:
-        # Of one kind of work in several uses the smallest gain, and the largest loss: what is said holds for each of them.
+        # Of one kind of work in several uses the smallest gain, and the largest loss: what is said holds for each of
+        # them.
         key = _counted(judged)
         if (better and standing.verdict != "unknown") or key not in told:
             told[key] = effect(judged, standing)
@@ -256,7 +261,8 @@ def _are_alike(asked: Question) -> bool:
 
 
 def _rest(asked: Question) -> str:
-    """What does not depend on the setting, with its bound; empty where something is little known, or differs and was not named."""
+    """What does not depend on the setting, with its bound; empty where something is little known, or differs and was
+    not named."""
     others = [(each, s) for each in asked.deciding for s in each.standings if s.setting != each.base]
     words = {s.verdict for _, s in others}
     if "unknown" in words or "same" not in words:
@@ -283,7 +289,8 @@ def _rest(asked: Question) -> str:
 
 
 def opponents(asked: Question) -> tuple[str, ...]:
-    """The settings that all rows hold against the one in force: those that the headline names; empty: the most telling of each figure."""
+    """The settings that all rows hold against the one in force: those that the headline names; empty: the most telling
+    of each figure."""
     changed = tuple(dict.fromkeys(purpose.setting for purpose in asked.purposes.values() if purpose.changes))
     if changed:
         return changed
@@ -296,7 +303,8 @@ def opponents(asked: Question) -> tuple[str, ...]:
 
 
 def rows(asked: Question, *, every: bool = False) -> list[UseRow]:
-    """A row for each figure that was measured, and one more where another setting differs by much; what differs most first.
+    """A row for each figure that was measured, and one more where another setting differs by much; what differs most
+    first.
 
     `every`: a row for every setting that was compared, those of a figure together.
     """
@@ -343,7 +351,8 @@ def order(standing: CandidateVerdict) -> tuple[int, float]:
 
 
 def _row(judged: Judged, standing: CandidateVerdict, asked: Question) -> UseRow:
-    """Of a run that was measured, the setting in force with its value and the other one with what is to be expected of it: both agree with the
+    """Of a run that was measured, the setting in force with its value and the other one with what is to be expected of
+    it: both agree with the
     difference beside them."""
     mine = judged.of(asked.in_force)
     value, other = mine.value if mine else None, standing.value
@@ -354,7 +363,8 @@ def _row(judged: Judged, standing: CandidateVerdict, asked: Question) -> UseRow:
 
 
 def statement(judged: Judged, standing: CandidateVerdict) -> str:
-    """What a setting is against the one in force: `26 % shorter (20 to 31)`, `no difference (below 5 %)`, `not measured long enough: −20 to +30 %`."""
+    """What a setting is against the one in force: `26 % shorter (20 to 31)`, `no difference (below 5 %)`,
+    `not measured long enough: −20 to +30 %`."""
     text = _statement(judged, standing)
     base = judged.of(judged.base)
     usual = base.stalls / max(base.periods, 1) if base is not None else 0.0

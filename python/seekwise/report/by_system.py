@@ -1,4 +1,5 @@
-"""What each setting reaches on each of several systems, in values: the rows below the answer of a study with more than one system."""
+"""What each setting reaches on each of several systems, in values: the rows below the answer of a study with more than
+one system."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ def settings_of(content: ReportContent) -> list[str]:
     return [setting.label for setting in plan.settings if not setting.control] if plan is not None else []
 
 
-def of(content: ReportContent) -> list[SystemRow]:
+def rows_of(content: ReportContent) -> list[SystemRow]:
     """Systems in the order of the study; none where one system or one setting says it."""
     settings = settings_of(content)
     if len(content.systems) < 2 or not 1 < len(settings) <= SETTINGS_MOST:
@@ -91,7 +92,8 @@ def _foreground(records: Sequence[Record]) -> list[str]:
 
 
 def _row(system: str, words: str, operation: str, records: Sequence[Record], settings: Sequence[str]) -> SystemRow:
-    """The highest mean over the combinations of a load. Beside background jobs it is the latency, which they lengthen."""
+    """The highest mean over the combinations of a load. Beside background jobs it is the latency, which they
+    lengthen."""
     rows = [row for row in trial_rows(records) if row["operation"] == operation]
     is_small = all(int(record.factors.get("block_bytes", 0)) <= SMALL_BYTES for record in records)
     column, figure = ("iops", "highest IOPS") if is_small else ("rate_mb_s", "highest MB/s")

@@ -1,6 +1,7 @@
 """Why one setting is faster: one second of the loads in which settings differ most, request by request.
 
-Simulated runs are simulated again from what their records keep; nothing has to be asked for beforehand. The time of one I/O is split into parts
+Simulated runs are simulated again from what their records keep; nothing has to be asked for beforehand. The time of one
+I/O is split into parts
 that add up: seek, rotation, transfer, the drive's own work, and the time in which the drive had nothing to do.
 """
 
@@ -135,7 +136,7 @@ def stretches(records: Sequence[Record], looks: Looks, recommended: Sequence[str
 
 
 def _stretch(load: CloseUpLoad, looks: Looks, recommended: Sequence[str]) -> CloseUpSection | None:
-    names = _shown(list(load.records), recommended)
+    names = _settings_drawn(list(load.records), recommended)
     close = again.close_ups([load.records[name] for name in names], load.operation)
     if sum(len(excerpt.requests) > 1 for excerpt in close) < 2:
         return None
@@ -155,7 +156,7 @@ def of_use(records: Sequence[Record], looks: Looks, title: str, recommended: str
     order = sorted(kept, key=lambda name: -statistics.fmean(throughputs[name]))
     if len(order) < 2:
         return None
-    names = _shown(order, [recommended] if recommended else [])
+    names = _settings_drawn(order, [recommended] if recommended else [])
     asked = [(name, kept[name].load["spec"]) for name in names]
     speeds = [throughput for name in names if (throughput := statistics.fmean(throughputs[name])) > 0]
     close = again.of_specs(asked, asked[0][1]["phases"][-1]["operation"], speeds)
@@ -195,7 +196,7 @@ def where_words(load: CloseUpLoad) -> str:
     return ", ".join(part for part in (system, load_words(load.combination)) if part)
 
 
-def _shown(names: list[str], recommended: Sequence[str]) -> list[str]:
+def _settings_drawn(names: list[str], recommended: Sequence[str]) -> list[str]:
     """Fastest, slowest, the recommended one, then the next ones; in the order of their rates."""
     wanted = list(dict.fromkeys([names[0], names[-1], *(n for n in names if n in recommended), *names]))
     return sorted(wanted[:SETTINGS_MOST], key=names.index)
@@ -212,7 +213,8 @@ def stretch(
     by_direction: bool = False,
     by_traces: bool = False,
 ) -> CloseUpSection:
-    """Numbers, sentence and picture of stretches of one load. `by_direction`: jobs that differ are told by their reads and writes."""
+    """Numbers, sentence and picture of stretches of one load. `by_direction`: jobs that differ are told by their reads
+    and writes."""
     from seekwise.report.metric_words import shown_setting
 
     known = looks.of([shown_setting(excerpt.setting) for excerpt in close])

@@ -1,4 +1,5 @@
-"""Runs set beside each other: what differs, what does not differ, what was not measured long enough. Plain data from either kind of run."""
+"""Runs set beside each other: what differs, what does not differ, what was not measured long enough. Plain data from
+either kind of run."""
 
 from __future__ import annotations
 
@@ -77,7 +78,8 @@ class ChangeRow:
 
     @property
     def span(self) -> str:
-        """`+12 % (+9 to +15 %)`, `2 times (1.07 to 3.8)`; of what does not differ or is little known the interval alone."""
+        """`+12 % (+9 to +15 %)`, `2 times (1.07 to 3.8)`; of what does not differ or is little known the interval
+        alone."""
         if not self.is_known:
             return "not measured long enough"
         if self.outcome in ("equal", "undecided"):
@@ -158,7 +160,8 @@ HEAD_LONGEST = 14
 
 
 def lines(pairing: Pairing, width: int = 80, *, everything: bool = False) -> list[str]:
-    """The comparison for a terminal: the headline, then what differs with the values of both runs, then how much does not.
+    """The comparison for a terminal: the headline, then what differs with the values of both runs, then how much does
+    not.
 
     Where nothing differs, what the runs cannot exclude.
     """
@@ -198,7 +201,10 @@ def _section(pairing: Pairing, outcome: str, width: int) -> list[list[str]]:
     several = len({row.setting for row in pairing.rows}) > 1
     values = [[row.before or "–", row.after or "–", row.span] for row in rows]
     common = _common(pairing.rows)
-    subjects = [", ".join([*_apart(row, common), row.metric, *([row.setting] if several else [])]) for row in rows]
+    subjects = [
+        ", ".join([*_distinguishing_parts(row, common), row.metric, *([row.setting] if several else [])])
+        for row in rows
+    ]
     heads = [*names, "change (90 %)"]
     sizes = [max(map(len, column)) for column in zip(heads, *values, strict=True)]
     room = max(SUBJECT_LEAST, width - sum(sizes) - 2 * len(sizes))
@@ -223,7 +229,7 @@ def _common(rows: Sequence[ChangeRow]) -> list[str]:
     return [part for part in first if all(part in other for other in others)] if others and len(first) > 1 else []
 
 
-def _apart(row: ChangeRow, common: Sequence[str]) -> list[str]:
+def _distinguishing_parts(row: ChangeRow, common: Sequence[str]) -> list[str]:
     return [part for part in row.where.split(", ") if part not in common]
 
 

@@ -16,7 +16,8 @@ from seekwise.report.why import held_words
 CHARTS_FIRST = 12
 MORE_MOST = 24
 POINTS_MOST = 6000
-"""Charts behind "more", and points drawn ahead on one page: half a megabyte. What is left is drawn when a reader asks for it."""
+"""Charts behind "more", and points drawn ahead on one page: half a megabyte. What is left is drawn when a reader asks
+for it."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,8 @@ def tip(row: Row, metric: str) -> str:
 
 
 def late_rows(table: Frame) -> dict[str, object]:
-    """The table of numbers for the browser to fill: the words of each factor's levels; rows of places in them, repeats and values."""
+    """The table of numbers for the browser to fill: the words of each factor's levels; rows of places in them, repeats
+    and values."""
     metrics = [name for name in VIEWS if has(table, name)]
     places = {name: {level: at for at, level in enumerate(levels)} for name, levels in table.factors.items()}
     return {

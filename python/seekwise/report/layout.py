@@ -24,7 +24,8 @@ USE_MOST, SUBJECT_MOST, WORDS_MOST = 20, 24, 24
 def columns(
     heads: Sequence[str], body: Sequence[Sequence[str]], width: int, numbers_from: int | None = None
 ) -> list[list[str]]:
-    """Lines of each row, the head first. Numbers keep their width; names give way by wrapping. `numbers_from`: columns set to the right."""
+    """Lines of each row, the head first. Numbers keep their width; names give way by wrapping. `numbers_from`: columns
+    set to the right."""
     sizes = [max(len(row[i]) for row in body) for i in range(len(heads))]
     sizes = [
         max(size, max((len(word) for word in head.split()), default=0)) for size, head in zip(sizes, heads, strict=True)
@@ -78,7 +79,8 @@ def joined(value: str) -> str:
 
 
 def wrapped(text: str, width: int, indent: str = "", then: str | None = None) -> list[str]:
-    """Lines of at most `width` columns; words are never cut, and a number stays with its unit. `then`: indent of all lines but the first."""
+    """Lines of at most `width` columns; words are never cut, and a number stays with its unit. `then`: indent of all
+    lines but the first."""
     kept = re.sub(rf"(?<=\d) (?=(?:{UNITS})(?![\w]))", NBSP, text)
     lines = textwrap.wrap(
         kept,

@@ -106,7 +106,8 @@ class Panel:
 
 
 def _panels(found: LiveOutcome, looks: dict[str, Look]) -> list[Panel]:
-    """What was measured, by figure; what differs first, the setting in force above the others. Slow tails come after the times that they are of."""
+    """What was measured, by figure; what differs first, the setting in force above the others. Slow tails come after
+    the times that they are of."""
     in_force = found.plan.in_force.label
     asked = tune_answer.question(found)
     made = []
@@ -144,7 +145,8 @@ def _panels(found: LiveOutcome, looks: dict[str, Look]) -> list[Panel]:
 def _stretches(
     found: LiveOutcome, uses: Sequence[Use], blocks: dict[str, list[LossBlock]], looks: Looks
 ) -> dict[str, close_up.CloseUpSection]:
-    """By use, why the settings differ: of a simulated run where a setting is shown to lose, of a measured one where requests were recorded."""
+    """By use, why the settings differ: of a simulated run where a setting is shown to lose, of a measured one where
+    requests were recorded."""
     if found.plan.provenance == "measured":
         return {
             use.name: stretch
@@ -278,7 +280,8 @@ def _row(standing: CandidateVerdict, judged: Judged, look: Look, chosen: str | N
 
 
 WINDOWS_LEAST = 0.5
-"""Share of the bins of a job that must have ended something, for its throughput to be drawn bin by bin; units of programs are longer than a bin."""
+"""Share of the bins of a job that must have ended something, for its throughput to be drawn bin by bin; units of
+programs are longer than a bin."""
 
 
 @dataclass(frozen=True)
@@ -290,7 +293,8 @@ class Timeline:
 
 
 def _timeline(mine: Sequence[Record], use: Use, looks: dict[str, Look], judged: Sequence[Judged]) -> Timeline | None:
-    """Throughput of the first foreground job in bins, or where its units are longer than those, its own figure period by period."""
+    """Throughput of the first foreground job in bins, or where its units are longer than those, its own figure period
+    by period."""
     job = use.foreground[0].name
     shown = sorted(mine, key=lambda record: float(record.conditions["start_s"]))[:BANDS_MAX]
     phases = [next((candidate for candidate in record.phases if job_of(candidate) == job), None) for record in shown]

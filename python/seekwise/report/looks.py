@@ -1,6 +1,7 @@
 """How one candidate looks everywhere on a page: colour in light and dark, dash, mark. Told apart without colour, too.
 
-A scheduler has the colour of its own everywhere. What is ordered (threads, sizes) runs through a scale from dark to light; anything else takes
+A scheduler has the colour of its own everywhere. What is ordered (threads, sizes) runs through a scale from dark to
+light; anything else takes
 a palette in turn. Colours are moved until they have a contrast of 3 : 1 against their page (WCAG 2.1, 1.4.11).
 """
 
@@ -16,7 +17,7 @@ from seekwise import schedulers
 Style = tuple[str, tuple[int, ...], str]
 """Colour, dash pattern, marker."""
 SCHEDULER_STYLE: dict[str, Style] = {
-    row.name: (row.colour, row.dash, row.marker) for row in schedulers.known().values()
+    row.name: (row.colour, row.dash, row.marker) for row in schedulers.registry().values()
 }
 # Okabe and Ito (2008), then two of Tol's (2021): distinguishable with the common colour deficiencies.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#44AA99", "#6A3D9A", "#7F7F7F")

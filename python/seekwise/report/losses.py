@@ -1,6 +1,7 @@
 """What each candidate loses against the best, use by use: the picture on a study's first screen.
 
-A row of a study is one operation on one system (or family of arrays). Its combinations are weighed like in `seekwise advise`, so picture, answer and
+A row of a study is one operation on one system (or family of arrays). Its combinations are weighed like in
+`seekwise advise`, so picture, answer and
 table come from one rule.
 """
 
@@ -60,7 +61,8 @@ class LossBlock:
 def blocks(
     content: ReportContent, looks: Looks, operations: Sequence[Operation | None] = OPERATIONS
 ) -> list[LossBlock]:
-    """By throughput for every operation, by p99 latency where a setting is shown to be worse in it. Empty where nothing competes."""
+    """By throughput for every operation, by p99 latency where a setting is shown to be worse in it. Empty where nothing
+    competes."""
     return [
         block
         for system, records in _competitions(content)

@@ -300,7 +300,8 @@ def _one_set_up(records: Sequence[Record], plan: Plan) -> Advice:
             span = f"mean of {len(rates)} runs, {three(min(rates))} to {three(max(rates))}"
             said.append(f"{_load_words(record, phase, apart)} {three(mean)} MB/s ({span})")
             continue
-        tail = phase.percentile_ns(99)
+        # As the tool printed it, however few requests lie beyond: nothing is compared here.
+        tail = phase.percentiles_ns.get("99")
         latency = (
             f", p99 {tail / 1e6:.3g} ms"
             if tail
@@ -342,7 +343,8 @@ def _by_depth(records: Sequence[Record]) -> str:
             words = _load_words(record, phase, ["threads"] if many else [])
             found.setdefault((record.combination, words), {}).setdefault(int(depth[1]), []).append(phase.iops)
     said = []
-    for (_, load), by_depth in list(found.items())[:LOADS_MOST]:
+    several = [(load, by_depth) for (_, load), by_depth in found.items() if len(by_depth) > 1]
+    for load, by_depth in several[:LOADS_MOST]:
         (first, value), *more = [(depth, sum(values) / len(values)) for depth, values in sorted(by_depth.items())]
         rest = "".join(f", {iops:,.0f} at {depth}" for depth, iops in more)
         said.append(f"{load} {value:,.0f} IOPS at depth {first}{rest}")
@@ -351,7 +353,11 @@ def _by_depth(records: Sequence[Record]) -> str:
 
 def _too_few(records: Sequence[Record]) -> str:
     """` One repeat of each gives no answer: 3 of each are needed.`; empty where there are enough of one load."""
-    repeats = Counter((record.combination, record.setting) for record in records if record.valid)
+    repeats = Counter(
+        (record.combination, record.setting, *(phase.operation for phase in record.phases))
+        for record in records
+        if record.valid
+    )
     most = max(repeats.values(), default=0)
     if most >= ROUNDS_MIN:
         return ""

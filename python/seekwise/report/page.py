@@ -1,4 +1,5 @@
-"""The page of a study: one self-contained HTML file, the answer first, evidence after it. Its charts as picture files, too."""
+"""The page of a study: one self-contained HTML file, the answer first, evidence after it. Its charts as picture files,
+too."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ def render(content: ReportContent) -> str:
     discarded = content.discarded or [record for record in content.records if not record.valid]
     run = content.run
     sections = [
-        ("arrays", "arrays", content.arrays), ("charts", "charts", True),
+        ("arrays", "arrays", content.arrays or content.table), ("charts", "charts", True),
         ("losses", "distance to the best", answer["loss_blocks"]),
         ("why", "why", causes or stretches), ("insights", "insights", content.findings), ("winners", "winners", content.winners),
         ("table", "numbers", True), ("discarded", "discarded trials", discarded), ("run", "what was run", True), ("terms", "terms", words),
@@ -90,9 +91,10 @@ def _answer(content: ReportContent, looks: Looks) -> dict[str, object]:
     return {
         "headline": sentence(content.advice.headline),
         "reasons": [sentence(one_line(reason)) for reason in reasons(content, blocks)],
-        "reasons_first": REASONS_FIRST + 1 if content.arrays else REASONS_FIRST,
+        # The table of arrays has what the reasons say of each: it has to stand on the first screen.
+        "reasons_first": 1 if content.arrays else REASONS_FIRST,
         "answered": answered.rows(content.question) if content.question is not None else [],
-        "by_system": by_system.of(content),
+        "by_system": by_system.rows_of(content),
         "settings": by_system.settings_of(content),
         "cautions": [sentence(one_line(text)) for text in content.advice.caution],
         "loss_blocks": blocks,
@@ -145,7 +147,7 @@ def _numbers(table: Frame) -> dict[str, object]:
 def reasons(content: ReportContent, loss_blocks: Sequence[losses.LossBlock]) -> list[str]:
     """What stands below the headline: the reasons of the advice, and what it costs where nothing else says so."""
     found = [reason for reason in content.advice.reasons if reason]
-    if by_system.of(content):
+    if by_system.rows_of(content):
         # The table above them has the values; what it cannot say comes first.
         said = systems_answer.shares(content.advice.choices)
         found = [*(text for text in found if text not in said), *said]

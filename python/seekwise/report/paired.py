@@ -1,4 +1,5 @@
-"""Two stored runs, or several pairs of them, compared by the rule of everything else, whichever way they were measured."""
+"""Two stored runs, or several pairs of them, compared by the rule of everything else, whichever way they were
+measured."""
 
 from __future__ import annotations
 
@@ -84,7 +85,8 @@ class TuneCompare:
 
 
 def pairs_of(store: Store, base: str, new: str) -> list[tuple[Run, Run]]:
-    """The runs to compare, oldest pair first: several where both names are those of several runs (`tune --name before`, twice)."""
+    """The runs to compare, oldest pair first: several where both names are those of several runs (`tune --name before`,
+    twice)."""
     first, second = store.named(base), store.named(new)
     count = min(len(first), len(second))
     return list(zip(first[-count:], second[-count:], strict=True))
@@ -97,7 +99,7 @@ def after_earlier(store: Store, base: Run, new: Run) -> list[tuple[Run, Run]]:
     return pairs if newest == [(base.run_id, new.run_id)] else [(base, new)]
 
 
-def of(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
+def pairing_of(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
     """The newest pair, confirmed by earlier ones. UsageError for runs that do not compare."""
     base, new = pairs[-1]
     if base.is_of_study != new.is_of_study:
@@ -157,7 +159,7 @@ def _of_tune(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
 
 
 def _switched(store: Store, run: Run) -> LiveOutcome:
-    found = outcome.of(store, run)
+    found = outcome.of_runs(store, run)
     assert isinstance(found, LiveOutcome), run.run_id
     return found
 
@@ -178,7 +180,11 @@ def _changes_of(store: Store, pairs: Sequence[tuple[Run, Run]]) -> tuple[list[Us
         before, after = (entries(side.records, side.plan) for side in sides)
         found.append(changes(before, after, common))
     simulated = all(side.plan.provenance == "simulated" for side in sides)
-    return over_pairs(found, needs_confirmation=not simulated), sides
+    # Of one model nothing but the seed differs: what one pair of such runs shows is chance.
+    models = {
+        (side.plan.target, side.plan.stack, str(environment_of(side.records).get("model_version"))) for side in sides
+    }
+    return over_pairs(found, needs_confirmation=not simulated or len(models) == 1), sides
 
 
 def _between(sides: Sequence[LiveOutcome]) -> str:
@@ -210,7 +216,8 @@ def _judged(pairs: Sequence[Sequence[ComparedRun]]) -> comparing.Comparison:
 
 
 def _labelled_alike(store: Store, runs: Sequence[Run]) -> list[list[Record]]:
-    """The records of each run. Of two imports of one configuration each, its label is a file's name: the two are meant to be compared."""
+    """The records of each run. Of two imports of one configuration each, its label is a file's name: the two are meant
+    to be compared."""
     found = [list(store.records(run.run_id)) for run in runs]
     if all(
         run.backend == IMPORTED and len({record.setting for record in records}) == 1

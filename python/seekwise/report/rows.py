@@ -1,6 +1,8 @@
-"""Records as rows for charts and number tables: one row per operation, setting, factor values and repetition, and their summaries.
+"""Records as rows for charts and number tables: one row per operation, setting, factor values and repetition, and their
+summaries.
 
-Only valid records count. Intervals are 95 % t intervals of the mean of the logarithm over repetitions (so they are ratios around a
+Only valid records count. Intervals are 95 % t intervals of the mean of the logarithm over repetitions (so they are
+ratios around a
 geometric mean); with a single repetition there is no interval.
 """
 
@@ -31,7 +33,8 @@ METRICS = {
 
 
 SHARES = ("sys_cpu_percent", "cpu_wait_percent")
-"""Shares of processor time, which can be zero: plain means. Waiting is shown and never judged (`seekwise explain cpu-wait`)."""
+"""Shares of processor time, which can be zero: plain means. Waiting is shown and never judged
+(`seekwise explain cpu-wait`)."""
 
 
 def trial_row(record: Record, phase: Phase) -> dict[str, object]:

@@ -1,4 +1,5 @@
-"""The answer of a study over several systems in words: which setting for each, what the others lose, by use and by load."""
+"""The answer of a study over several systems in words: which setting for each, what the others lose, by use and by
+load."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ def advice(study: Study | None, records: Sequence[Record], cautions: tuple[str, 
 
 
 def _headline(overall: Sequence[SystemChoice], drives: Collection[str]) -> str:
-    """`Hardware RAID 1: deadline or noop. Software RAID 5: cfq.` `drives`: systems of one drive, which are named themselves."""
+    """`Hardware RAID 1: deadline or noop. Software RAID 5: cfq.` `drives`: systems of one drive, which are named
+    themselves."""
     kinds: dict[str, list[SystemChoice]] = {}
     for choice in overall:
         kinds.setdefault(choice.kind, []).append(choice)

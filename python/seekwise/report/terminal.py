@@ -37,10 +37,13 @@ def print_winners(content: ReportContent, console: Console) -> None:
     print_lines([word for word in words if word], console, style="dim")
 
 
-def print_arrays(content: ReportContent, console: Console, *, everything: bool = False) -> None:
-    """What each array offers and survives, beside the best rate that it gave. `everything`: also with a drive missing and while it is rebuilt."""
+def print_arrays(content: ReportContent, console: Console, *, everything: bool = False) -> int:
+    """What each array offers and survives, beside the best rate that it gave; how many lines that takes.
+
+    `everything`: also with a drive missing and while it is rebuilt.
+    """
     if not content.arrays:
-        return
+        return 0
     # Where every array lacks a drive, that is what was asked.
     shown = [row for row in content.arrays if everything or not row.is_degraded] or content.arrays
     names = arrays.operations(shown)
@@ -84,7 +87,9 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
     )
     words.append(arrays.alone_text(shown) if is_loaded else "")
     words.append(arrays.rows_note(shown).rstrip(".") if everything else "")
-    print_lines([f"{'. '.join(word for word in words if word)}."], console, style="dim")
+    caption = f"{'. '.join(word for word in words if word)}."
+    print_lines([caption], console, style="dim")
+    return 1 + len(columns(heads, body, WIDTH)[0]) + len(body) + len(wrapped(caption, WIDTH))
 
 
 def _throughput_text(row: ArrayRow, operation: str, load: str | None) -> str:
@@ -135,12 +140,12 @@ def print_findings(content: ReportContent, console: Console) -> None:
 
 
 ROW_LINES_MOST = 11
-"""Lines of the answer's table below a headline of `HEADLINE_LINES`: with what stands around them a screen of 24 lines."""
+"""Lines of the answer's table below a headline of `HEADLINE_LINES`: with what stands around them a screen of 24
+lines."""
 SYSTEM_LINES_MOST = 13
 """The same of the table of several systems, whose reasons stand behind `--all`."""
 HEADLINE_LINES = 2
 REASONS_MOST = 6
-"""None of arrays: the table says what each offers."""
 
 
 def print_answer(content: ReportContent, console: Console, *, everything: bool = False) -> None:
@@ -154,7 +159,7 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
         for line in rows:
             console.print(line, highlight=False, markup=False)
     shown: Sequence[str] = advice.reasons if everything or not content.question else ()
-    systems = by_system.of(content)
+    systems = by_system.rows_of(content)
     if systems:
         rows = [""]
         above = len(wrapped(advice.headline, WIDTH)) - HEADLINE_LINES
@@ -167,12 +172,17 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
         shown = shown if everything else shown[: sum(total <= room for total in heights)]
         rows = [""]
     elif content.arrays and (everything or len(content.arrays) >= len(content.systems)):
-        print_arrays(content, console, everything=everything)
+        taken = print_arrays(content, console, everything=everything)
+        texts = [*advice.caution, *advice.set_lines, *advice.undo_lines]
+        taken += sum(len(wrapped(text, WIDTH, "  ")) for text in (advice.headline, *texts))
+        heights = accumulate(len(wrapped(each, WIDTH, "  ")) for each in shown)
+        room = SCREEN_LINES - QUESTION_FRAME_LINES - taken
+        shown = shown if everything else shown[: sum(total <= room for total in heights)]
         rows = [""]
     if rows and not content.arrays and (shown or advice.caution or advice.set_lines):
         console.print()
     print_lines(
-        [plain_settings(text) for text in (shown if everything else shown[: 0 if content.arrays else REASONS_MOST])],
+        [plain_settings(text) for text in (shown if everything else shown[:REASONS_MOST])],
         console,
         indent="  ",
     )
@@ -183,7 +193,8 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
 
 
 def _print_question_table(content: ReportContent, console: Console, *, everything: bool) -> int:
-    """All rows, or the brief ones on a screen without room for them: the answer above has to stay visible. How many lines are left for reasons."""
+    """All rows, or the brief ones on a screen without room for them: the answer above has to stay visible. How many
+    lines are left for reasons."""
     table, advice = content.table, content.advice
     assert table is not None
     heads = columns(table.heads, table.rows, WIDTH)[0]
@@ -216,10 +227,11 @@ def print_advice(content: ReportContent, console: Console) -> None:
 
 
 SCREEN_LINES = 24
-FRAME_LINES = 4
-"""What commands print around an answer: which run it is, and the next command."""
+FRAME_LINES = 5
+"""What commands print around an answer: which run it is, the next command, and the shell's prompt."""
 QUESTION_FRAME_LINES = 9
-"""Around the table of a question: the storage and a blank line, blank lines above and below, a blank line and the next command, the prompt."""
+"""Around the table of a question: the storage in two lines and a blank line, blank lines above and below the table, a
+blank line and the next command, the shell's prompt."""
 TABLE_FRAME_LINES = 5
 """Around a table of figures: its head in up to three lines, what is left out, a blank line."""
 ROWS_LEAST = 3
@@ -233,9 +245,11 @@ def print_study(
     everything: bool = False,
     told: Sequence[str] | None = None,
 ) -> None:
-    """The answer first, and as many notes as a screen holds; `everything`: also every table of winners, insight, outlier and the self-check.
+    """The answer first, and as many notes as a screen holds; `everything`: also every table of winners, insight,
+    outlier and the self-check.
 
-    `told`: what the command has said before, which goes on with the command that shows the notes left out; None: `shows_all` is named.
+    `told`: what the command has said before, which goes on with the command that shows the notes left out; None:
+    `shows_all` is named.
     """
     with console.capture() as answer:
         print_answer(content, console, everything=everything)
@@ -260,7 +274,7 @@ def print_study(
     room = SCREEN_LINES - FRAME_LINES - said.count("\n") - 2
     shown = len(notes) if everything else sum(total <= room for total in accumulate(map(len, lines)))
     says_more = shown < len(notes) and told is None
-    if shown or says_more:
+    if shown or (says_more and room >= 0):
         console.print()
     print_lines([f"note: {note}" for note in notes[:shown]], console)
     if says_more:
@@ -322,7 +336,8 @@ ROWS_MOST = 14
 def print_figures(
     content: ReportContent, console: Console, *, everything: bool = False, rows_most: int = ROWS_MOST
 ) -> None:
-    """What was measured, a line per operation, threads and setting, means over repetitions. `everything`: intervals and CPU time, too."""
+    """What was measured, a line per operation, threads and setting, means over repetitions. `everything`: intervals and
+    CPU time, too."""
     dimensions = varied_dimensions(content.records)
     records = [record for record in content.records if everything or record.setting not in _controls(content)]
     rows = summary_rows(trial_rows(records), by=(*dimensions, "operation", "setting", "threads"))

@@ -1,4 +1,5 @@
-"""Short explanations of the words on a page, from the texts of `seekwise explain`: a reader of the page may not have the program."""
+"""Short explanations of the words on a page, from the texts of `seekwise explain`: a reader of the page may not have
+the program."""
 
 from __future__ import annotations
 

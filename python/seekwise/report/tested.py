@@ -31,7 +31,8 @@ def span(values: Sequence[int], text: Callable[[int], str] = str) -> str:
 
 
 def loads(content: ReportContent) -> list[str]:
-    """A sentence per named load: `database: random read, random write; 8 KiB; 1 and 16 threads; direct; 4 GiB per thread; 10 s each`."""
+    """A sentence per named load:
+    `database: random read, random write; 8 KiB; 1 and 16 threads; direct; 4 GiB per thread; 10 s each`."""
     if content.plan is None:
         return []
     groups: dict[str, list[Load]] = {}

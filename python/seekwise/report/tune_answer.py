@@ -1,4 +1,5 @@
-"""The answer of a live-switched run on a terminal: at most 25 lines of 80 columns, the decision first, no column cut."""
+"""The answer of a live-switched run on a terminal: at most 25 lines of 80 columns, the decision first, no column
+cut."""
 
 from __future__ import annotations
 
@@ -149,7 +150,8 @@ def lines(found: LiveOutcome, report: str | None = None, width: int = 80, *, eve
 
 
 def row_lines(asked: Question, room: int, width: int, *, every: bool = False) -> list[str]:
-    """A table without frame. Columns that are too long are wrapped within their width, never cut. `every`: of all settings, not of the telling ones."""
+    """A table without frame. Columns that are too long are wrapped within their width, never cut. `every`: of all
+    settings, not of the telling ones."""
     made = answered.rows(asked, every=every)
     if not made:
         return []

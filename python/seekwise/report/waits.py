@@ -1,4 +1,5 @@
-"""Where reads and writes wait, in the scheduler or at the drive: why one job of several is slow while the storage as a whole is not."""
+"""Where reads and writes wait, in the scheduler or at the drive: why one job of several is slow while the storage as a
+whole is not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What lies behind the numbers, as far as the records hold it: merges, size of requests at the drive, waiting, cache and drives.
+"""What lies behind the numbers, as far as the records hold it: merges, size of requests at the drive, waiting, cache
+and drives.
 
 Simulated runs count what the model did; measured ones what the kernel counted. What was not recorded is not guessed.
 """
@@ -45,7 +46,8 @@ class Causes:
 
 
 def causes(records: Sequence[Record], *, shown: bool = False) -> Causes | None:
-    """`shown`: a stretch is drawn request by request. A row per operation and setting over all that it did; None where no column is known."""
+    """`shown`: a stretch is drawn request by request. A row per operation and setting over all that it did; None where
+    no column is known."""
     groups: dict[tuple[str, str, str], list[tuple[Record, Phase]]] = {}
     locks = False
     for record in records:

@@ -1,6 +1,8 @@
-"""Why is an md array no faster than one drive? What level, chunk, requests, the md thread and the members allow, and which of them binds.
+"""Why is an md array no faster than one drive? What level, chunk, requests, the md thread and the members allow, and
+which of them binds.
 
-Without load: five usual loads on one member and on the array, both simulated with a drive model of the members' class. While it works: what md and its members did
+Without load: five usual loads on one member and on the array, both simulated with a drive model of the members' class.
+While it works: what md and its members did
 between two readings of the kernel's counters. Either way the bound is read off who was busy.
 """
 

@@ -1,6 +1,8 @@
-"""Which scheduler to ship for every machine: a choice for each class of drive, the evidence that ships, and the udev rule that says the same.
+"""Which scheduler to ship for every machine: a choice for each class of drive, the evidence that ships, and the udev
+rule that says the same.
 
-drive_classes.json (tools/drive_classes.py) holds values and where they come from, no conclusions. Each source (a model, a machine) is judged by itself,
+drive_classes.json (tools/drive_classes.py) holds values and where they come from, no conclusions. Each source (a model,
+a machine) is judged by itself,
 and the choice is for one of them at random: how much drives of a class differ is part of how sure it is.
 """
 
@@ -45,7 +47,8 @@ class DriveClass:
     match: str
     """Of a udev rule, after the classes before it."""
     defaults: tuple[tuple[str, str], ...]
-    """(scheduler, further match): what the kernel gives such a drive by itself (Linux block/elevator.c, elevator_get_default: mq-deadline with one
+    """(scheduler, further match): what the kernel gives such a drive by itself (Linux block/elevator.c,
+    elevator_get_default: mq-deadline with one
     hardware queue, none with several)."""
     instead: str = ""
     """What can be said where no figure can exist."""
@@ -220,7 +223,8 @@ def _probable(quick: Sequence[Choice], settings: Sequence[str]) -> str | None:
 
 
 def _price(decided: Decided, setting: str, base: str) -> str:
-    """What the more responsive scheduler gains where it gains most, what that costs in the same use, and the highest price in any other."""
+    """What the more responsive scheduler gains where it gains most, what that costs in the same use, and the highest
+    price in any other."""
     gains = [
         (float(gain.mean()), entry)
         for entry in decided.judged
@@ -352,7 +356,8 @@ _PLURAL = {
 
 
 def quicker(found: Sequence[ClassChoice]) -> list[str]:
-    """Where another scheduler keeps programs more responsive, in a sentence for each scheduler with the figures of the first class."""
+    """Where another scheduler keeps programs more responsive, in a sentence for each scheduler with the figures of the
+    first class."""
     named: dict[str, list[ClassChoice]] = {}
     for advice in found:
         if advice.responsive:

@@ -1,7 +1,9 @@
 """Who else sets what `apply --persist` is about to set: found before anything is written.
 
-After a start the kernel's boot line acts first, then udev, then sysfsutils and tmpfiles.d, then TuneD, then scripts; the last one
-wins. A file of ours that acts earlier than somebody else's with another value would lose, minutes after the start or at once.
+After a start the kernel's boot line acts first, then udev, then sysfsutils and tmpfiles.d, then TuneD, then scripts;
+the last one
+wins. A file of ours that acts earlier than somebody else's with another value would lose, minutes after the start or at
+once.
 """
 
 from __future__ import annotations

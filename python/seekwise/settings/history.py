@@ -1,7 +1,9 @@
 """What seekwise has set on this machine, when, and on which evidence: one line per event in `STATE/history.jsonl`.
 
-The journal says how to go back and forgets an entry once it is undone or gone with a restart; this file remembers what was meant to
-be, so that `seekwise status` can tell when it no longer is. `revert` writes a line too: from there on nothing is expected.
+The journal says how to go back and forgets an entry once it is undone or gone with a restart; this file remembers what
+was meant to
+be, so that `seekwise status` can tell when it no longer is. `revert` writes a line too: from there on nothing is
+expected.
 """
 
 from __future__ import annotations
@@ -128,7 +130,8 @@ def applications(folder: Path | None = None) -> list[Application]:
 
 
 def in_force_by_root() -> list[Application]:
-    """What root has applied and neither `revert` nor a restart has undone, for a user who cannot read root's journal."""
+    """What root has applied and neither `revert` nor a restart has undone, for a user who cannot read root's
+    journal."""
     if os.geteuid() == 0 or os.environ.get("SEEKWISE_STATE"):
         return []
     boot = boot_id()
@@ -159,7 +162,7 @@ def expected(stack: Stack, folder: Path | None = None) -> dict[str, dict[str, Ex
     return result
 
 
-def made(
+def application_of(
     wanted: dict[str, dict[str, str]],
     before: dict[str, dict[str, str]],
     stack: Stack,

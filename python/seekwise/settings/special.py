@@ -1,4 +1,5 @@
-"""Storage whose settings mean less, or something else, than those of a local drive: guests, USB bridges, ZFS, zoned drives, in one sentence each."""
+"""Storage whose settings mean less, or something else, than those of a local drive: guests, USB bridges, ZFS, zoned
+drives, in one sentence each."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ def usb_depth(device: BlockDevice) -> str:
 
 
 def unseen(devices: Sequence[BlockDevice], tree: Tree) -> list[str]:
-    """What cannot be examined from here, and what bounds the drives whatever is set: disks of a guest, USB bridges that take one command at a time."""
+    """What cannot be examined from here, and what bounds the drives whatever is set: disks of a guest, USB bridges that
+    take one command at a time."""
     said = []
     guests = [device for device in devices if is_virtual(device)]
     if guests:

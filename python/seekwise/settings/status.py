@@ -1,4 +1,5 @@
-"""Per device: what is set, who set it, what seekwise applied and when, what differs from that now, and how old the evidence is."""
+"""Per device: what is set, who set it, what seekwise applied and when, what differs from that now, and how old the
+evidence is."""
 
 from __future__ import annotations
 

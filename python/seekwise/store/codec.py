@@ -20,7 +20,8 @@ T = TypeVar("T")
 
 
 def to_document(record: Record) -> dict[str, Any]:
-    """The record as plain data, ready for JSON; derived figures are added under `derived` for readers without our code."""
+    """The record as plain data, ready for JSON; derived figures are added under `derived` for readers without our
+    code."""
     document = _plain(record)
     document["schema"] = Record.SCHEMA
     document["phases"] = tuple(_plain(phase) for phase in record.phases)
@@ -75,7 +76,8 @@ def _stored() -> TypeAdapter[Record]:
 def decode(text: str) -> Record:
     """The record in a JSON text. Unknown keys of later minor versions are ignored.
 
-    ValueError where a value is not of its type or out of all bounds, or where the machine's devices are no list of objects.
+    ValueError where a value is not of its type or out of all bounds, or where the machine's devices are no list of
+    objects.
     """
     try:
         record = _stored().validate_json(text, strict=True)
@@ -88,9 +90,11 @@ def decode(text: str) -> Record:
 
 
 class Brief:
-    """Decodes records for verdicts over many of them: what they have in common is there once, percentiles stand for histograms.
+    """Decodes records for verdicts over many of them: what they have in common is there once, percentiles stand for
+    histograms.
 
-    Left out are what each job and thread of a trial did (`details`), and specification and seed of the simulator (`load`). Verdicts are those of
+    Left out are what each job and thread of a trial did (`details`), and specification and seed of the simulator
+    (`load`). Verdicts are those of
     whole records; pages and documents show more than this.
     """
 
@@ -114,7 +118,8 @@ class Brief:
         )
 
     def _shortened(self, phase: Phase) -> Phase:
-        # Where a histogram counts other requests than the phase, percentiles of one would be judged by the other's number.
+        # Where a histogram counts other requests than the phase, percentiles of one would be judged by the other's
+        # number.
         is_whole = bool(phase.latency_bins) and sum(phase.latency_bins.values()) == phase.ios
         return replace(
             phase,

@@ -19,7 +19,8 @@ NUMBER_MOST = 10**18
 Number = Annotated[float, Ge(-NUMBER_MOST), Le(NUMBER_MOST)]
 Amount = Annotated[float, Ge(0), Le(NUMBER_MOST)]
 Whole = Annotated[int, Ge(0), Le(NUMBER_MOST)]
-"""A database may come from anywhere: `codec` refuses what is not of these where it is read, so that no reader has to look again."""
+"""A database may come from anywhere: `codec` refuses what is not of these where it is read, so that no reader has to
+look again."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,8 @@ class CpuSeconds:
 
     @property
     def system_cpu(self) -> float:
-        """Seconds of system CPU that the work cost: system-wide system + irq + softirq where known, else the submitter's.
+        """Seconds of system CPU that the work cost: system-wide system + irq + softirq where known, else the
+        submitter's.
 
         System-wide figures count in ticks of 10 ms; the submitter's own, known to the microsecond, are a lower bound.
         """
@@ -91,7 +93,8 @@ class Phase:
     """(rate in bytes/s, mean latency in ns) over equal windows, for steady-state checks."""
     details: dict[str, Any] = field(default_factory=dict)
     reported_percentiles_ns: dict[str, Whole] = field(default_factory=dict)
-    """{percent: access time}, e.g. {"99": 812000}, as another tool reports them; only where there are no `latency_bins`."""
+    """{percent: access time}, e.g. {"99": 812000}, as another tool reports them; only where there are no
+    `latency_bins`."""
 
     @property
     def rate_bytes_per_s(self) -> float:
@@ -115,7 +118,8 @@ class Phase:
         return percentiles(self.latency_bins) if self.latency_bins else dict(self.reported_percentiles_ns)
 
     def percentile_ns(self, percent: float, least: int | None = None) -> int | None:
-        """From the histogram, else as another tool reported it; the median always, others where enough requests lie beyond them.
+        """From the histogram, else as another tool reported it; the median always, others where enough requests lie
+        beyond them.
 
         `least`: requests that are enough, in place of `percentiles.is_supported`.
         """

@@ -1,7 +1,10 @@
-"""JSON schemas of the documents that scripts read, made from the dataclasses that `--json` prints, and the promise on them.
+"""JSON schemas of the documents that scripts read, made from the dataclasses that `--json` prints, and the promise on
+them.
 
-A document names its schema, `seekwise.NAME/VERSION`. Within a version keys may be added; none is removed, renamed or given another
-meaning, type or unit. Anything else is a new version, announced in CHANGELOG.md. Texts made for reading (headlines, notes, reasons)
+A document names its schema, `seekwise.NAME/VERSION`. Within a version keys may be added; none is removed, renamed or
+given another
+meaning, type or unit. Anything else is a new version, announced in CHANGELOG.md. Texts made for reading (headlines,
+notes, reasons)
 may change their words.
 """
 
@@ -32,7 +35,8 @@ DOCUMENTS = {
     "seekwise.tune/1": "report.documents",
     "seekwise.whatif/1": "cli._whatif",
 }
-"""{schema: module below `seekwise` with its dataclass}: what scripts read; other documents name their schema, too, and promise nothing."""
+"""{schema: module below `seekwise` with its dataclass}: what scripts read; other documents name their schema, too, and
+promise nothing."""
 
 
 @cache

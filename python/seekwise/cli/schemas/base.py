@@ -36,7 +36,8 @@ class Described(GenerateJsonSchema):
     """Fields are described by the text below them; every field is there."""
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
-        """Pydantic's schema with the keys that `seekwise.document` prints: HIDDEN fields out, SHOWN properties in, all required."""
+        """Pydantic's schema with the keys that `seekwise.document` prints: HIDDEN fields out, SHOWN properties in, all
+        required."""
         made = super().dataclass_schema(schema)
         kind: type[DataclassInstance] = schema["cls"]
         properties, docs = made.get("properties", {}), attribute_docs(kind)

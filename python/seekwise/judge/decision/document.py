@@ -19,7 +19,8 @@ class PurposeDecision:
     """What to set for one purpose."""
 
     purpose: Literal["responsive", "throughput", "asked"]
-    """responsive: times of starts, commits, pages while something competes; throughput: how much gets done; asked: the uses of `--for`."""
+    """responsive: times of starts, commits, pages while something competes; throughput: how much gets done; asked: the
+    uses of `--for`."""
     setting: str
     changes: bool
     expected_gain: float

@@ -4,14 +4,19 @@ A value y = ln(goodness) of a period is modelled as
 
     y = round + setting + e,   e ~ Student t with 4 degrees of freedom (heavy tails: write-back, a neighbour on the host)
 
-and fitted by reweighting (Lange, Little and Taylor 1989, J. American Statistical Association 84(408)). Round effects are drawn towards their
-mean as far as rounds resemble each other, so a setting that runs in every tenth round only is compared with all rounds of a steady disk.
+and fitted by reweighting (Lange, Little and Taylor 1989, J. American Statistical Association 84(408)). Round effects
+are drawn towards their
+mean as far as rounds resemble each other, so a setting that runs in every tenth round only is compared with all rounds
+of a steady disk.
 
-A period with less than half of a setting's usual goodness, far beyond its scatter, is a *stall*: it leaves the fit and counts as a rate, as one such
+A period with less than half of a setting's usual goodness, far beyond its scatter, is a *stall*: it leaves the fit and
+counts as a rate, as one such
 period in ten costs a program 5 to 10 % on average and says nothing of the other nine.
 
-Variance by setting after Grubbs (1948, J. American Statistical Association 43(242)); few rounds know it badly, so it is drawn towards the variance of
-the entry, and that towards entries of the same kind (Smyth 2004, Statistical Applications in Genetics and Molecular Biology 3(1)).
+Variance by setting after Grubbs (1948, J. American Statistical Association 43(242)); few rounds know it badly, so it is
+drawn towards the variance of
+the entry, and that towards entries of the same kind (Smyth 2004, Statistical Applications in Genetics and Molecular
+Biology 3(1)).
 """
 
 from __future__ import annotations
@@ -39,7 +44,8 @@ ENTRY_DF = 8.0
 VARIANCE_LEAST = 1e-8
 """Equal numbers (rounded, or an exact model) are not known better than 0.01 %."""
 VARIANCE_UNKNOWN = 0.1**2
-"""Of a value that was measured once: a tenth, known with one degree of freedom, so that nothing narrow is said of it."""
+"""Of a value that was measured once: a tenth, known with one degree of freedom, so that nothing narrow is said of
+it."""
 ROUND_SHRINK_MIN_ROUNDS = 6
 PRIOR_DF_MOST = 60.0
 CARRY_LEAST = 3
@@ -52,7 +58,8 @@ CARRY_SURE = 2.5
 
 @dataclass(frozen=True)
 class Observed:
-    """Values of one figure as they were observed, in any order. `y`: ln of the value, turned so that more is better; finite."""
+    """Values of one figure as they were observed, in any order. `y`: ln of the value, turned so that more is better;
+    finite."""
 
     settings: tuple[str, ...]
     setting: NDArray[np.intp]
@@ -65,7 +72,8 @@ class Observed:
     known: Array | None = None
     """[value, quantity] what was known before a period began and may explain it, as the bytes that lay unwritten."""
     traded: NDArray[np.bool_] | None = None
-    """Values of periods in which another job did far better than usual: what one loses to the other is the setting's doing, no stall from outside."""
+    """Values of periods in which another job did far better than usual: what one loses to the other is the setting's
+    doing, no stall from outside."""
 
     def counts(self) -> NDArray[np.intp]:
         """Values by setting."""
@@ -145,7 +153,8 @@ def _fit(data: Observed, used: NDArray[np.bool_]) -> _Fit:
 
 
 def _left_behind(data: Observed, w: Array, rest: Array, variance: float) -> Array:
-    """What the setting before adds to each value, as far as all of them together show that settings leave something behind."""
+    """What the setting before adds to each value, as far as all of them together show that settings leave something
+    behind."""
     known = data.before >= 0
     k = len(data.settings)
     if known.sum() < CARRY_LEAST * k:
@@ -162,7 +171,8 @@ def _left_behind(data: Observed, w: Array, rest: Array, variance: float) -> Arra
 
 
 def _explained(data: Observed, w: Array, rest: Array, variance: float) -> Array:
-    """What quantities that were known before each period explain of it, one after the other, drawn towards nothing as far as chance would explain as much."""
+    """What quantities that were known before each period explain of it, one after the other, drawn towards nothing as
+    far as chance would explain as much."""
     found = np.zeros(len(rest))
     if data.known is None or len(rest) < KNOWN_LEAST:
         return found
@@ -278,7 +288,8 @@ def _variances(
 
 
 def _between_stretches(data: Observed, used: NDArray[np.bool_], fit: _Fit) -> Array:
-    """Variance of a setting's place that stretches show beyond the scatter within them, for the mean over them; zero with fewer than three."""
+    """Variance of a setting's place that stretches show beyond the scatter within them, for the mean over them; zero
+    with fewer than three."""
     k = len(data.settings)
     kinds = np.unique(data.stretch)
     if len(kinds) < 3:

@@ -25,7 +25,8 @@ class LoadState(Enum):
 
 @dataclass(frozen=True)
 class FoundLoad:
-    """`scatter`: coefficient of variation of one setting's rates from period to period, the median over the settings."""
+    """`scatter`: coefficient of variation of one setting's rates from period to period, the median over the
+    settings."""
 
     state: LoadState
     scatter: float

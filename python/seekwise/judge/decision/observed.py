@@ -1,7 +1,9 @@
 """Observations of a study judged: each repetition is a round, and a combination is a use.
 
-An operation's throughput says how much gets done, its p99 latency how responsive it is. What is particular about such values is a
-property of the data (`table.Conditions`): combinations of a table lend each other what they know of the noise, an A/A check adds
+An operation's throughput says how much gets done, its p99 latency how responsive it is. What is particular about such
+values is a
+property of the data (`table.Conditions`): combinations of a table lend each other what they know of the noise, an A/A
+check adds
 what it shows of noise between labels, and what was not steady never wins.
 """
 
@@ -47,7 +49,8 @@ def judge_observations(
 
     `base`: the setting that the others are held against.
     `exact`: a deterministic simulation, whose single repetition decides.
-    `X (control)` beside `X` is the second label of an A/A pair. It is only used to measure the noise: it takes part in no comparison (see
+    `X (control)` beside `X` is the second label of an A/A pair. It is only used to measure the noise: it takes part in
+    no comparison (see
     `control.py` for its own verdicts).
     """
     tables: dict[str, list[UseFigure]] = {}
@@ -109,7 +112,8 @@ def control_pairs(settings: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def control_noise(grid: ValueGrid, pairs: Sequence[tuple[str, str]]) -> float:
-    """A/A noise: standard deviation, about its true value zero, of the difference of means between a control's two labels."""
+    """A/A noise: standard deviation, about its true value zero, of the difference of means between a control's two
+    labels."""
     squares: list[float] = []
     for first, second in pairs:
         a, b = grid.setting_index(first), grid.setting_index(second)

@@ -2,13 +2,18 @@
 
     place = level of the entry + θ,   θ ~ Σ_c w_c Normal(0, τ_c²) + Σ_c w'_c Normal(g, τ_c² + s²)
 
-Most settings do about the same and a few do something else altogether, so θ is a mixture of scales, narrow and wide: a small difference is drawn
-towards nothing, a large one stays large (Stephens 2017, Biostatistics 18(2)). g ± s is what the setting does in general, by the other uses of the same
-purpose and by programs that were measured elsewhere (`priors.py`). The weights belong to a setting and are learned over all figures of the run, from a prior that counts for a few entries: this is what
-protects many comparisons at once (Gelman, Hill and Yajima 2012, J. Research on Educational Effectiveness 5(2)). How well a place is known follows a
+Most settings do about the same and a few do something else altogether, so θ is a mixture of scales, narrow and wide: a
+small difference is drawn
+towards nothing, a large one stays large (Stephens 2017, Biostatistics 18(2)). g ± s is what the setting does in
+general, by the other uses of the same
+purpose and by programs that were measured elsewhere (`priors.py`). The weights belong to a setting and are learned over
+all figures of the run, from a prior that counts for a few entries: this is what
+protects many comparisons at once (Gelman, Hill and Yajima 2012, J. Research on Educational Effectiveness 5(2)). How
+well a place is known follows a
 t distribution, played by a few points.
 
-Closed form but for the level, which is summed over a grid; then `DRAWS` draws with a fixed seed, so that sums, maxima and ratios of anything are
+Closed form but for the level, which is summed over a grid; then `DRAWS` draws with a fixed seed, so that sums, maxima
+and ratios of anything are
 read off directly. Figures of one use and purpose share their luck, as the same periods brought them.
 """
 
@@ -33,10 +38,12 @@ GENERAL_SHARES = (0.12, 0.12, 0.06)
 GENERAL_USES_LEAST = 2
 """Other uses that tell what a setting does in general."""
 ELSEWHERE_ODDS = 4.0
-"""So many times the odds that a setting does what it does in general, where programs elsewhere tell: with it two of three such figures follow them."""
+"""So many times the odds that a setting does what it does in general, where programs elsewhere tell: with it two of
+three such figures follow them."""
 EM_STEPS = 5
 NOISE_BORDERS = np.array([0.0, 0.01, 0.05, 0.17, 0.45, 0.77, 1.0])
-"""Shares of the distribution of the true variance, each played by its middle: narrow ones where it is far larger than seen, as that is where a t
+"""Shares of the distribution of the true variance, each played by its middle: narrow ones where it is far larger than
+seen, as that is where a t
 distribution has its tails."""
 NOISE_SHARES = np.diff(NOISE_BORDERS)
 NOISE_POINTS = len(NOISE_SHARES)
@@ -51,7 +58,8 @@ P_COMMON_STALLS = 0.7
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """What a scheduler did to one program on another machine, as ln goodness against the middle of all schedulers there."""
+    """What a scheduler did to one program on another machine, as ln goodness against the middle of all schedulers
+    there."""
 
     kind: str
     """Of work: waiting, background, alone."""
@@ -63,7 +71,8 @@ class Elsewhere:
 
 @dataclass(frozen=True)
 class Prior:
-    """Shares of the scales of `SCALES_LOG` among settings. `weight`: how many entries it counts for; 0: none is used."""
+    """Shares of the scales of `SCALES_LOG` among settings. `weight`: how many entries it counts for; 0: none is
+    used."""
 
     shares: tuple[float, ...]
     weight: float
@@ -121,7 +130,8 @@ class _Places:
 
     @classmethod
     def of(cls, figure: Figure, general: Array, general_variance: Array, told: frozenset[str]) -> _Places:
-        """`general`: [setting] what each does in other uses, with its variance; infinite where nothing is known. `told`: settings of which programs
+        """`general`: [setting] what each does in other uses, with its variance; infinite where nothing is known.
+        `told`: settings of which programs
         elsewhere tell."""
         effects = figure.effects
         index = np.flatnonzero(np.isfinite(effects.mean) & np.isfinite(effects.error))
@@ -193,7 +203,8 @@ class _Places:
         return found
 
     def _stall(self, at: int, u: Array, is_common: NDArray[np.bool_]) -> Array:
-        """ln of what stalls leave of a setting's goodness on average; nothing apart where they strike every setting alike."""
+        """ln of what stalls leave of a setting's goodness on average; nothing apart where they strike every setting
+        alike."""
         effects = self.figure.effects
         if not effects.stalls.any():
             return np.zeros(len(u))
@@ -207,7 +218,8 @@ class _Places:
 
 
 def _common_stalls(stalls: NDArray[np.intp], periods: NDArray[np.intp]) -> float:
-    """Probability that stalls strike all settings at one rate, as a neighbour on the host does: of two models with Jeffreys' prior for each rate."""
+    """Probability that stalls strike all settings at one rate, as a neighbour on the host does: of two models with
+    Jeffreys' prior for each rate."""
     s, n = stalls[periods > 0], periods[periods > 0]
     alike = special.betaln(0.5 + s.sum(), 0.5 + (n - s).sum()) - special.betaln(0.5, 0.5)
     apart = float((special.betaln(0.5 + s, 0.5 + n - s) - special.betaln(0.5, 0.5)).sum())
@@ -232,10 +244,13 @@ def _weights(places: Sequence[_Places], prior: Prior) -> dict[str, Array]:
 
 
 def _in_general(figures: Sequence[Figure], elsewhere: Sequence[Elsewhere]) -> list[tuple[Array, Array, frozenset[str]]]:
-    """For each figure, by setting: (mean of what it does in other uses of the same purpose and kind of work, and to programs elsewhere, its variance), and
-    the settings of which such programs tell. What a copy loses beside programs that wait says nothing of work that runs alone.
+    """For each figure, by setting: (mean of what it does in other uses of the same purpose and kind of work, and to
+    programs elsewhere, its variance), and
+    the settings of which such programs tell. What a copy loses beside programs that wait says nothing of work that runs
+    alone.
 
-    Random effects (DerSimonian and Laird 1986, Controlled Clinical Trials 7(3)): what differs from use to use counts as such.
+    Random effects (DerSimonian and Laird 1986, Controlled Clinical Trials 7(3)): what differs from use to use counts as
+    such.
     """
     rows: dict[tuple[str, str, str], list[tuple[str, float, float]]] = {}
     for observed in figures:

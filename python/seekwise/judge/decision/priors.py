@@ -1,7 +1,9 @@
-"""What is expected of a setting before anything was measured: shares of the sizes of its effect, and what it did to programs that were measured
+"""What is expected of a setting before anything was measured: shares of the sizes of its effect, and what it did to
+programs that were measured
 elsewhere (`elsewhere.toml`). Printed with every report; `tune --no-prior` does without.
 
-Sizes are standard deviations of ln goodness about what most settings do: 0.3 %, 1 %, 3 %, 10 %, 30 %, and a factor of e (`posterior.SCALES_LOG`).
+Sizes are standard deviations of ln goodness about what most settings do: 0.3 %, 1 %, 3 %, 10 %, 30 %, and a factor of e
+(`posterior.SCALES_LOG`).
 """
 
 from __future__ import annotations
@@ -21,13 +23,15 @@ MANY_CORES = (
     "mq-deadline's and 66 % of bfq's lie beyond 30 %"
 )
 SET_UPS = Prior((0.15, 0.15, 0.25, 0.25, 0.12, 0.08), 8.0, MANY_CORES)
-"""Of whole set-ups in a study, which differ in more than a scheduler. Worth eight entries: two rounds of a true difference of 20 % outweigh it."""
+"""Of whole set-ups in a study, which differ in more than a scheduler. Worth eight entries: two rounds of a true
+difference of 20 % outweigh it."""
 PROGRAMS = Prior(
     (0.34, 0.27, 0.20, 0.09, 0.06, 0.04),
     8.0,
     f"the sizes of what schedulers did to 24 programs that were measured under several of them, and, for eight values more, {MANY_CORES}",
 )
-"""Of `tune`. Fitted to `elsewhere.toml` with the errors that stand there (`tests/live/test_decision.py` does it again)."""
+"""Of `tune`. Fitted to `elsewhere.toml` with the errors that stand there (`tests/live/test_decision.py` does it
+again)."""
 
 FLAT = Prior((0.0, 0.0, 0.0, 0.0, 0.0, 1.0), 0.0, "none: every difference is taken as it was measured")
 """For `--no-prior`: one scale so wide that it says nothing."""
@@ -36,7 +40,8 @@ PROGRAMS_LEAST = 3
 
 
 def usual_of(drive: str | None) -> Prior:
-    """What `tune` expects, with what schedulers did to programs on drives of this kind (virtio, nvme, …); without a kind, the sizes alone."""
+    """What `tune` expects, with what schedulers did to programs on drives of this kind (virtio, nvme, …); without a
+    kind, the sizes alone."""
     if drive is None:
         return PROGRAMS
     known = _programs()

@@ -1,4 +1,5 @@
-"""From the records of a live-switched run to judged uses. Reads records only, so an old run can be judged by a better rule."""
+"""From the records of a live-switched run to judged uses. Reads records only, so an old run can be judged by a better
+rule."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ from seekwise.workload.purpose import Purpose
 from seekwise.workload.study.uses import Use, UseMetric
 
 ADDED_LOG = 0.02
-"""What a setting's place differs by from run to run on the same disk, whatever the rounds of one run show; of slow tails twice that. Seen between
+"""What a setting's place differs by from run to run on the same disk, whatever the rounds of one run show; of slow
+tails twice that. Seen between
 repeated runs of two minutes on a virtio disk."""
 TAILS = ("tail", "p99", "p999")
 UNWRITTEN_UNIT_BYTES = 1e8
@@ -99,7 +101,8 @@ def entries(records: Sequence[Record], plan: LivePlan) -> list[UseFigure]:
 
 
 def _work(use: Use, metric: UseMetric) -> str:
-    """Of which programs elsewhere tell; slow tails of theirs were not compared, and requests that wait for nothing are no program."""
+    """Of which programs elsewhere tell; slow tails of theirs were not compared, and requests that wait for nothing are
+    no program."""
     if metric.kind in TAILS or any(job.program is None for job in use.job):
         return ""
     if metric.role == "background":
@@ -108,7 +111,8 @@ def _work(use: Use, metric: UseMetric) -> str:
 
 
 def merged(records: Sequence[Record], settings: Sequence[str], metric: UseMetric) -> Merged:
-    """A figure of one use, by those of `settings` that ran and round. What is in force has a second value in a round where it ran twice."""
+    """A figure of one use, by those of `settings` that ran and round. What is in force has a second value in a round
+    where it ran twice."""
     ran = {without_control(record.setting) for record in records}
     figures = Merged([name for name in settings if name in ran], metric.figure)
     for record, before in zip(records, _settings_before(records), strict=True):
@@ -117,7 +121,7 @@ def merged(records: Sequence[Record], settings: Sequence[str], metric: UseMetric
         for phase in record.phases:
             if job_of(phase) == metric.job:
                 period = period_of(phase, record)
-                figures.add(setting, number, period, stretch=stretch, before=before, known=_known(record))
+                figures.add(setting, number, period, stretch=stretch, before=before, known=_known_before(record))
     return figures
 
 
@@ -135,7 +139,7 @@ def _settings_before(records: Sequence[Record]) -> list[str | None]:
     return found
 
 
-def _known(record: Record) -> tuple[float, ...]:
+def _known_before(record: Record) -> tuple[float, ...]:
     """What was known before the period began. Records of former versions lack it: they all lack it alike."""
     unwritten = record.conditions.get("unwritten_bytes")
     return () if unwritten is None else (float(unwritten) / UNWRITTEN_UNIT_BYTES,)

@@ -1,7 +1,9 @@
 """Two live-switched runs against each other: the same setting before and after something changed.
 
-The same judge as of settings within a run, with the two runs as the settings. What differs from run to run whatever is set (the host, the place of
-the test files) is in no run's own noise, as the runs were not interleaved: a little is added for it (`RUN_TO_RUN_LOG`), and a difference that one pair of
+The same judge as of settings within a run, with the two runs as the settings. What differs from run to run whatever is
+set (the host, the place of
+the test files) is in no run's own noise, as the runs were not interleaved: a little is added for it (`RUN_TO_RUN_LOG`),
+and a difference that one pair of
 runs shows is `unconfirmed` until further pairs all show it. Simulated runs have no such noise: one pair is enough.
 """
 
@@ -26,7 +28,8 @@ PAIRS_LEAST = 2
 
 @dataclass(frozen=True)
 class UseChange:
-    """The second run against the first, under one setting, in one use by one metric. `ratio`: new / base, with its 90 % interval."""
+    """The second run against the first, under one setting, in one use by one metric. `ratio`: new / base, with its 90 %
+    interval."""
 
     HIDDEN: ClassVar = ("more_is_better", "threshold")
 
@@ -39,7 +42,8 @@ class UseChange:
     low: float
     high: float
     outcome: str
-    """regression, improvement, unconfirmed (shown by some pairs of runs only), same (within the threshold), undecided"""
+    """regression, improvement, unconfirmed (shown by some pairs of runs only), same (within the threshold),
+    undecided"""
     unit: str = ""
     before: float | None = None
     """Values of both runs; of several pairs, of the newest."""
@@ -48,7 +52,8 @@ class UseChange:
 
 BEFORE, AFTER = "before", "after"
 RUN_TO_RUN_LOG = 0.03
-"""What a figure differs by between two runs of the same setting on the same disk, beyond what the rounds of either show."""
+"""What a figure differs by between two runs of the same setting on the same disk, beyond what the rounds of either
+show."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +128,8 @@ def _change(judged: Judged, setting: str) -> UseChange:
 def together(outcomes: Sequence[str], *, needs_confirmation: bool) -> str:
     """The outcome of several pairs of runs, the newest last.
 
-    What differs from run to run whatever is set is not in the noise of one run. So a difference is a regression or an improvement where all of
+    What differs from run to run whatever is set is not in the noise of one run. So a difference is a regression or an
+    improvement where all of
     at least `PAIRS_LEAST` pairs show it (one, without `needs_confirmation`), and `unconfirmed` where some do.
     """
     found = set(outcomes)

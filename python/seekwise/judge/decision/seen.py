@@ -1,4 +1,5 @@
-"""What was seen beside what is judged: long tails, processor time, fairness. It decides nothing; a reader may want it."""
+"""What was seen beside what is judged: long tails, processor time, fairness. It decides nothing; a reader may want
+it."""
 
 from __future__ import annotations
 

@@ -35,7 +35,8 @@ Rank = tuple[float | str, ...]
 
 @dataclass(frozen=True)
 class Setter:
-    """A file that sets an attribute. `attribute` is relative to the device's folder in sysfs (`queue/scheduler`); `value` as it would be written."""
+    """A file that sets an attribute. `attribute` is relative to the device's folder in sysfs (`queue/scheduler`);
+    `value` as it would be written."""
 
     HIDDEN: ClassVar = ("rank", "at_least", "on_change")
 
@@ -51,7 +52,8 @@ class Setter:
     at_least: bool = False
     """TuneD's `>VALUE`: sets only if the present value is lower."""
     on_change: bool = False
-    """A udev rule that acts at each change of the device too: whenever a program closes it after writing, for example."""
+    """A udev rule that acts at each change of the device too: whenever a program closes it after writing, for
+    example."""
 
     @property
     def place(self) -> str:

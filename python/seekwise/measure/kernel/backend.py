@@ -23,7 +23,8 @@ class KernelBackend:
         self.targets: dict[str, Target] = {}
 
     def describe(self, study: Study) -> tuple[SystemFacts, ...]:
-        """Facts by system. Raises MissingError (exit status 4) without fio or tiotest, UsageError (2) for what cannot run here."""
+        """Facts by system. Raises MissingError (exit status 4) without fio or tiotest, UsageError (2) for what cannot
+        run here."""
         fio.find()
         if any(workload.program == tiotest.NAME for workload in study.workload):
             tiotest.find()
@@ -108,7 +109,8 @@ class KernelBackend:
                 prepared_target.check_room(target, threads * size)
 
     def session(self, plan: Plan, run_id: str, say: Say) -> AbstractContextManager[session.KernelSession]:
-        """Resolves the targets anew, since devices may have changed since `describe`; prepares them and restores everything at the end."""
+        """Resolves the targets anew, since devices may have changed since `describe`; prepares them and restores
+        everything at the end."""
         targets = {facts.name: find(facts.target) for facts in plan.systems}
         return session.opened(plan, run_id, fio.find(), targets, self.options.destroy, say)
 

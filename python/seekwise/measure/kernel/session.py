@@ -39,7 +39,8 @@ TIMEOUT_LEAST_S = 120.0
 TIMEOUT_FACTOR = 20.0
 IDLE_WAIT_LONGEST_S = 5.0
 SETTLE_WAIT_LONGEST_S = 30.0
-# Time that repeats of invalid trials may take, as a share of the plan's own; a machine that is never quiet must not keep a
+# Time that repeats of invalid trials may take, as a share of the plan's own; a machine that is never quiet must not
+# keep a
 # run from ending. What is still invalid then stays so, and is said.
 REPEATS_SHARE = 0.25
 
@@ -127,7 +128,8 @@ class KernelSession:
         }
 
     def run(self, trials: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
-        """A record per attempt; a discarded trial is repeated after the drives are idle, while attempts and time are left."""
+        """A record per attempt; a discarded trial is repeated after the drives are idle, while attempts and time are
+        left."""
         for trial in trials:
             for attempt in range(attempts.get(trial.index, 0) + 1, self.plan.attempts + 1):
                 started = time.monotonic()
@@ -141,7 +143,8 @@ class KernelSession:
                 self.repeats_s += time.monotonic() - started
 
     def _may_repeat(self, trial: Trial, lasted_s: float) -> bool:
-        """Whether there is time for one more attempt: within the budget if there is one, else within a share of the plan."""
+        """Whether there is time for one more attempt: within the budget if there is one, else within a share of the
+        plan."""
         if self.plan.budget_s is None:
             return self.repeats_s < REPEATS_SHARE * self.plan.estimated_s
         ahead_s = sum(self.plan.trial_s[other.combination] for other in self.plan.trials if other.index > trial.index)

@@ -1,6 +1,8 @@
-"""`--also`: settings beside the scheduler that multiply with it, as single values to try; which of them matter is measured.
+"""`--also`: settings beside the scheduler that multiply with it, as single values to try; which of them matter is
+measured.
 
-The values are chosen around what the kernel gives by itself; what a device lacks or the kernel refuses is left out and said.
+The values are chosen around what the kernel gives by itself; what a device lacks or the kernel refuses is left out and
+said.
 """
 
 from __future__ import annotations
@@ -21,8 +23,10 @@ from seekwise.workload.live_plan import Candidate
 from seekwise.workload.study.factors import ISCHED_PREFIX, Value, checked
 from seekwise.workload.study.uses import Use
 
-# Around the defaults: 128 KiB of read-ahead (Linux v6.12 include/linux/pagemap.h VM_READAHEAD_PAGES), 2 × the smaller of depth and
-# 128 requests (block/blk-mq-sched.c), 2 or 75 ms of write-back latency (block/blk-wbt.c wbt_default_latency_nsec). Limits of dirty pages
+# Around the defaults: 128 KiB of read-ahead (Linux v6.12 include/linux/pagemap.h VM_READAHEAD_PAGES), 2 × the smaller
+# of depth and
+# 128 requests (block/blk-mq-sched.c), 2 or 75 ms of write-back latency (block/blk-wbt.c wbt_default_latency_nsec).
+# Limits of dirty pages
 # are shares of memory (20 and 10 %), so those are tried as parts of what is in force.
 # md's own limit is 200,000 KiB/s of a drive (drivers/md/md.c sysctl_speed_limit_max): a tenth and a quarter of it.
 RESYNC = "resync-limits"
@@ -78,7 +82,8 @@ def values_of(areas: Iterable[str]) -> dict[str, tuple[int, ...]]:
 
 
 def _dirty_limits(root: Path = Path("/")) -> dict[str, tuple[int, ...]]:
-    """Fractions of what is in force now. The kernel names its limits in pages (Linux v6.12 mm/vmstat.c), whichever unit they were given in."""
+    """Fractions of what is in force now. The kernel names its limits in pages (Linux v6.12 mm/vmstat.c), whichever unit
+    they were given in."""
     words = dict(line.split() for line in (root / "proc/vmstat").read_text().splitlines())
     found = {}
     for name, counter in (
@@ -109,7 +114,7 @@ def space(target: Target, areas: Iterable[str]) -> ExtraLevels:
     found: list[Candidate] = []
     combinations = 0
     for scheduler in offered_schedulers(target) or [""]:
-        row = schedulers.known().get(scheduler)
+        row = schedulers.registry().get(scheduler)
         own = row.trials if row is not None and OPTIONS in areas else {}
         values_by_name = {**shared, **{ISCHED_PREFIX + name: values for name, values in own.items()}}
         for name, values in values_by_name.items():

@@ -1,4 +1,5 @@
-"""A live-switched run from beginning to end: files laid out, uses measured in turn, everything restored, every period recorded."""
+"""A live-switched run from beginning to end: files laid out, uses measured in turn, everything restored, every period
+recorded."""
 
 from __future__ import annotations
 
@@ -51,7 +52,8 @@ def carry_out(
     began_s: float,
     destroy: tuple[str, ...] = (),
 ) -> Decided:
-    """Measures until everything is decided or the budget is used. `began_s`: monotonic time from which the budget counts.
+    """Measures until everything is decided or the budget is used. `began_s`: monotonic time from which the budget
+    counts.
 
     Whatever ends it, the records so far stay and every setting is as it was.
     """

@@ -37,7 +37,8 @@ class FioLoad:
 
     @contextlib.contextmanager
     def started(self, work: Path, leaves: tuple[str, ...], cgroup_files: Sequence[Path]) -> Iterator[RunningFio]:
-        """Removes old logs in `work`, then starts fio there, in the given control groups. Raises MissingError (exit status 4) without fio."""
+        """Removes old logs in `work`, then starts fio there, in the given control groups. Raises MissingError (exit
+        status 4) without fio."""
         program = self.program or fio.find()
         for old in work.glob("*.log"):
             old.unlink()
@@ -89,7 +90,8 @@ class RunningFio:
         return None if status is None else self._said() or f"fio ended with status {status}"
 
     def finish(self) -> str | None:
-        """Sends the signal and waits a minute for the logs; then kills fio and raises SeekwiseError (exit status 1). None: it ended in order."""
+        """Sends the signal and waits a minute for the logs; then kills fio and raises SeekwiseError (exit status 1).
+        None: it ended in order."""
         self._running.terminate(patient=True)
         status = self._running.wait(END_TIMEOUT_S)
         if status is None:

@@ -1,6 +1,8 @@
-"""A use as a load: its programs, and one fio job for the rest: a section per process, each with a log of every operation.
+"""A use as a load: its programs, and one fio job for the rest: a section per process, each with a log of every
+operation.
 
-The log gives each operation its time, latency, direction and size, so that rate and percentiles of any part of a period can be told
+The log gives each operation its time, latency, direction and size, so that rate and percentiles of any part of a period
+can be told
 afterwards. It is kept in memory and written into a folder in memory when the load has ended.
 """
 
@@ -28,7 +30,8 @@ FIO_PATTERN = {
 def of_use(
     use: Use, prepared: PreparedTarget, seed: int, runtime_s: float, program: fio.Fio | None = None, count: int = 1
 ) -> UseLoad:
-    """The load of a use for a time; it can be ended before. `program`: the fio to run; `count`: units of programs per period where they are long."""
+    """The load of a use for a time; it can be ended before. `program`: the fio to run; `count`: units of programs per
+    period where they are long."""
     programs = None
     if prepared.programs is not None and prepared.own is not None:
         programs = team_load.of_use(use, prepared.programs, prepared.own, seed, count)

@@ -1,6 +1,8 @@
-"""Loads under which settings are switched: each kind is started, told where a period begins, and ended, and then tells its operations.
+"""Loads under which settings are switched: each kind is started, told where a period begins, and ended, and then tells
+its operations.
 
-fio runs on through every switch. Programs do units: those of the foreground begin after a switch and end before the next one, the
+fio runs on through every switch. Programs do units: those of the foreground begin after a switch and end before the
+next one, the
 background goes on.
 """
 
@@ -55,7 +57,8 @@ class UseLoad(Protocol):
     def started(
         self, work: Path, leaves: tuple[str, ...], cgroup_files: Sequence[Path]
     ) -> AbstractContextManager[Running]:
-        """Started in `work`, ended on leaving. `leaves`: kernel names of the drives; `cgroup_files`: `cgroup.procs` of the groups to join."""
+        """Started in `work`, ended on leaving. `leaves`: kernel names of the drives; `cgroup_files`: `cgroup.procs` of
+        the groups to join."""
         ...
 
     def operations(self, work: Path) -> dict[str, logs.Operations]:

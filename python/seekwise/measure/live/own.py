@@ -2,7 +2,8 @@
 
     first run (not counted) ─► [ prepare ─► written back ─► cold ─► switch ─► RUN ─► conclude ] × settings, in random order ─► next round
 
-It is judged by its time, or by a number that it prints. Preparation, dropping caches and switching are not timed. What the runs before
+It is judged by its time, or by a number that it prints. Preparation, dropping caches and switching are not timed. What
+the runs before
 have left unwritten is written back first, so that no setting pays for another.
 """
 
@@ -51,7 +52,8 @@ TITLE_LONGEST = 60
 
 @dataclass(frozen=True)
 class Command:
-    """`prepare` and `conclude` are lines for the shell, before and after each run. `cold`: the folder whose files are dropped from memory."""
+    """`prepare` and `conclude` are lines for the shell, before and after each run. `cold`: the folder whose files are
+    dropped from memory."""
 
     words: tuple[str, ...]
     metric: str | None = None
@@ -126,7 +128,8 @@ def _rounds(runs: CommandRuns) -> list[str]:
 
 
 def _first(runs: CommandRuns) -> float:
-    """Seconds of a run under the setting in force, which does not count; UsageError when the budget has no room for enough of them."""
+    """Seconds of a run under the setting in force, which does not count; UsageError when the budget has no room for
+    enough of them."""
     settings = len(runs.plan.candidates)
     whole = runs.left_s
     told = False
@@ -322,7 +325,8 @@ def _searched(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
 
 
 def number_of(pattern: re.Pattern[str], text: str) -> float:
-    """The number that the pattern's first group finds in a command's output. SeekwiseError where there is none above 0."""
+    """The number that the pattern's first group finds in a command's output. SeekwiseError where there is none above
+    0."""
     match = _searched(pattern, text)
     try:
         value = float(match[1]) if match else 0.0
@@ -337,7 +341,8 @@ def number_of(pattern: re.Pattern[str], text: str) -> float:
 
 
 def _record(runs: CommandRuns, candidate: Candidate, turn: int, began: float, elapsed: float, value: float) -> Record:
-    # One run is one operation: its time is the latency. A number that it prints takes that place, in the unit in which times are shown.
+    # One run is one operation: its time is the latency. A number that it prints takes that place, in the unit in which
+    # times are shown.
     mean_ns = value * (1e9 if runs.pattern is None else 1e6)
     phase = Phase(
         operation="mixed",

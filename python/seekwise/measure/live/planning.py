@@ -1,4 +1,5 @@
-"""What `tune` was asked, and the plan that it becomes: which settings are compared, under which uses, in how much time."""
+"""What `tune` was asked, and the plan that it becomes: which settings are compared, under which uses, in how much
+time."""
 
 from __future__ import annotations
 
@@ -143,7 +144,8 @@ def _on_this_machine(
     levels: tuple[Candidate, ...] = (),
     **more: Any,
 ) -> LivePlan:
-    """What every plan for storage of this machine says. The values of today of all settings that are tried are remembered."""
+    """What every plan for storage of this machine says. The values of today of all settings that are tried are
+    remembered."""
     touched = candidates_of.devices_of(target, (*compared.all, *levels))
     return _plan(
         request,
@@ -190,7 +192,8 @@ def _plan(
     extra: Mapping[str, object] = MappingProxyType({}),
     **more: Any,
 ) -> LivePlan:
-    """What every plan says. The threshold that is asked for is that of rates, twice that is what counts in times and in the background."""
+    """What every plan says. The threshold that is asked for is that of rates, twice that is what counts in times and in
+    the background."""
     share = request.threshold
     return LivePlan(
         candidates=compared.all,

@@ -1,9 +1,11 @@
-"""What a live-switched run works on: data for programs and test files for fio, of a size that fits time and room, and a memory control group.
+"""What a live-switched run works on: data for programs and test files for fio, of a size that fits time and room, and a
+memory control group.
 
 programs    the data sets of programs (`workload/data.py`), a folder each           own     what workers write
 data        read by all readers, and written by random writers
 store.N     one for each sequential writer
-part.N      small files that buffered readers open one after the other: a change of read-ahead reaches a file when it is opened
+part.N      small files that buffered readers open one after the other: a change of read-ahead reaches a file when it is
+opened
             (Linux v6.12 mm/readahead.c, file_ra_state_init)
 """
 
@@ -126,7 +128,8 @@ def check_room(target: Path, uses: Sequence[Use]) -> None:
 def laid_out(
     folder: Path, uses: Sequence[Use], budget_s: float, tell: Callable[[float], None] = lambda _: None
 ) -> PreparedTarget:
-    """Writes what the uses work on, as large as a share of the budget and the room allow; `tell` gets the share done."""
+    """Writes what the uses work on, as large as a share of the budget and the room allow; `tell` gets the share
+    done."""
     started = time.monotonic()
     bound_s = max(2.0, LAYOUT_SHARE_MAX * budget_s)
     sets = data_sets(uses)

@@ -1,6 +1,7 @@
 """What is measured next, and when everything is decided.
 
-First every use gets a stretch of its own; then time goes to the use in which a second lowers the expected loss of its comparisons most. A candidate's periods are as long as its carry-over and enough
+First every use gets a stretch of its own; then time goes to the use in which a second lowers the expected loss of its
+comparisons most. A candidate's periods are as long as its carry-over and enough
 operations need.
 """
 
@@ -22,11 +23,14 @@ from seekwise.workload.study.uses import Use
 
 PERIOD_FIRST_S = 0.75
 COUNTED_S = 0.35
-"""What is left of a period after its cut where a job writes through the page cache: writers pause for up to 200 ms (Linux v6.12
+"""What is left of a period after its cut where a job writes through the page cache: writers pause for up to 200 ms
+(Linux v6.12
 mm/page-writeback.c, MAX_PAUSE)."""
 QUICK_COUNTED_S = 0.045
-"""The same where every request reaches the device at once. Seen on a virtio disk: rates of neighbouring periods differ by 5 to 7 %
-whether they last 25 or 400 ms (the Allan deviation is level from 25 to 800 ms), so that ten short periods tell as much as ten long ones."""
+"""The same where every request reaches the device at once. Seen on a virtio disk: rates of neighbouring periods differ
+by 5 to 7 %
+whether they last 25 or 400 ms (the Allan deviation is level from 25 to 800 ms), so that ten short periods tell as much
+as ten long ones."""
 QUICK_CUT_S = 0.02
 """Least cut there. Seen on the same disk: none, mq-deadline and kyber are at their level within 20 ms of the switch."""
 TAIL_FACTOR = 10.0
@@ -42,7 +46,8 @@ UNITS_MOST = 9
 ROUNDS_FIRST = 4
 """Long enough to see how long the effect of a switch lasts."""
 ROUNDS_FIRST_FEW = 3
-"""The same where shorter ones follow in the same stretch, or a period is as long as its units. Seen: four rounds of starts that took 6 s each, instead of the
+"""The same where shorter ones follow in the same stretch, or a period is as long as its units. Seen: four rounds of
+starts that took 6 s each, instead of the
 1.5 s that are expected, were a third of eight minutes."""
 PERIOD_LOOK_S = 0.3
 """First periods there of a candidate that is expected to settle at once: long enough to see when it does not."""
@@ -59,19 +64,23 @@ FIRST_PASS_SHARE = 0.8
 SHARE_MOST = 0.25
 """Of the time, for one use of several."""
 HOPELESS_FACTOR = 1.5
-"""A setting that is worse by more than this in every figure of a use, at the near end of its interval, is measured there no more."""
+"""A setting that is worse by more than this in every figure of a use, at the near end of its interval, is measured
+there no more."""
 FALL_ENOUGH = 0.005
 """Once the answer is good enough: a stretch that lowers the expected loss of its use by less is not worth its time."""
 ROW_WORTH = 0.01
 """A row that gets an answer is worth as much as a hundredth of loss."""
 PLACES = (np.arange(20) + 0.5) / 20
 ROUNDS_ENOUGH = 6
-"""Of a use with a background, and of every use beyond the most telling ones. Seen on a virtio disk: a start while files are copied scatters by 20 % from
-round to round, alone by 5 %; of nine uses in eight minutes, with four rounds of most, four rows of ten stayed without an answer."""
+"""Of a use with a background, and of every use beyond the most telling ones. Seen on a virtio disk: a start while files
+are copied scatters by 20 % from
+round to round, alone by 5 %; of nine uses in eight minutes, with four rounds of most, four rows of ten stayed without
+an answer."""
 ALONE_SHARE = 0.5
 """Of the expected time of a long unit where nothing else runs."""
 FIT_SHARE = 0.9
-"""The most telling uses are chosen so that enough rounds of them fit into this share of two minutes. Few uses answered beat many left open."""
+"""The most telling uses are chosen so that enough rounds of them fit into this share of two minutes. Few uses answered
+beat many left open."""
 FIT_SHARE_MORE = 0.5
 """Of a longer time; of uses that were named the first stretches have to fit into it. What is left decides."""
 FIT_FIRST_S = 105.0
@@ -129,7 +138,8 @@ class UseState:
         return QUICK_CUT_S + QUICK_COUNTED_S if self.is_short(candidate) else PERIOD_FIRST_S
 
     def length_s(self, candidate: Candidate) -> float:
-        """Length of its next period in seconds; until something is learned, by the kind of load, or by units per period where they are long."""
+        """Length of its next period in seconds; until something is learned, by the kind of load, or by units per period
+        where they are long."""
         first = PERIOD_LOOK_S if self.is_short(candidate) else PERIOD_FIRST_S
         unit_s = self.long_unit_s
         if unit_s is not None:
@@ -137,7 +147,8 @@ class UseState:
         return self.lengths.get(candidate.label, first)
 
     def cut_least_s(self, candidate: Candidate) -> float:
-        """Seconds after a switch that never count: 0.02 to 0.35, by what lies in memory and whether the scheduler learns."""
+        """Seconds after a switch that never count: 0.02 to 0.35, by what lies in memory and whether the scheduler
+        learns."""
         if not self.is_quick:
             return carry.CUT_LEAST_S
         return QUICK_CUT_S if carry.settles_at_once(candidate) else carry.LEARNING_CUT_S
@@ -170,7 +181,8 @@ class UseState:
 def uses_that_fit(
     uses: Sequence[Use], candidates: int, seconds: float, *, named: bool = False
 ) -> tuple[list[Use], list[Use]]:
-    """(uses measured, uses left out) in their order: enough rounds of those measured fit, of `named` ones the first stretches at least."""
+    """(uses measured, uses left out) in their order: enough rounds of those measured fit, of `named` ones the first
+    stretches at least."""
     count, spent_s, first_s = 0, 0.0, 0.0
     for use in uses:
         first_s += first_stretch_s(use, candidates)
@@ -246,7 +258,8 @@ def _units_in_a_period(unit_s: float) -> int:
 
 
 def learn_units(state: UseState, took: Mapping[str, float]) -> None:
-    """How many long units a period holds, and how long it then is under each candidate. `took`: what a period took for each of its long units."""
+    """How many long units a period holds, and how long it then is under each candidate. `took`: what a period took for
+    each of its long units."""
     took = {label: unit_s for label, unit_s in took.items() if unit_s > 0}
     if not took:
         return
@@ -257,7 +270,8 @@ def learn_units(state: UseState, took: Mapping[str, float]) -> None:
 
 
 def drop_hopeless(state: UseState, judged: Sequence[Judged]) -> None:
-    """Candidates that run in this use no more: far worse than what is in force in each of its figures, so more rounds change no answer and cost most."""
+    """Candidates that run in this use no more: far worse than what is in force in each of its figures, so more rounds
+    change no answer and cost most."""
     mine = [entry for entry in judged if entry.use == state.use.name]
 
     def is_hopeless(candidate: Candidate) -> bool:
@@ -277,7 +291,8 @@ def _at_best(standing: CandidateVerdict) -> float:
 
 
 def spread_of_answer(psi_mean_log: float, sd_log: float) -> float:
-    """Expected loss by taking the wrong one of two settings whose difference is known to be `psi_mean_log` ± `sd_log`: s φ(m/s) − m Φ(−m/s)."""
+    """Expected loss by taking the wrong one of two settings whose difference is known to be `psi_mean_log` ± `sd_log`:
+    s φ(m/s) − m Φ(−m/s)."""
     if sd_log <= 0:
         return 0.0
     z = abs(psi_mean_log) / sd_log
@@ -285,7 +300,8 @@ def spread_of_answer(psi_mean_log: float, sd_log: float) -> float:
 
 
 def fall(state: UseState, judged: Sequence[Judged], in_force: str, rounds: int) -> float:
-    """By how much so many further rounds of a use lower the expected loss of its comparisons with what is in force, in ln units; a row of the
+    """By how much so many further rounds of a use lower the expected loss of its comparisons with what is in force, in
+    ln units; a row of the
     answer that they are expected to fill counts as `ROW_WORTH`."""
     mine = [entry for entry in choose.deciding(judged) if entry.use == state.use.name]
     if not mine or state.rounds == 0:
@@ -305,7 +321,8 @@ def fall(state: UseState, judged: Sequence[Judged], in_force: str, rounds: int) 
 
 
 def p_answered(mean_log: float, sd_log: float, shrink: float) -> float:
-    """Probability that a difference known to be `mean_log` ± `sd_log` has a name or a bound once its error is `shrink` of that."""
+    """Probability that a difference known to be `mean_log` ± `sd_log` has a name or a bound once its error is `shrink`
+    of that."""
     then_log = sd_log * shrink
     middle = mean_log + math.sqrt(max(0.0, sd_log**2 - then_log**2)) * special.ndtri(PLACES)
     is_named = special.ndtr(np.abs(middle) / then_log) >= P_BETTER
@@ -317,9 +334,11 @@ def p_answered(mean_log: float, sd_log: float, shrink: float) -> float:
 def next_use(
     states: Sequence[UseState], judged: Sequence[Judged], in_force: str, left_s: float, *, is_enough: bool
 ) -> tuple[UseState, int] | None:
-    """(use, rounds) of the next stretch: where a second lowers the expected loss most; None without time, or when the answer is good enough.
+    """(use, rounds) of the next stretch: where a second lowers the expected loss most; None without time, or when the
+    answer is good enough.
 
-    No use takes more than a quarter of the time, so that one that stays open does not starve all others. `is_enough`: the answer as a whole
+    No use takes more than a quarter of the time, so that one that stays open does not starve all others. `is_enough`:
+    the answer as a whole
     is expected to lose next to nothing, so only what still tells much is measured.
     """
     best: tuple[float, UseState, int] | None = None

@@ -12,7 +12,8 @@ from seekwise.measure.live.session import LiveSession
 
 
 def states_of(session: LiveSession) -> list[progress.UseState]:
-    """Every use of the plan, with all of its candidates and the A/A check; one whose programs cannot run here has failed before it began."""
+    """Every use of the plan, with all of its candidates and the A/A check; one whose programs cannot run here has
+    failed before it began."""
     states = [progress.UseState(use, (*session.plan.candidates, session.plan.control)) for use in session.plan.uses]
     for state in states:
         state.failed = session.place.why_not(state.use)
@@ -41,7 +42,8 @@ def first_pass(session: LiveSession, states: Sequence[progress.UseState], second
 
 
 def to_the_end(session: LiveSession, states: Sequence[progress.UseState]) -> Decided:
-    """Further stretches where time lowers the expected loss most, until it is below `choose.REGRET_ENOUGH_LOG` or the time is used; the judgement."""
+    """Further stretches where time lowers the expected loss most, until it is below `choose.REGRET_ENOUGH_LOG` or the
+    time is used; the judgement."""
     in_force = session.plan.in_force.label
     while True:
         found = decided(session.records, session.plan)

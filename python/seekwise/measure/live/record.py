@@ -47,7 +47,8 @@ def made(
     conditions: Mapping[str, object] = MappingProxyType({}),
     **more: Any,
 ) -> Record:
-    """The next record of a run: one period of a use under a candidate, in round `number`. `began_s`: seconds since 1970; `more`: further fields of the record."""
+    """The next record of a run: one period of a use under a candidate, in round `number`. `began_s`: seconds since
+    1970; `more`: further fields of the record."""
     start_s = began_s - run.origin_s
     times = {"start_s": (start_s, 3), "length_s": (length_s, 3), "cut_s": (cut_s, 3), "switch_s": (switch_s, 4)}
     fields: dict[str, Any] = {
@@ -167,7 +168,8 @@ def _cpu(period: Period) -> CpuSeconds:
 
 
 def _foreign_share(use: Use, stretch: Stretch, period: Period, moved: dict[str, DiskCounters]) -> float:
-    """Share of what the devices moved that no job of ours explains; programs and buffered writers make it untellable (0)."""
+    """Share of what the devices moved that no job of ours explains; programs and buffered writers make it untellable
+    (0)."""
     if any(job.pattern is None or not job.direct for job in use.job):
         return 0.0
     ours = sum(

@@ -121,7 +121,8 @@ class LiveSession(SwitchedRun):
         return kept
 
     def under_load(self, use: Use, schedule: Sequence[Turn], deadline_s: float, units: int = 1, **more: Any) -> Stretch:
-        """A schedule under the load of a use. `units`: of programs per period where they are long; `more`: as of `stretch.run`."""
+        """A schedule under the load of a use. `units`: of programs per period where they are long; `more`: as of
+        `stretch.run`."""
         length = sum(seconds for _, _, seconds in schedule)
         seed = self.plan.seed + len(self.records)
         load = jobs.of_use(use, self.place, seed, length + LOAD_MARGIN_S, self.program, units)
@@ -150,7 +151,8 @@ class LiveSession(SwitchedRun):
             cut = each.cut_s(candidate) if each.long_unit_s is None else period.lead_s
             if each.long_unit_s is None and cut > carry.CUT_SHARE_MAX * period.length_s:
                 if period.length_s < progress.SHORT_S:
-                    # Made before it was known how long the effect of a switch lasts: the period says nothing of the setting.
+                    # Made before it was known how long the effect of a switch lasts: the period says nothing of the
+                    # setting.
                     continue
                 cut = carry.CUT_SHARE_MAX * period.length_s
             made = record.of_period(
@@ -177,7 +179,8 @@ class LiveSession(SwitchedRun):
 
 
 def _operations_per_s(periods: Sequence[stretch.Period]) -> float:
-    """Requests per second of the devices together under the slowest of the candidates; one stalled period is not its speed."""
+    """Requests per second of the devices together under the slowest of the candidates; one stalled period is not its
+    speed."""
     by_candidate: dict[str, list[float]] = {}
     for period in periods:
         by_candidate.setdefault(period.candidate, []).append(_requests(period) / max(period.length_s, 1e-9))

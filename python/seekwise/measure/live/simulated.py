@@ -1,6 +1,7 @@
 """The same uses on a model of host, block layer and drive: what is known before anything can be measured.
 
-Every round is a seed: it draws the addresses and where the platters stand, the same for every candidate. What the simulator plays in
+Every round is a seed: it draws the addresses and where the platters stand, the same for every candidate. What the
+simulator plays in
 another way than the kernel would is said with the answer.
 """
 
@@ -40,11 +41,13 @@ ROUNDS_MOST = 32
 """Of a use that eight rounds leave open, where the answer may still lose by it."""
 BATCH_MOST = 16
 BATCH_PER_PROCESSOR = 2
-"""Results of a fast drive hold a row for each of some hundred thousand units: no more of them at once than keep the processors busy."""
+"""Results of a fast drive hold a row for each of some hundred thousand units: no more of them at once than keep the
+processors busy."""
 
 
 def candidates(model: Model, wanted: dict[str, list[Value]]) -> Candidates:
-    """What is compared: the schedulers of the kernel, or the product of `wanted`; what the kernel chooses by itself takes part."""
+    """What is compared: the schedulers of the kernel, or the product of `wanted`; what the kernel chooses by itself
+    takes part."""
     wanted = wanted or {"scheduler": list(model.schedulers)}
     idle = [name for name in wanted if name in trial_spec.WITHOUT_EFFECT - {"read_ahead_kb"}]
     if idle:
@@ -52,7 +55,7 @@ def candidates(model: Model, wanted: dict[str, list[Value]]) -> Candidates:
             f"the simulator ignores {', '.join(idle)}: every value would give the same figures",
             hint=f"measure it: `sudo seekwise tune PATH --vary {idle[0]}=…`",
         )
-    known = list(schedulers.known())
+    known = list(schedulers.registry())
     for name in map(str, wanted.get("scheduler", ())):
         if name not in known:
             raise UsageError(
@@ -77,7 +80,8 @@ class SimulatedRun(OpenRun):
 
 
 def carry_out(run: SimulatedRun) -> None:
-    """Simulates every use under every candidate, `ROUNDS` seeds of each, and writes the records down; more where a choice hangs on them."""
+    """Simulates every use under every candidate, `ROUNDS` seeds of each, and writes the records down; more where a
+    choice hangs on them."""
     run.store.add_run(run.run)
     run.environment = {"kernel": run.model.kernel, "drive": run.model.title}
     uses, rounds = run.plan.uses, range(ROUNDS)
@@ -116,7 +120,8 @@ def _rounds(run: SimulatedRun, uses: Sequence[Use], rounds: range) -> None:
             if "error" in result:
                 raise SeekwiseError(f"{use.name} cannot be simulated under {candidate.label}: {result['error']}")
             each = _record(run, use, number, candidate, result["phases"][-1])
-            # One of each is enough to be simulated again, request by request; recordings of programs are too large to be kept with it.
+            # One of each is enough to be simulated again, request by request; recordings of programs are too large to
+            # be kept with it.
             kept = number == 0 and not use.runs_programs
             run.keep(replace(each, load={**each.load, "spec": spec}) if kept else each)
         run.tell(batch[-1][0].title, (len(run.records) - before) / len(todo))
@@ -126,7 +131,8 @@ def _record(run: SimulatedRun, use: Use, number: int, candidate: Candidate, phas
     same: dict[str, Any] = {"seed": run.plan.seed + number, "started_at": now(), "load": {"what": "simulated"}}
     seconds = phase["elapsed_ns"] / 1e9
     if use.runs_programs:
-        # Units of the foreground, and what the background did meanwhile; a period ends with the last unit of the foreground.
+        # Units of the foreground, and what the background did meanwhile; a period ends with the last unit of the
+        # foreground.
         before_s = use_programs.lead_s(use, run.model.rotational)
         begin, end = (Counters(at_s, at_s, {}, {}) for at_s in (0.0, seconds))
         period = Period(candidate.label, number, 0.0, begin, end, {})

@@ -1,4 +1,5 @@
-"""Staged racing over settings that multiply: schedulers first, then everything else beside the best of them, then the best
+"""Staged racing over settings that multiply: schedulers first, then everything else beside the best of them, then the
+best
 combinations against one another.
 
     schedulers ── the best two ── screening of all further values at once ── combinations of what gains ── judged like any others
@@ -159,7 +160,9 @@ def _screened(
     return chosen, Stage(
         "further settings",
         tried=[candidate.label for label in labels for candidate in by_scheduler[label]],
-        kept=[f"{label} {_said(name)}={value}" for label, values in chosen.items() for name, value in values.items()],
+        kept=[
+            f"{label} {_short_name(name)}={value}" for label, values in chosen.items() for name, value in values.items()
+        ],
         pruned=[
             why for label in kept for why in _pruned(found[label], chosen[label], by_scheduler[label], label in labels)
         ],
@@ -256,7 +259,8 @@ def _log(record: Record, metric: UseMetric) -> float:
 def _pruned(
     found: Sequence[screen.Effect], chosen: dict[str, Value], tried: Sequence[Candidate], in_time: bool
 ) -> list[Pruned]:
-    """Why each further value goes: worse (with where and how much), less (than another value), alike (within), or open."""
+    """Why each further value goes: worse (with where and how much), less (than another value), alike (within), or
+    open."""
     reasons: list[Pruned] = []
     for candidate in tried:
         name, value = also.further(candidate)
@@ -272,7 +276,7 @@ def _pruned(
             share = math.expm1(harm.size) if not harm.more_is_better else -math.expm1(-harm.size)
             why = Pruned(candidate.label, "worse", harm.use, harm.metric, share)
         elif name in chosen and any(effect.is_gain for effect in mine):
-            why = Pruned(candidate.label, "less", than=f"{_said(name)}={chosen[name]}")
+            why = Pruned(candidate.label, "less", than=f"{_short_name(name)}={chosen[name]}")
         else:
             bound = math.expm1(max(abs(effect.size) + screen.SURE * effect.error for effect in mine))
             is_alike = bound < OPEN_SHARE
@@ -305,5 +309,5 @@ def _name(session: LiveSession, label: str) -> str:
     return also.scheduler_of(session.candidate(label))
 
 
-def _said(name: str) -> str:
+def _short_name(name: str) -> str:
     return name.removeprefix(ISCHED_PREFIX)

@@ -1,9 +1,11 @@
-"""Why settings differ, of a measured run: after the last period, a short stretch of each setting with the kernel's block events.
+"""Why settings differ, of a measured run: after the last period, a short stretch of each setting with the kernel's
+block events.
 
     measuring … decided ─► fio once more ─┬─ switch ─ settle ─ stretch ─┬ … ─► everything restored
                                           └── block events of the disk ─┘
 
-Nothing here counts in a verdict, and nothing is traced while periods are measured: taking an event costs about a microsecond of the load's
+Nothing here counts in a verdict, and nothing is traced while periods are measured: taking an event costs about a
+microsecond of the load's
 processor time. Needs root and the kernel's tracefs; where it is missing the plan says so, and the page repeats it.
 """
 
@@ -87,7 +89,8 @@ def reserved_s(plan: LivePlan) -> float:
 
 
 def measure(session: LiveSession, found: Decided) -> None:
-    """Traces the uses in which settings differ most, and writes it into the run's plan. What fails here costs the picture, not the run."""
+    """Traces the uses in which settings differ most, and writes it into the run's plan. What fails here costs the
+    picture, not the run."""
     document: dict[str, object] = {"uses": {}}
     if reason := why_not(session.plan):
         document["why_not"] = reason
@@ -111,7 +114,8 @@ def measure(session: LiveSession, found: Decided) -> None:
 
 
 def chosen(found: Decided, plan: LivePlan) -> list[tuple[str, list[Candidate]]]:
-    """(use, settings) to trace: where one is shown to be worse, the largest loss first; best, worst, chosen and present settings first."""
+    """(use, settings) to trace: where one is shown to be worse, the largest loss first; best, worst, chosen and present
+    settings first."""
     worst: dict[str, Judged] = {}
     for judged in found.judged:
         if judged.named and (judged.use not in worst or _gap(judged) > _gap(worst[judged.use])):
@@ -137,7 +141,8 @@ def _gap(judged: Judged) -> float:
 
 
 def _that_fit(session: LiveSession, name: str, settings: Sequence[Candidate], end_s: float) -> list[Candidate]:
-    """As many of these as there is time for: a period of programs lasts as long as its units, as those did that were measured."""
+    """As many of these as there is time for: a period of programs lasts as long as its units, as those did that were
+    measured."""
     left_s = end_s - time.monotonic() - progress.STRETCH_OVERHEAD_S
     state = progress.UseState(next(use for use in session.plan.uses if use.name == name), ())
     fit = []

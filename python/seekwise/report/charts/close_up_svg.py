@@ -1,4 +1,5 @@
-"""A short stretch of a drive's work as a picture: the head's path, what the drive did, which thread waited where, requests under way.
+"""A short stretch of a drive's work as a picture: the head's path, what the drive did, which thread waited where,
+requests under way.
 
 All tracks of a panel share one time axis. Shapes tell what colours tell too: each kind of work has a row of its own.
 """

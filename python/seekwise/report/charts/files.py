@@ -64,7 +64,8 @@ LIVE_STYLE = (
 
 
 def framed(picture: str, title: str, looks: Sequence[Look], below: str = "") -> str:
-    """A picture of a live-switched run, which on its page follows the width, as an SVG of fixed size with title and legend."""
+    """A picture of a live-switched run, which on its page follows the width, as an SVG of fixed size with title and
+    legend."""
     body = "".join(re.findall(r"<svg.*</svg>", picture, re.DOTALL))
     legend, top = _legend(looks, LIVE_WIDTH, 32)
     height = max(int(found) for found in re.findall(r'<svg[^>]* height="(\d+)"', body))

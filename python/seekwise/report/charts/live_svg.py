@@ -29,7 +29,8 @@ def _place(factor: float) -> float:
 
 
 def tips(rows: Sequence[tuple[float, float, str]]) -> str:
-    """Attributes of an svg whose values can be read at the pointer or with the arrow keys: (per cent of the width, pixels from the top, words)."""
+    """Attributes of an svg whose values can be read at the pointer or with the arrow keys: (per cent of the width,
+    pixels from the top, words)."""
     values = [[round(10 * x), round(y), words] for x, y, words in rows]
     return f"tabindex=\"0\" data-tips='{escape(json.dumps(values, separators=(',', ':'), ensure_ascii=True))}'"
 
@@ -51,7 +52,8 @@ class Value:
     value: float
     """Measured, in the figure's unit."""
     expected: tuple[float, float, float] | None
-    """(middle, 90 % interval) of what is to be expected, in the same unit; None for the setting that the others are held against."""
+    """(middle, 90 % interval) of what is to be expected, in the same unit; None for the setting that the others are
+    held against."""
     text: str
     """The measured value with its unit."""
     words: str
@@ -60,7 +62,8 @@ class Value:
     chosen: bool = False
 
     def picture(self, end: float) -> Markup:
-        """A bar of the measured value, above it a mark and a line for what is to be expected. `end`: the value at the right edge."""
+        """A bar of the measured value, above it a mark and a line for what is to be expected. `end`: the value at the
+        right edge."""
 
         def place(value: float) -> float:
             return RIGHT * min(max(value, 0.0), end) / end
@@ -86,7 +89,8 @@ class Value:
 
 
 def values_end(rows: Sequence[Value]) -> float:
-    """The value at the right edge of a panel: all of it in view, unless one value is so large that the others could not be told apart."""
+    """The value at the right edge of a panel: all of it in view, unless one value is so large that the others could not
+    be told apart."""
     known = [row.value for row in rows]
     far = [row.expected[2] for row in rows if row.expected is not None]
     # An interval that nothing bounds does not set the scale.
@@ -177,7 +181,8 @@ def loss_axis() -> Markup:
 
 @dataclass(frozen=True)
 class Band:
-    """One period: from, to and the end of its cut part (seconds from the stretch's start); css class and number of its setting."""
+    """One period: from, to and the end of its cut part (seconds from the stretch's start); css class and number of its
+    setting."""
 
     start_s: float
     end_s: float
@@ -252,7 +257,8 @@ def nines(
     *,
     height: int = 170,
 ) -> Markup:
-    """Latency [ms] over the share of requests that are faster, on a scale of nines. Curves: (css class, dash, [(nines, ms)])."""
+    """Latency [ms] over the share of requests that are faster, on a scale of nines. Curves: (css class, dash, [(nines,
+    ms)])."""
     points = [point for _, _, line in curves for point in line if point[1] > 0]
     if not points:
         return Markup("")

@@ -1,6 +1,7 @@
 """Small multiples as HTML and SVG: a panel per operation, a line per candidate, intervals, a table behind.
 
-Drawn for a page that may be 320 or 1100 pixels wide, light or dark: horizontal places are per cents, text keeps its size, colours are classes.
+Drawn for a page that may be 320 or 1100 pixels wide, light or dark: horizontal places are per cents, text keeps its
+size, colours are classes.
 `templates/page.js` draws the same when a reader chooses other factors.
 """
 
@@ -22,7 +23,8 @@ LABEL_WIDTH_PX = 175.0
 """What the labels of the x axis may fill on the narrowest page."""
 CHARACTER_PX = 6.6
 SHOWN_MOST = 3.0
-"""An interval is drawn up to so many times the greatest value: two scattered repeats would press everything else onto the axis."""
+"""An interval is drawn up to so many times the greatest value: two scattered repeats would press everything else onto
+the axis."""
 LOG_FROM = 60.0
 
 
@@ -171,7 +173,8 @@ class Scale:
 
     @classmethod
     def of(cls, panel: Panel) -> Scale:
-        """Logarithmic over whole decades where values span more than a factor of 60; else from zero to just above the highest interval."""
+        """Logarithmic over whole decades where values span more than a factor of 60; else from zero to just above the
+        highest interval."""
         points = [point for line in panel.series for point in line.points]
         most = max((point.value for point in points), default=1.0) or 1.0
         if not is_wide(panel):
@@ -201,7 +204,8 @@ TOTAL = HEIGHT + TOP + 22
 
 
 def parts(panel: Panel, width: float | None = None) -> tuple[str, str]:
-    """(y axis, plot) as content of two SVG elements; `width` in pixels where it is known, else lines stretch with the page."""
+    """(y axis, plot) as content of two SVG elements; `width` in pixels where it is known, else lines stretch with the
+    page."""
     scale = Scale.of(panel)
     axis = "".join(f'<text x="48" y="{y + 4:.1f}" text-anchor="end">{text}</text>' for y, text in scale.marks)
     grid = "".join(f'<line class="grid" x1="0" x2="100%" y1="{y:.1f}" y2="{y:.1f}"/>' for y, _ in scale.marks)
@@ -214,7 +218,8 @@ def parts(panel: Panel, width: float | None = None) -> tuple[str, str]:
 
 
 def named_below(labels: Sequence[str]) -> bool:
-    """Names that do not fit side by side: each has its number at the axis. A scale is readable with every n-th of its values."""
+    """Names that do not fit side by side: each has its number at the axis. A scale is readable with every n-th of its
+    values."""
     return _step(labels) > 1 and not any(text[:1].isdigit() for text in labels)
 
 

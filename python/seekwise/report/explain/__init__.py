@@ -1,6 +1,8 @@
-"""Explanations: terms as short Markdown texts in `units/`, drive and controller models and schedulers from the numbers in force.
+"""Explanations: terms as short Markdown texts in `units/`, drive and controller models and schedulers from the numbers
+in force.
 
-A text begins with its title, `also:` lists other words for it, `see:` leads on. `{access_table}` is filled from the drive
+A text begins with its title, `also:` lists other words for it, `see:` leads on. `{access_table}` is filled from the
+drive
 models, and a scheduler's text is followed by its tunables as the registry knows them, so nothing is said twice.
 """
 
@@ -35,7 +37,7 @@ def explain(word: str) -> Explanation:
             return _with_program(_unit(unit), word)
     if name == "models":
         return _models()
-    if scheduler := schedulers.known().get(word.lower()):
+    if scheduler := schedulers.registry().get(word.lower()):
         # Without a text of its own: what its file says.
         return Explanation(
             scheduler.name, "scheduler", scheduler.name, scheduler.summary, (), _tunables(scheduler.name)
@@ -232,7 +234,8 @@ HOST_MS = 0.02
 
 
 def _access_table() -> str:
-    """The parts of a random read of 4 KiB at depth 1, from the models and measured on them: over the whole disk and over a small part."""
+    """The parts of a random read of 4 KiB at depth 1, from the models and measured on them: over the whole disk and
+    over a small part."""
     lines = [
         f"{'[ms]':12}  {'processing':>10}  {'seek':>5}  {'settling':>8}  {'rotation':>8}  {'together':>8}  {'over 4 %':>8}"
     ]

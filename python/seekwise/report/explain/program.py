@@ -1,4 +1,5 @@
-"""The program's own words: commands, settings that a study may vary, workloads, profiles and studies, from where they are defined."""
+"""The program's own words: commands, settings that a study may vary, workloads, profiles and studies, from where they
+are defined."""
 
 from __future__ import annotations
 

@@ -1,11 +1,15 @@
 """Insights in words, computed from the records of any backend: each a sentence with its numbers.
 
-`schedulers` finds groups of settings, slopes and spread on each system; `requests` finds where an array begins to beat one drive, where it
-doubles it and where random meets sequential; `pairs` compares systems that differ in one thing; `controllers` says of a controller beside
-md which of the two does the work; `locks` says up to which rate a scheduler costs nothing and where its lock caps the drives; `protects` whom it protects from
+`schedulers` finds groups of settings, slopes and spread on each system; `requests` finds where an array begins to beat
+one drive, where it
+doubles it and where random meets sequential; `pairs` compares systems that differ in one thing; `controllers` says of a
+controller beside
+md which of the two does the work; `locks` says up to which rate a scheduler costs nothing and where its lock caps the
+drives; `protects` whom it protects from
 writers; `loads` sets two programs that do the same beside each other. Nothing knows a text's words.
 
-What holds for several systems is one sentence. `find` keeps a dozen, the strongest first, and at least one of each kind.
+What holds for several systems is one sentence. `find` keeps a dozen, the strongest first, and at least one of each
+kind.
 """
 
 from __future__ import annotations
@@ -40,7 +44,8 @@ COMPARED = ("system", "load", "job", "threads", "block")
 
 
 def _alike(records: Sequence[Record]) -> list[tuple[str, list[Record]]]:
-    """Records that differ in what is compared alone, each group with its conditions in words; no words where all are one."""
+    """Records that differ in what is compared alone, each group with its conditions in words; no words where all are
+    one."""
     groups: dict[str, list[Record]] = {}
     for record in records:
         _, conditions = combination_key.parse(record.combination)
@@ -68,7 +73,8 @@ def find(records: Sequence[Record], systems: Sequence[System]) -> list[Finding]:
 
 
 def strongest(found: Sequence[Finding], most: int = SHOWN_MOST) -> list[Finding]:
-    """The strongest of each kind, then the strongest of the rest, a few of each kind; in the order of their strength."""
+    """The strongest of each kind, then the strongest of the rest, a few of each kind; in the order of their
+    strength."""
     order = sorted(found, key=lambda each: -each.strength)
     first = list({finding.kind: finding for finding in reversed(order)}.values())
     first.sort(key=lambda each: -each.strength)

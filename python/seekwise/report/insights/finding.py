@@ -14,7 +14,8 @@ Numbers = TypeVar("Numbers")
 @dataclass(frozen=True)
 class Finding:
     kind: str
-    """What it is about: groups, level, slope, spread, cpu_efficiency, cpu_equal, threshold, doubling, meeting, chunk, pair, controller,
+    """What it is about: groups, level, slope, spread, cpu_efficiency, cpu_equal, threshold, doubling, meeting, chunk,
+    pair, controller,
     jobs, loads, lock, protects."""
     text: str
     """One sentence without a period."""

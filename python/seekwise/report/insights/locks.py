@@ -1,4 +1,5 @@
-"""Where a scheduler's lock ends what a drive can do: up to which rate it costs nothing, and from where it caps the drive.
+"""Where a scheduler's lock ends what a drive can do: up to which rate it costs nothing, and from where it caps the
+drive.
 
 Rests on trials that tell how long processors waited for locks (hosts whose cores are simulated one by one).
 """

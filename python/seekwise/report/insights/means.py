@@ -24,7 +24,8 @@ NAMES = {
     "mixed": "mixed load",
 }
 LEVEL = 0.10
-"""Values nearer than this are called level: three times the 3 % at which single winners are ties, since whole curves are compared."""
+"""Values nearer than this are called level: three times the 3 % at which single winners are ties, since whole curves
+are compared."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,8 @@ class Means:
 
     @classmethod
     def of(cls, records: Sequence[Record], order: Sequence[str] = ()) -> Means:
-        """Throughput in MB/s (10⁶ bytes), other units as in `UNITS`. `order`: names of systems as the study lists them."""
+        """Throughput in MB/s (10⁶ bytes), other units as in `UNITS`. `order`: names of systems as the study lists
+        them."""
         values: dict[str, dict[Place, float]] = {}
         noises: list[float] = []
         for metric in METRICS:

@@ -1,4 +1,5 @@
-"""What a table over request sizes says of arrays: where each begins to beat one drive of its kind, in multiples of its chunk; where it
+"""What a table over request sizes says of arrays: where each begins to beat one drive of its kind, in multiples of its
+chunk; where it
 doubles it; where random meets sequential; which chunk does best; what several jobs change."""
 
 from __future__ import annotations
@@ -72,7 +73,8 @@ def _named(array: System) -> str:
 
 @dataclass(frozen=True)
 class Gain:
-    """One array against one drive: the request size from which on it beats and doubles it, and the greatest gain, by operation."""
+    """One array against one drive: the request size from which on it beats and doubles it, and the greatest gain, by
+    operation."""
 
     array: System
     ratios: dict[str, Line]

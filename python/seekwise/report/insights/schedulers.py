@@ -1,6 +1,8 @@
-"""What settings do on one system: groups that behave alike (branches), trend over threads, slope per thread, spread, CPU cost.
+"""What settings do on one system: groups that behave alike (branches), trend over threads, slope per thread, spread,
+CPU cost.
 
-Two settings are of one group when they are level at every thread count, directly or through others between them. Where that chains
+Two settings are of one group when they are level at every thread count, directly or through others between them. Where
+that chains
 settings together that are not level themselves, there are no clear groups, and only the range is said.
 """
 
@@ -50,7 +52,8 @@ class SettingCurves:
 
     @property
     def factor(self) -> float:
-        """Mean rate of the first group over that of the last; without clear groups of the first setting over the last."""
+        """Mean rate of the first group over that of the last; without clear groups of the first setting over the
+        last."""
         first, last = (self.groups[0], self.groups[-1]) if self.is_clear else ([self.ranked[0]], [self.ranked[-1]])
         low = mean(average(self.curves, last).values())
         return mean(average(self.curves, first).values()) / low if low > 0 else math.inf
@@ -303,7 +306,8 @@ def _slopes(means: Means, known: Sequence[SettingCurves]) -> list[Finding]:
 
 
 def _efficiencies(means: Means, known: Sequence[SettingCurves]) -> list[Finding]:
-    """CPU efficiency of the settings: equal or not, constant over threads or not, beyond what the host's clock scatters."""
+    """CPU efficiency of the settings: equal or not, constant over threads or not, beyond what the host's clock
+    scatters."""
     merged: dict[tuple[str, int, bool, bool], list[tuple[SettingCurves, dict[str, Curve], float, float, float]]] = {}
     for of_system in known:
         curves = curves_of(means, "cpu_efficiency", of_system.system, of_system.operation, of_system.size)
@@ -355,7 +359,8 @@ def _range(values: Iterable[float]) -> float:
 
 
 RANGE_OF_FOUR = 2.1
-"""Expected range of four draws in standard deviations: what a clock alone spreads over four settings or thread counts."""
+"""Expected range of four draws in standard deviations: what a clock alone spreads over four settings or thread
+counts."""
 
 
 def _tick_noise(means: Means, each: SettingCurves, curves: dict[str, Curve]) -> float:

@@ -1,6 +1,8 @@
-"""Adaptec/Microsemi: `arcconf`. Syntax: Adaptec ARCCONF user's guide (`getconfig`, `setcache`, `setncq`). Controllers count from 1.
+"""Adaptec/Microsemi: `arcconf`. Syntax: Adaptec ARCCONF user's guide (`getconfig`, `setcache`, `setncq`). Controllers
+count from 1.
 
-A container's number is its SCSI target on channel 0 (Linux v6.1 drivers/scsi/aacraid/linit.c: CONTAINER_CHANNEL). NCQ is set
+A container's number is its SCSI target on channel 0 (Linux v6.1 drivers/scsi/aacraid/linit.c: CONTAINER_CHANNEL). NCQ
+is set
 for the whole controller.
 """
 

@@ -1,7 +1,10 @@
-"""HP/HPE Smart Array: `ssacli`, before it `hpssacli` and `hpacucli`, same words. Syntax: HPE Smart Storage Administrator CLI guide.
+"""HP/HPE Smart Array: `ssacli`, before it `hpssacli` and `hpacucli`, same words. Syntax: HPE Smart Storage
+Administrator CLI guide.
 
-The tool names a controller by the slot it sits in, which is not its number among the controllers (a lone H240 is in slot 1) and which
-Linux does not show. So controller and logical drive are looked up in `ctrl all show config detail`: by the drive's identifier, which
+The tool names a controller by the slot it sits in, which is not its number among the controllers (a lone H240 is in
+slot 1) and which
+Linux does not show. So controller and logical drive are looked up in `ctrl all show config detail`: by the drive's
+identifier, which
 is the wwid that Linux shows, or by its disk name. NCQ cannot be switched; the tool says whether it is supported.
 """
 
@@ -18,7 +21,8 @@ SHOW = ("ctrl", "all", "show", "config", "detail")
 
 @dataclass(frozen=True)
 class _Place:
-    """Where the output describes a unit: its controller's part, the part of its logical drive, and what the tool calls them."""
+    """Where the output describes a unit: its controller's part, the part of its logical drive, and what the tool calls
+    them."""
 
     controller: str
     drive: str

@@ -1,4 +1,5 @@
-"""An array that is degraded, not running, or busy with itself: Linux md, and units of RAID controllers by their own tools."""
+"""An array that is degraded, not running, or busy with itself: Linux md, and units of RAID controllers by their own
+tools."""
 
 from collections.abc import Iterator
 

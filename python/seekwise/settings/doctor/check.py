@@ -17,8 +17,9 @@ Severity = Literal["wrong", "look"]
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine as files. `smart`: {device: document of `smartctl --json`}; `activity`: what moved while the doctor looked,
-    `later`: after a pause, where the first look found a storm; `units`: {device: what the tool of its RAID controller says of it}.
+    """A machine as files. `smart`: {device: document of `smartctl --json`}; `activity`: what moved while the doctor
+    looked, `later`: after a pause, where the first look found a storm; `units`: {device: what the tool of its RAID
+    controller says of it}.
     """
 
     stack: Stack
@@ -42,7 +43,8 @@ class Machine:
 
 @dataclass(frozen=True)
 class Activity:
-    """Counters that moved: discards and their time, over `seconds` (Documentation/admin-guide/iostats.rst, fields 12 to 15)."""
+    """Counters that moved: discards and their time, over `seconds` (Documentation/admin-guide/iostats.rst, fields 12 to
+    15)."""
 
     seconds: float
     ios: int

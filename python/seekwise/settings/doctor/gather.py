@@ -1,4 +1,5 @@
-"""What the checks need beyond the stack: reports of drives and controllers, and a few seconds of discard counters. Makes no load."""
+"""What the checks need beyond the stack: reports of drives and controllers, and a few seconds of discard counters.
+Makes no load."""
 
 from __future__ import annotations
 
@@ -55,7 +56,8 @@ def activity(before: dict[str, DiskCounters], after: dict[str, DiskCounters], se
 
 
 def smart_reports(stack: Stack) -> dict[str, dict[str, Any]]:
-    """`smartctl --json` of each SATA, SAS and NVMe drive; sleeping drives are left asleep. Needs root and smartmontools."""
+    """`smartctl --json` of each SATA, SAS and NVMe drive; sleeping drives are left asleep. Needs root and
+    smartmontools."""
     program = shutil.which("smartctl")
     if program is None or os.geteuid() != 0:
         return {}

@@ -8,7 +8,8 @@ from seekwise.settings.doctor.check import DoctorFinding, Machine
 
 NAME = "io-cost"
 QOS = "/sys/fs/cgroup/io.cost.qos"
-"""A line per device: `8:0 enable=1 ctrl=user rpct=… rlat=… min=… max=…` (Linux Documentation/admin-guide/cgroup-v2.rst)."""
+"""A line per device: `8:0 enable=1 ctrl=user rpct=… rlat=… min=… max=…` (Linux
+Documentation/admin-guide/cgroup-v2.rst)."""
 
 
 def check(machine: Machine) -> Iterator[DoctorFinding]:

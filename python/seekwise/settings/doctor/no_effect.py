@@ -1,4 +1,5 @@
-"""Lines that somebody wrote to set something and that do not act: dead boot parameters, names that the kernel refuses, rules that a later one overrides."""
+"""Lines that somebody wrote to set something and that do not act: dead boot parameters, names that the kernel refuses,
+rules that a later one overrides."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ def check(machine: Machine) -> Iterator[DoctorFinding]:
 
 
 def _overridden(setters: tuple[Setter, ...]) -> Iterator[tuple[Setter, Setter]]:
-    """What an administrator wrote and a later line certainly sets otherwise; that he overrides a package's file is meant so."""
+    """What an administrator wrote and a later line certainly sets otherwise; that he overrides a package's file is
+    meant so."""
     last: dict[tuple[str, str], Setter] = {}
     for setter in setters:
         if setter.certain:

@@ -1,4 +1,5 @@
-"""A disk that reads ahead less than its kernel does by default, so that several sequential readers spend their time on seeks."""
+"""A disk that reads ahead less than its kernel does by default, so that several sequential readers spend their time on
+seeks."""
 
 from __future__ import annotations
 

@@ -10,7 +10,8 @@ from seekwise.settings.doctor.check import DoctorFinding, Machine, Severity
 NAME = "drive-health"
 
 ATTRIBUTES = {
-    # Attributes whose raw value counts sectors or errors (smartctl(8)); any is a reason to look, none of them costs speed as such.
+    # Attributes whose raw value counts sectors or errors (smartctl(8)); any is a reason to look, none of them costs
+    # speed as such.
     5: "reallocated sectors",
     187: "uncorrectable errors reported",
     197: "pending sectors",
@@ -52,13 +53,16 @@ def _ata(name: str, document: dict[str, Any]) -> Iterator[DoctorFinding]:
         # Seagate packs several counters into one raw value: only the low 32 bits count.
         count = counted(raw) & 0xFFFFFFFF
         if row.get("when_failed") == "now":
-            yield _finding(name, f"{name}: attribute {row.get('name')} is below its threshold", (_shown(row),))
+            yield _finding(name, f"{name}: attribute {row.get('name')} is below its threshold", (_attribute_text(row),))
         elif number in ATTRIBUTES and count:
             yield _finding(
-                name, f"{name} has {count} {ATTRIBUTES[number]}", (_shown(row),), "look" if number == 5 else "wrong"
+                name,
+                f"{name} has {count} {ATTRIBUTES[number]}",
+                (_attribute_text(row),),
+                "look" if number == 5 else "wrong",
             )
         elif number == CABLE and count >= CABLE_MIN:
-            yield _finding(name, f"{name} has seen {count} errors on its cable", (_shown(row),), "look")
+            yield _finding(name, f"{name} has seen {count} errors on its cable", (_attribute_text(row),), "look")
 
 
 def _nvme(name: str, document: dict[str, Any]) -> Iterator[DoctorFinding]:
@@ -75,7 +79,8 @@ def _nvme(name: str, document: dict[str, Any]) -> Iterator[DoctorFinding]:
 
 
 def _scsi(name: str, document: dict[str, Any]) -> Iterator[DoctorFinding]:
-    """SAS drives: the grown defect list, error counter pages and the endurance indicator (SPC-4, SBC-3; keys of smartctl 7.3)."""
+    """SAS drives: the grown defect list, error counter pages and the endurance indicator (SPC-4, SBC-3; keys of
+    smartctl 7.3)."""
     if defects := counted(document.get("scsi_grown_defect_list")):
         text = f"{name} has {defects} grown defects (sectors that it has replaced)"
         yield _finding(name, text, (f"scsi_grown_defect_list = {defects}",), "look")
@@ -100,7 +105,7 @@ def counted(value: object) -> int:
         return 0
 
 
-def _shown(row: dict[str, Any]) -> str:
+def _attribute_text(row: dict[str, Any]) -> str:
     return f"smartctl: {row.get('id')} {row.get('name')} raw {(row.get('raw') or {}).get('string', (row.get('raw') or {}).get('value'))}"
 
 

@@ -30,7 +30,8 @@ def check(machine: Machine) -> Iterator[DoctorFinding]:
 
 
 def _in_force(machine: Machine, name: str) -> bool:
-    """debugfs tells whether throttling is enabled (3: switched off by bfq); a kernel from 6.12 on shows 0 in sysfs then.
+    """debugfs tells whether throttling is enabled (3: switched off by bfq); a kernel from 6.12 on shows 0 in sysfs
+    then.
 
     Since 4.19 bfq switches it off, and a later write switches it on again.
     """

@@ -10,7 +10,8 @@ NAME = "throttling-off"
 def check(machine: Machine) -> Iterator[DoctorFinding]:
     """Hard disks without write-back throttling, under a scheduler that does not replace it."""
     for device in machine.drives():
-        # With bfq the kernel itself switches it off (Linux v6.12 block/bfq-iosched.c, bfq_init_queue: wbt_disable_default).
+        # With bfq the kernel itself switches it off (Linux v6.12 block/bfq-iosched.c, bfq_init_queue:
+        # wbt_disable_default).
         if not is_spinning(device) or device.scheduler == "bfq" or device.queue.get("wbt_lat_usec") != "0":
             continue
         yield DoctorFinding(

@@ -1,7 +1,8 @@
 """A TuneD profile that stands on the active one.
 
 TuneD gives each disk to the first disk unit that matches it, and units of an included profile come first (facts in
-`seekwise.linux.setters.tuned`). So an own unit for sda would never act below a profile with a `[disk]` section for all disks:
+`seekwise.linux.setters.tuned`). So an own unit for sda would never act below a profile with a `[disk]` section for all
+disks:
 each such section is repeated here with our devices excluded, and our unit takes over its other options.
 """
 

@@ -1,13 +1,17 @@
 """Two periods of a load that nobody controls: is the second one worse than the first by more than a limit?
 
-Seconds of a load depend on each other: a busy one is followed by a busy one. So the error of a figure comes from a circular block bootstrap whose
-blocks are as long as the load remembers, and its interval uses Student's t with as many degrees of freedom as there are blocks in the shorter
+Seconds of a load depend on each other: a busy one is followed by a busy one. So the error of a figure comes from a
+circular block bootstrap whose
+blocks are as long as the load remembers, and its interval uses Student's t with as many degrees of freedom as there are
+blocks in the shorter
 period, less one.
 
-What the load asks for may change as well. A shift to larger requests raises the time per request and lowers the time per byte, a
+What the load asks for may change as well. A shift to larger requests raises the time per request and lowers the time
+per byte, a
 shift to smaller ones the other way round; so "worse" needs both to be above the limit.
 
-Where single requests were watched, the p99 of their latencies counts too, as it does when `tune --live` judges: a tail can suffer where
+Where single requests were watched, the p99 of their latencies counts too, as it does when `tune --live` judges: a tail
+can suffer where
 the mean does not.
 """
 
@@ -64,7 +68,8 @@ class GuardVerdict:
 
 
 def compare(before: Sequence[Interval], after: Sequence[Interval], limit: float, *, looks: int = 1) -> GuardVerdict:
-    """`limit` 0.1: worse by more than 10 % is too much. `looks`: how often this is asked of the same periods (Bonferroni)."""
+    """`limit` 0.1: worse by more than 10 % is too much. `looks`: how often this is asked of the same periods
+    (Bonferroni)."""
     periods = before, after
     watched = all(any(interval.bins for interval in period) for period in periods)
     level = 1 - (1 - CONFIDENCE) / looks / (4 if watched else 3)  # reads, writes, pressure, tail
@@ -161,7 +166,8 @@ Statistic = Callable[[np.ndarray], float]
 
 
 def _half_width(sums: Sequence[np.ndarray], statistic: Statistic, level: float) -> float | None:
-    """Half the interval of the difference of a figure between two periods (a row per interval); None where too few blocks are independent."""
+    """Half the interval of the difference of a figure between two periods (a row per interval); None where too few
+    blocks are independent."""
     generator = np.random.default_rng(0)
     errors, blocks = [], []
     for rows in sums:
@@ -180,9 +186,11 @@ def _half_width(sums: Sequence[np.ndarray], statistic: Statistic, level: float) 
 
 
 def block_length(series: np.ndarray) -> int:
-    """Intervals that a block has: half as much again as the time over which a first-order process with this correlation forgets.
+    """Intervals that a block has: half as much again as the time over which a first-order process with this correlation
+    forgets.
 
-    A short series hides slow changes: its correlation is corrected for that bias (Kendall 1954), and blocks that are too long
+    A short series hides slow changes: its correlation is corrected for that bias (Kendall 1954), and blocks that are
+    too long
     only make the answer more cautious.
     """
     count = len(series)

@@ -1,9 +1,11 @@
-"""`apply --confirm`: sets the values, and goes back unless somebody confirms them in time. Its own process, started by `launch`.
+"""`apply --confirm`: sets the values, and goes back unless somebody confirms them in time. Its own process, started by
+`launch`.
 
     python -m seekwise.settings.guard.confirm ID            does it
     python -m seekwise.settings.guard.confirm --settle ID   after the process has died: rolls back what it left undecided
 
-The journal's entries are pending until the confirmation, and files that keep values over a restart are written only then. So what ends this
+The journal's entries are pending until the confirmation, and files that keep values over a restart are written only
+then. So what ends this
 process, a kill or a restart of the machine, ends in what was before.
 """
 

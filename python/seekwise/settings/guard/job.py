@@ -1,4 +1,5 @@
-"""What a guard and a change that waits for its confirmation have in common: a process of their own that keeps or rolls back. No statistics.
+"""What a guard and a change that waits for its confirmation have in common: a process of their own that keeps or rolls
+back. No statistics.
 
 Everything it knows stands in `STATE/guard/ID.json`, written after each step.
 """
@@ -109,7 +110,8 @@ def carry_out(document: GuardDocument, work: Work, root: Path) -> GuardDocument:
 
 
 def go_on(document: GuardDocument) -> None:
-    """Raises GuardStopped if somebody has ended this one. Our process is noted by now, so he waits until we are gone."""
+    """Raises GuardStopped if somebody has ended this one. Our process is noted by now, so he waits until we are
+    gone."""
     if guard_log.is_marked_ended(document["id"]):
         raise GuardStopped
 
@@ -124,7 +126,7 @@ def remember(document: GuardDocument, before: GuardDocument, stack: Stack, files
     """Writes into the history what stays."""
     evidence = document.get("evidence")
     history.remember(
-        history.made(
+        history.application_of(
             document["wanted"],
             before,
             stack,

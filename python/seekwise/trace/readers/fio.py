@@ -2,9 +2,11 @@
 
 - iolog version 2: `FILE action [offset length]`, with `wait` in us; version 3 (fio 3.31 and later): `timestamp_us FILE action
   [offset length]`. Bytes. fio appends to a log that exists, with another header: times begin anew there.
-- latency logs (`*_lat.log`, `*_clat.log`, `*_slat.log`): `time_ms, latency_ns, direction, size[, offset[, priority]]`, at completion.
+- latency logs (`*_lat.log`, `*_clat.log`, `*_slat.log`): `time_ms, latency_ns, direction, size[, offset[, priority]]`,
+  at completion.
 
-Source: fio(1), "Trace file format" and "Log file formats" of fio 3.33; the unit of version 3 from its iolog.c (`utime_since_now`), and recorded
+Source: fio(1), "Trace file format" and "Log file formats" of fio 3.33; the unit of version 3 from its iolog.c
+(`utime_since_now`), and recorded
 (`tests/trace/recorded`).
 """
 

@@ -13,7 +13,8 @@ from seekwise.workload.programs.database import OnServer
 
 
 class MariaDB(OnServer):
-    """The table is larger than the buffer pool: rows are read from the device, past the page cache, by all clients at once."""
+    """The table is larger than the buffer pool: rows are read from the device, past the page cache, by all clients at
+    once."""
 
     name = "mariadb"
     title = "transactions on a private MariaDB server, its table larger than its buffer pool"

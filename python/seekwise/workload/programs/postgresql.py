@@ -1,4 +1,5 @@
-"""PostgreSQL with pgbench, where they are installed: a private cluster, transactions of several clients that wait for their commits."""
+"""PostgreSQL with pgbench, where they are installed: a private cluster, transactions of several clients that wait for
+their commits."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ EACH = 200
 
 
 class PostgreSQL(OnServer):
-    """The database fits into memory, as that of most applications does: its transactions write and wait for their commits."""
+    """The database fits into memory, as that of most applications does: its transactions write and wait for their
+    commits."""
 
     name = "postgresql"
     title = "transactions of pgbench on a private PostgreSQL cluster, its data in memory"
@@ -28,6 +30,7 @@ class PostgreSQL(OnServer):
     clients: Annotated[int, Field(ge=1, le=64)] = 8
 
     def work(self, place: Place) -> list[tuple[float, float]]:
-        """One call of pgbench: 200 transactions per client, (end in seconds since 1970, duration in seconds) of each."""
+        """One call of pgbench: 200 transactions per client, (end in seconds since 1970, duration in seconds) of
+        each."""
         assert place.service is not None and place.memory is not None
         return postgres.transactions(place.service, place.memory, self.clients, EACH)

@@ -71,7 +71,8 @@ class Factor:
 
 
 # Bounds are those that no kernel accepts beyond; a device's own limit is found when the value is read back.
-# Files and limits: Linux v6.12 Documentation/ABI/stable/sysfs-block; nomerges and rq_affinity 0 to 2, block/blk-sysfs.c.
+# Files and limits: Linux v6.12 Documentation/ABI/stable/sysfs-block; nomerges and rq_affinity 0 to 2,
+# block/blk-sysfs.c.
 FACTORS = {
     factor.name: factor
     for factor in (
